@@ -1,0 +1,103 @@
+// What AddressSanitizer and ThreadSanitizer have to be told about a switch of stacks.
+//
+// Both see stacks as a property of threads. ASan must learn the bounds of the stack that is switched to
+// (else every access there is a wild one) and keeps a "fake stack" per context; TSan keeps the clock and
+// the shadow stack of each context in a "fiber". In builds without a sanitizer everything here is empty
+// and inlines away, so that the switch that is tested is the switch that ships.
+//
+// TSan is told that a switch synchronises (flag 0): goroutines that share a thread really are ordered by
+// it, and the runtime's per-M fields rely on that.
+#pragma once
+
+#include <cstddef>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define TUZA_ASAN 1
+#include <pthread.h>
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#elif defined(__SANITIZE_THREAD__)
+#define TUZA_TSAN 1
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace tuza::rt {
+
+#if defined(TUZA_ASAN)
+inline constexpr bool kAsan = true;
+#else
+inline constexpr bool kAsan = false;
+#endif
+#if defined(TUZA_TSAN)
+inline constexpr bool kTsan = true;
+#else
+inline constexpr bool kTsan = false;
+#endif
+
+// Part of every G. Owner: whoever may run or switch to the goroutine.
+struct SanitizerState {
+#if defined(TUZA_ASAN)
+  const void* stack_low = nullptr;
+  std::size_t stack_bytes = 0;
+  void* fake_stack = nullptr;
+#elif defined(TUZA_TSAN)
+  void* fiber = nullptr;
+#endif
+
+  // A goroutine is about to get a fresh stack [low, low + bytes).
+  void goroutine_starts([[maybe_unused]] void* low, [[maybe_unused]] std::size_t bytes) {
+#if defined(TUZA_ASAN)
+    stack_low = low;
+    stack_bytes = bytes;
+    fake_stack = nullptr;
+#elif defined(TUZA_TSAN)
+    fiber = __tsan_create_fiber(0);
+#endif
+  }
+
+  // The goroutine has left its stack for good. Frames that never returned (the last ones always) left
+  // redzones behind that would hit the next goroutine on this stack.
+  void goroutine_ended() {
+#if defined(TUZA_ASAN)
+    __asan_unpoison_memory_region(stack_low, stack_bytes);
+#elif defined(TUZA_TSAN)
+    if (fiber != nullptr) __tsan_destroy_fiber(fiber);
+    fiber = nullptr;
+#endif
+  }
+
+  // This is the scheduler's own context on the calling thread.
+  void thread_starts() {
+#if defined(TUZA_ASAN)
+    pthread_attr_t attr;
+    void* low = nullptr;
+    if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+      pthread_attr_getstack(&attr, &low, &stack_bytes);
+      pthread_attr_destroy(&attr);
+    }
+    stack_low = low;
+#elif defined(TUZA_TSAN)
+    fiber = __tsan_get_current_fiber();
+#endif
+  }
+};
+
+// Immediately before the switch; `ends` if `from` never comes back.
+inline void sanitizer_before_switch([[maybe_unused]] SanitizerState& from,
+                                    [[maybe_unused]] const SanitizerState& to,
+                                    [[maybe_unused]] bool ends) {
+#if defined(TUZA_ASAN)
+  __sanitizer_start_switch_fiber(ends ? nullptr : &from.fake_stack, to.stack_low, to.stack_bytes);
+#elif defined(TUZA_TSAN)
+  __tsan_switch_to_fiber(to.fiber, 0);
+#endif
+}
+
+// First thing on the new stack.
+inline void sanitizer_after_switch([[maybe_unused]] SanitizerState& self) {
+#if defined(TUZA_ASAN)
+  __sanitizer_finish_switch_fiber(self.fake_stack, nullptr, nullptr);
+#endif
+}
+
+}  // namespace tuza::rt

@@ -1,0 +1,64 @@
+// System calls that return -errno instead of setting errno.
+//
+// errno is a thread-local; a goroutine that parks between a call and the look at errno may read the
+// errno of another thread. Going to the kernel directly removes the question, and libc's cancellation
+// checks with it. Calls that only libc can make (getaddrinfo, pthread_*) report errors by value anyway.
+//
+// Thread safety: thread-safe. None of these calls parks the goroutine; each may block the M.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace tuza::sys {
+
+#if defined(__x86_64__)
+inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0,
+                 long f = 0) {
+  long result;
+  register long r10 asm("r10") = d;
+  register long r8 asm("r8") = e;
+  register long r9 asm("r9") = f;
+  asm volatile("syscall"
+               : "=a"(result)
+               : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+               : "rcx", "r11", "memory");
+  return result;
+}
+#elif defined(__aarch64__)
+inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0,
+                 long f = 0) {
+  register long x8 asm("x8") = number;
+  register long x0 asm("x0") = a;
+  register long x1 asm("x1") = b;
+  register long x2 asm("x2") = c;
+  register long x3 asm("x3") = d;
+  register long x4 asm("x4") = e;
+  register long x5 asm("x5") = f;
+  asm volatile("svc 0"
+               : "+r"(x0)
+               : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+               : "memory");
+  return x0;
+}
+#endif
+
+// An argument of a system call: integers and pointers alike travel as one word.
+template <class T>
+long word(T value) {
+  if constexpr (std::is_null_pointer_v<T>) {
+    return 0;
+  } else if constexpr (std::is_pointer_v<T>) {
+    return static_cast<long>(reinterpret_cast<std::intptr_t>(value));
+  } else {
+    return static_cast<long>(value);
+  }
+}
+
+// call(number, args...) with pointers and integers as they come.
+template <class... Args>
+long invoke(long number, Args... args) {
+  return call(number, word(args)...);
+}
+
+}  // namespace tuza::sys

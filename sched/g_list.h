@@ -1,0 +1,45 @@
+// A list of goroutines through a link inside each: the wait queue of a primitive, a batch of ready ones.
+//
+// Thread-unsafe: whoever owns it guards it. A goroutine is on at most one list or queue at a time.
+// The functions are inline and need the goroutine itself: include <tuza/sched/rt/g_list.h> where they are
+// called (the .cpp of a primitive), this header where a list is only a member.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+namespace tuza::rt {
+
+struct G;
+
+class GList {
+ public:
+  GList() = default;
+  GList(GList&& other) noexcept
+      : head_(std::exchange(other.head_, nullptr)),
+        tail_(std::exchange(other.tail_, nullptr)),
+        size_(std::exchange(other.size_, 0)) {}
+  GList& operator=(GList&& other) noexcept {
+    head_ = std::exchange(other.head_, nullptr);
+    tail_ = std::exchange(other.tail_, nullptr);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
+  }
+
+  [[nodiscard]] bool empty() const { return head_ == nullptr; }
+  [[nodiscard]] std::uint32_t size() const { return size_; }
+  [[nodiscard]] G* front() const { return head_; }
+
+  inline void push_back(G* g);
+  inline void push_front(G* g);
+  inline G* pop_front();                  // null when empty
+  inline void splice_back(GList&& other);  // appends all of `other`
+  inline bool remove(G* g);               // false if it is not here; linear
+
+ private:
+  G* head_ = nullptr;
+  G* tail_ = nullptr;
+  std::uint32_t size_ = 0;
+};
+
+}  // namespace tuza::rt

@@ -1,0 +1,100 @@
+// go(): starts a goroutine.
+//
+//     tuza::go([conn = std::move(conn)]() mutable { serve(conn); });
+//     tuza::go({.name = "compactor", .stack_bytes = 1 << 20}, [] { compact_for_ever(); });
+//
+// The function object is moved onto the new goroutine's stack and destroyed there after it returned;
+// nothing is allocated once the process has warmed up. The goroutine starts soon, on some thread; it never
+// runs inside go(). An exception that leaves it ends the process, as a panic does in Go.
+//
+// Thread-safe; any thread may call it while tuza::run is on. Does not park. What happened before go() is
+// visible to the goroutine.
+#pragma once
+
+#include <tuza/sched/result.h>
+
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <new>
+#include <source_location>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+namespace tuza {
+
+struct GoOptions {
+  std::string_view name = {};   // shown in dumps; the first 27 bytes are kept
+  std::size_t stack_bytes = 0;  // 0: 256 KiB; rounded up to 64 KiB, 256 KiB, 1 MiB or 8 MiB, guard included
+};
+
+namespace rt {
+
+struct G;
+
+// A goroutine that is being made: a G and room for the function object on its stack.
+struct Spawn {
+  G* g;
+  void* storage;  // null: the system has no memory for another stack
+};
+
+Spawn spawn_begin(const GoOptions& options, std::size_t bytes, std::size_t alignment,
+                  const std::source_location& where);
+void spawn_commit(Spawn spawn, void (*entry)(void* closure));
+void spawn_abandon(Spawn spawn);
+[[noreturn]] void spawn_failed();
+
+template <class F>
+void run_closure(void* storage) {
+  F& function = *std::launder(static_cast<F*>(storage));
+  struct Destroy {
+    F& function;
+    ~Destroy() { function.~F(); }
+  } destroy{function};
+  std::invoke(std::move(function));
+}
+
+template <class F>
+bool spawn(const GoOptions& options, F&& function, const std::source_location& where) {
+  using Closure = std::decay_t<F>;
+  static_assert(std::invocable<Closure>, "a goroutine's function takes no arguments");
+  const Spawn spawn = spawn_begin(options, sizeof(Closure), alignof(Closure), where);
+  if (spawn.storage == nullptr) return false;
+  struct Guard {
+    const Spawn* spawn;
+    ~Guard() {
+      if (spawn != nullptr) spawn_abandon(*spawn);
+    }
+  } guard{&spawn};
+  ::new (spawn.storage) Closure(std::forward<F>(function));
+  guard.spawn = nullptr;
+  spawn_commit(spawn, &run_closure<Closure>);
+  return true;
+}
+
+}  // namespace rt
+
+// Starts a goroutine. Aborts when the system has no memory for its stack; try_go() reports it instead.
+template <class F>
+void go(const GoOptions& options, F&& function,
+        const std::source_location& where = std::source_location::current()) {
+  if (!rt::spawn(options, std::forward<F>(function), where)) rt::spawn_failed();
+}
+
+template <class F>
+  requires std::invocable<std::decay_t<F>>
+void go(F&& function, const std::source_location& where = std::source_location::current()) {
+  go(GoOptions{}, std::forward<F>(function), where);
+}
+
+// As go(); ENOMEM if there is no memory for the stack, and `function` has not been moved from then.
+template <class F>
+[[nodiscard]] Result<void> try_go(
+    const GoOptions& options, F&& function,
+    const std::source_location& where = std::source_location::current()) {
+  if (rt::spawn(options, std::forward<F>(function), where)) return {};
+  return std::unexpected(Error::from_errno(ENOMEM, "go"));
+}
+
+}  // namespace tuza

@@ -1,0 +1,36 @@
+#include <tuza/sched/goroutine.h>
+
+#include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/sched.h>
+
+namespace tuza {
+
+std::size_t num_goroutine() {
+  const rt::ExternalEntry entry;
+  const rt::Sched* sched = entry.sched();
+  if (sched == nullptr) return 0;
+  // Exits first: a goroutine that ends meanwhile is counted once too often, never less than nothing.
+  std::uint64_t exited = 0;
+  const std::int32_t ps = sched->procs_made.load(std::memory_order_acquire);
+  for (std::int32_t i = 0; i < ps; ++i) exited += sched->p(i).exited.get();
+  std::uint64_t spawned = sched->spawned_outside.load(std::memory_order_relaxed);
+  for (std::int32_t i = 0; i < ps; ++i) spawned += sched->p(i).spawned.get();
+  return static_cast<std::size_t>(spawned > exited ? spawned - exited : 0);
+}
+
+std::uint64_t goroutine_id() {
+  const rt::Enter rt;
+  return rt.g() == nullptr ? 0 : rt.g()->id;
+}
+
+void set_goroutine_name(std::string_view name) {
+  const rt::Enter rt;
+  if (rt.g() != nullptr) rt.g()->set_name(name);
+}
+
+std::string_view goroutine_name() {
+  const rt::Enter rt;
+  return rt.g() == nullptr ? std::string_view{} : rt.g()->name();
+}
+
+}  // namespace tuza

@@ -1,0 +1,69 @@
+#include <tuza/sched/park.h>
+
+#include <tuza/sched/goroutine.h>
+#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/ready.h>
+#include <tuza/sched/rt/sched.h>
+#include <tuza/sched/rt/schedule.h>
+#include <tuza/sched/rt/switch.h>
+
+namespace tuza {
+namespace rt {
+namespace {
+
+M* require_goroutine(const Enter& rt) {
+  M* m = rt.m();
+  if (m == nullptr) fatal("a parking call on a thread that is not a goroutine");
+  if (m->current == &m->g0) fatal("a parking call inside the scheduler");
+  return m;
+}
+
+// The goroutine that yields goes behind those that wait. With nobody in the local queue these are in
+// the GRQ, and it must line up there: from the local queue it would be picked again before any of them.
+bool commit_yield(G* g, void*) {
+  M* m = current_m();
+  Sched& sched = *m->sched;
+  if (m->p->queue.empty() && sched.grq.size() > 0) {
+    sched.grq.push(g);
+  } else {
+    put_last(sched, *m->p, m, g);
+  }
+  return true;
+}
+
+}  // namespace
+
+void park(ParkCommit commit, void* argument, WaitReason reason) {
+  const Enter rt;
+  M* m = require_goroutine(rt);
+  G* g = m->current;
+  g->wait_reason = reason;
+  g->wait_since_ns = m->sched->coarse_ns.load(std::memory_order_relaxed);
+  switch_to_next(m, Leave{GStatus::kWaiting, commit, argument});
+}
+
+G* current_g() {
+  const Enter rt;
+  M* m = rt.m();
+  return m == nullptr || m->current == &m->g0 ? nullptr : m->current;
+}
+
+}  // namespace rt
+
+void yield() {
+  using namespace rt;
+  const Enter rt;
+  M* m = require_goroutine(rt);
+  P& p = *m->p;
+  const bool alone = p.queued() == 0 && m->sched->grq.size() == 0;
+  // Alone it goes on at once, but the P's housekeeping (timers, poll) still gets its turn.
+  if (alone && (p.picks + 1) % kHousekeepingPicks != 0 &&
+      !p.attention.load(std::memory_order_relaxed)) {
+    ++p.picks;
+    return;
+  }
+  switch_to_next(m, Leave{GStatus::kRunnable, &commit_yield, nullptr});
+}
+
+}  // namespace tuza

@@ -1,0 +1,42 @@
+// Parking and readying goroutines: what every blocking primitive is made of.
+//
+// For those who build primitives (the ones in sched/sync, netpoll, yours). A primitive keeps a wait queue of
+// its own under a lock of its own:
+//
+//     lock_.lock();
+//     if (available_) { take; lock_.unlock(); return; }
+//     waiters_.push_back(rt::current_g());
+//     rt::park([](rt::G*, void* lock) { static_cast<RawMutex*>(lock)->unlock(); return true; },
+//              &lock_, WaitReason::kMutex);
+//
+// and the waker takes a goroutine off the queue under the lock and calls ready() after unlocking.
+#pragma once
+
+#include <tuza/sched/wait_reason.h>
+
+namespace tuza::rt {
+
+struct G;
+class GList;
+
+// Runs after the goroutine has left its stack, on another stack of the same thread. From the moment it
+// makes the goroutine visible to wakers, the goroutine may run again elsewhere: whatever lives on its stack
+// must not be touched after that. Returns false to take the park back: the goroutine goes on at once.
+// It must not park, and should take a few instructions.
+using ParkCommit = bool (*)(G* parked, void* argument);
+
+// Parks the current goroutine until ready() is called for it. May return on another thread.
+// Called on a goroutine only; aborts elsewhere. The caller holds no lock but one that `commit` releases.
+void park(ParkCommit commit, void* argument, WaitReason reason);
+
+// Makes a parked goroutine runnable; it runs next on this P. Exactly one waker may call it for each park;
+// a second one aborts. Any thread. Does not park. What the waker wrote before is visible to the goroutine.
+void ready(G* g);
+
+// Queues goroutines that were claimed (G::win) already, in order, behind those that wait here.
+void ready(GList&& batch);
+
+// The goroutine that calls; null on a thread that runs none.
+[[nodiscard]] G* current_g();
+
+}  // namespace tuza::rt

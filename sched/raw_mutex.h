@@ -1,0 +1,41 @@
+// The lock inside primitives: blocks the M, takes four bytes, needs no libc.
+//
+// For sections of a few instructions: queues, free lists, timer heaps. Never held over a park, a switch,
+// an allocation or a callback, except that a park's commit may release it. A goroutine that holds one is
+// inside the runtime (rt/enter.h) and cannot lose its P. Programs have tuza::Mutex, which parks.
+//
+// Protocol: U. Drepper, "Futexes Are Tricky" (2011), mutex2: 0 free, 1 locked, 2 locked and somebody may
+// sleep. lock's acquire pairs with unlock's release.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace tuza::rt {
+
+class RawMutex {
+ public:
+  RawMutex() = default;
+  RawMutex(const RawMutex&) = delete;
+  RawMutex& operator=(const RawMutex&) = delete;
+
+  bool try_lock() {
+    std::uint32_t free = 0;
+    return state_.compare_exchange_strong(free, 1, std::memory_order_acquire,
+                                          std::memory_order_relaxed);
+  }
+  void lock() {
+    if (!try_lock()) lock_contended();
+  }
+  void unlock() {
+    if (state_.exchange(0, std::memory_order_release) == 2) wake_one_waiter();
+  }
+
+ private:
+  void lock_contended();
+  void wake_one_waiter();
+
+  std::atomic<std::uint32_t> state_{0};
+};
+
+}  // namespace tuza::rt

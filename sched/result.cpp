@@ -1,0 +1,34 @@
+#include <tuza/sched/result.h>
+
+namespace tuza {
+namespace {
+
+class Category final : public std::error_category {
+ public:
+  const char* name() const noexcept override { return "tuza"; }
+  std::string message(int code) const override {
+    switch (static_cast<Errc>(code)) {
+      case Errc::kClosed: return "use of a closed connection or listener";
+      case Errc::kTimeout: return "deadline exceeded";
+      case Errc::kEndOfStream: return "unexpected end of stream";
+      case Errc::kBadAddress: return "not an address of the form host:port";
+      case Errc::kNotRunning: return "no runtime: call it inside tuza::run";
+    }
+    return "unknown error";
+  }
+};
+
+}  // namespace
+
+const std::error_category& error_category() {
+  static const Category category;
+  return category;
+}
+
+std::string Error::message() const {
+  std::string text(op_);
+  if (!subject_.empty()) text += (text.empty() ? "" : " ") + subject_;
+  return text + ": " + code_.message();
+}
+
+}  // namespace tuza

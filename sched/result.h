@@ -1,0 +1,69 @@
+// Errors of the outside world are values.
+//
+//     tuza::Result<Conn> conn = dial("tcp", "db:5432");
+//     if (!conn) return std::unexpected(conn.error());       // or: log(conn.error().message())
+//
+// An Error says what was tried (op), on what (subject), and what the system said (code). Programming errors
+// are not Errors: they abort.
+#pragma once
+
+#include <cerrno>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace tuza {
+
+// What the operating system has no number for.
+enum class Errc {
+  kClosed = 1,      // the object was closed, before or during the call
+  kTimeout,         // its deadline passed
+  kEndOfStream,     // the peer has ended the stream in the middle of something
+  kBadAddress,      // the text is not an address
+  kNotRunning,      // no tuza::run is on
+};
+
+const std::error_category& error_category();
+inline std::error_code make_error_code(Errc code) {
+  return {static_cast<int>(code), error_category()};
+}
+
+class [[nodiscard]] Error {
+ public:
+  // `op` must be a literal: it is kept, not copied.
+  Error(std::error_code code, std::string_view op, std::string subject = {})
+      : code_(code), op_(op), subject_(std::move(subject)) {}
+  Error(Errc code, std::string_view op, std::string subject = {})
+      : Error(make_error_code(code), op, std::move(subject)) {}
+
+  // From a positive errno value.
+  static Error from_errno(int number, std::string_view op, std::string subject = {}) {
+    return {std::error_code(number, std::system_category()), op, std::move(subject)};
+  }
+
+  [[nodiscard]] std::error_code code() const { return code_; }
+  [[nodiscard]] std::string_view op() const { return op_; }
+  [[nodiscard]] const std::string& subject() const { return subject_; }
+
+  [[nodiscard]] bool is(Errc code) const { return code_ == make_error_code(code); }
+  [[nodiscard]] bool is(std::errc condition) const { return code_ == condition; }
+  [[nodiscard]] bool timeout() const { return is(Errc::kTimeout); }
+  [[nodiscard]] bool closed() const { return is(Errc::kClosed); }
+
+  // "listen 127.0.0.1:8080: Address already in use"
+  [[nodiscard]] std::string message() const;
+
+ private:
+  std::error_code code_;
+  std::string_view op_;
+  std::string subject_;
+};
+
+template <class T>
+using Result = std::expected<T, Error>;
+
+}  // namespace tuza
+
+template <>
+struct std::is_error_code_enum<tuza::Errc> : std::true_type {};

@@ -1,0 +1,100 @@
+#include <tuza/sched/rt/backtrace.h>
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <tuza/sched/arch/context.h>
+#include <tuza/sched/rt/print.h>
+#include <unwind.h>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace tuza::rt {
+namespace {
+
+_Unwind_Reason_Code collect(_Unwind_Context* context, void* argument) {
+  auto& trace = *static_cast<Backtrace*>(argument);
+  int before_instruction = 0;
+  std::uintptr_t pc = _Unwind_GetIPInfo(context, &before_instruction);
+  if (pc == 0 || trace.size == Backtrace::kMax) return _URC_END_OF_STACK;
+  // A return address names the instruction after the call, which may belong to the next line or function.
+  if (before_instruction == 0) --pc;
+  trace.pcs[trace.size++] = pc;
+  return _URC_NO_REASON;
+}
+
+struct Walk {
+  Backtrace trace;
+  Context back;
+};
+
+// Runs on the stack of the parked goroutine, which no sanitizer has been told about and which a compiler
+// need not have aligned at the switch.
+#if defined(__x86_64__)
+[[gnu::force_align_arg_pointer]]
+#endif
+[[gnu::no_sanitize_address, gnu::no_sanitize_thread, gnu::no_sanitize_undefined]] void
+walk_here(void* argument) {
+  auto& walk = *static_cast<Walk*>(argument);
+  _Unwind_Backtrace(&collect, &walk.trace);
+  Context unused;
+  context_switch(&unused, walk.back);
+}
+
+void print_symbol(Line& line, const Dl_info& info, Naming naming) {
+  if (naming == Naming::kDemangled) {
+    int status = 0;
+    char* readable = abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status);
+    if (status == 0) {
+      line << readable;
+      std::free(readable);
+      return;
+    }
+  }
+  line << info.dli_sname;
+}
+
+const char* base_name(const char* path) {
+  const char* slash = std::strrchr(path, '/');
+  return slash == nullptr ? path : slash + 1;
+}
+
+}  // namespace
+
+Backtrace backtrace_here() {
+  Backtrace trace;
+  _Unwind_Backtrace(&collect, &trace);
+  return trace;
+}
+
+Backtrace backtrace_of_parked(G& g) {
+  Walk walk;
+  std::array<std::byte, kFrameBytes> frame;  // the walk runs over it
+  std::memcpy(frame.data(), g.context.sp, frame.size());
+  tuza_context_call(&walk.back, g.context, &walk_here, &walk);
+  std::memcpy(g.context.sp, frame.data(), frame.size());
+  return walk.trace;
+}
+
+void print(const Backtrace& trace, Naming naming) {
+  for (std::size_t i = 0; i < trace.size; ++i) {
+    Line line;
+    line << "  #" << i << (i < 10 ? "  " : " ");
+    const auto* pc = reinterpret_cast<const void*>(trace.pcs[i]);
+    Dl_info info{};
+    if (dladdr(pc, &info) == 0 || info.dli_fname == nullptr) {
+      line << pc << "\n";
+      continue;
+    }
+    if (info.dli_sname != nullptr) {
+      print_symbol(line, info, naming);
+      line << "+" << trace.pcs[i] - reinterpret_cast<std::uintptr_t>(info.dli_saddr) << " ";
+    }
+    // What addr2line -e wants.
+    (line << "(" << base_name(info.dli_fname) << "+")
+        .hex(trace.pcs[i] - reinterpret_cast<std::uintptr_t>(info.dli_fbase))
+        << ")\n";
+  }
+}
+
+}  // namespace tuza::rt

@@ -1,0 +1,34 @@
+// Back traces: of the calling code, and of a goroutine that is parked.
+//
+// Both go through the unwinder of the C++ runtime and its tables, so they need no frame pointers. For a
+// parked goroutine the walk starts on its own stack: we switch there, walk, and switch back
+// (tuza_context_call). It needs some kilobytes below the goroutine's frames, which every stack has unless
+// it is about to overflow.
+//
+// Allocates nothing while walking. Printing looks names up with dladdr, and demangles them unless told
+// that the process is in a signal handler.
+#pragma once
+
+#include <tuza/sched/rt/g.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace tuza::rt {
+
+struct Backtrace {
+  static constexpr std::size_t kMax = 64;
+  std::array<std::uintptr_t, kMax> pcs;
+  std::size_t size = 0;
+};
+
+[[gnu::noinline]] Backtrace backtrace_here();
+
+// `g` must be parked and stay so. Must not be called on a goroutine.
+Backtrace backtrace_of_parked(G& g);
+
+enum class Naming { kDemangled, kAsyncSignalSafe };
+void print(const Backtrace& trace, Naming naming = Naming::kDemangled);
+
+}  // namespace tuza::rt

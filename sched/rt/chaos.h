@@ -1,0 +1,31 @@
+// The chaos build: scheduling choices made at random, to find what depends on them.
+//
+// With TUZA_CHAOS defined, runnable goroutines go to either end of the global queue or to the local one by
+// the toss of a coin, and a goroutine that would resume on the M it last ran on is, as often as there is
+// another M to take it, sent to that one: it migrates at every switch. In other builds all of this is
+// constant false and disappears.
+#pragma once
+
+#include <tuza/sched/rt/m.h>
+
+namespace tuza::rt {
+
+struct Sched;
+
+namespace chaos {
+
+#if defined(TUZA_CHAOS)
+inline constexpr bool kEnabled = true;
+// Queues `g` somewhere in the GRQ, sometimes; true if it did.
+bool diverts_to_grq(Sched& sched, M* m, G* g);
+// Gives the P of `m` and the goroutine `g` to another M, if `g` was last here and there is one; true if it
+// did: `m` then has neither.
+bool migrates(M* m, G* g);
+#else
+inline constexpr bool kEnabled = false;
+inline bool diverts_to_grq(Sched&, M*, G*) { return false; }
+inline bool migrates(M*, G*) { return false; }
+#endif
+
+}  // namespace chaos
+}  // namespace tuza::rt

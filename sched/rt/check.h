@@ -1,0 +1,20 @@
+// Bugs of ours, and misuse that must never pass: checked in every build, reported, fatal.
+//
+// TUZA_CHECK(condition) for invariants of the runtime; fatal(...) for misuse by the program (unlock of
+// an unlocked mutex, go() outside run()). Both print one line, the state of the scheduler, the back trace
+// of the caller, and abort. Errors of the outside world never come here: they are Results.
+#pragma once
+
+#include <string_view>
+
+namespace tuza::rt {
+
+// Prints "tuza: fatal: <what>" with the current goroutine and its back trace, and aborts.
+[[noreturn]] void fatal(std::string_view what);
+
+[[noreturn]] void check_failed(const char* condition, const char* file, int line);
+
+}  // namespace tuza::rt
+
+#define TUZA_CHECK(condition) \
+  (__builtin_expect(!(condition), 0) ? ::tuza::rt::check_failed(#condition, __FILE__, __LINE__) : void())

@@ -1,0 +1,49 @@
+// How many Ps this process should have: the CPUs it may use.
+//
+// The smaller of the affinity mask and the cgroup's CPU quota (v2 cpu.max, v1 cfs_quota_us), the quota
+// rounded up, at least 1. A container with half a CPU on a 64-core machine otherwise gets 64 threads that
+// are throttled together for most of every period. Go does the same since 1.25.
+//
+// find() may allocate and runs once, at start. cpus() makes system calls only, so that sysmon, which must
+// never wait for malloc, can call it again and again.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace tuza::rt {
+
+struct Sched;
+
+class CpuLimit {
+ public:
+  // Finds the files that limit this process. `root` is where the file systems are looked for; tests give a
+  // made-up tree.
+  void find(const std::string& root = "");
+
+  // The CPUs allowed now, 1 to kMaxProcsLimit. Blocks the M for some system calls.
+  [[nodiscard]] std::int32_t cpus() const;
+
+  // The CPUs worth of quota now, in thousandths; 0 if there is no quota.
+  [[nodiscard]] std::int64_t quota_milli() const;
+
+ private:
+  // A cgroup and those above it each have a limit; the tightest counts.
+  static constexpr std::size_t kLevelsMax = 12;
+  static constexpr std::size_t kPathMax = 256;
+  struct Directory {
+    bool v2 = false;
+    char path[kPathMax] = {};
+  };
+  void add_levels(const std::string& mount, std::string path, bool v2);
+
+  std::array<Directory, kLevelsMax> directories_;
+  std::size_t count_ = 0;
+};
+
+// Re-reads the limits and changes the number of Ps if they changed. Called by sysmon.
+void follow_cpu_limit(Sched& sched);
+
+}  // namespace tuza::rt

@@ -1,0 +1,107 @@
+#include <tuza/sched/rt/crash_report.h>
+
+#include <cxxabi.h>
+#include <signal.h>
+#include <tuza/sched/arch/current_m.h>
+#include <tuza/sched/rt/backtrace.h>
+#include <tuza/sched/rt/dump.h>
+#include <tuza/sched/rt/m.h>
+#include <tuza/sched/rt/print.h>
+
+#include <cstdlib>
+#include <exception>
+#include <typeinfo>
+
+namespace tuza::rt {
+namespace {
+
+struct sigaction g_previous_segv, g_previous_bus;
+std::terminate_handler g_previous_terminate = nullptr;
+
+void report_overflow(const G& g) {
+  Line line;
+  line << "fatal error: goroutine " << g.id << " [running]";
+  if (!g.name().empty()) line << " " << g.name();
+  line << ": stack overflow (" << (g.stack.top - g.stack.low) / 1024
+       << " KiB; GoOptions::stack_bytes asks for more)\n";
+  line.flush();
+  print(backtrace_here(), Naming::kAsyncSignalSafe);
+  print_creator(g);
+}
+
+// Runs on the M's alternate stack: the goroutine's own has no room left.
+void on_fault(int signal_number, siginfo_t* info, void* context) {
+  const M* m = current_m();
+  const G* g = m == nullptr ? nullptr : m->current;
+  const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  if (g != nullptr && g != &m->g0 && g->stack.guard_contains(address)) {
+    report_overflow(*g);
+    std::abort();
+  }
+  const struct sigaction& previous = signal_number == SIGSEGV ? g_previous_segv : g_previous_bus;
+  if ((previous.sa_flags & SA_SIGINFO) != 0) {
+    previous.sa_sigaction(signal_number, info, context);
+  } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
+    previous.sa_handler(signal_number);
+  } else {
+    signal(signal_number, SIG_DFL);  // the instruction faults again, now fatally
+  }
+}
+
+void describe_exception(Line& line) {
+  const std::type_info* type = abi::__cxa_current_exception_type();
+  if (type == nullptr) return;
+  int status = 0;
+  char* readable = abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
+  line << " by an exception of type " << (status == 0 ? readable : type->name());
+  std::free(readable);
+  try {
+    std::rethrow_exception(std::current_exception());
+  } catch (const std::exception& e) {
+    line << ": " << e.what();
+  } catch (...) {
+  }
+}
+
+[[noreturn]] void on_terminate() {
+  const M* m = current_m();
+  if (m == nullptr || m->current == &m->g0) {
+    g_previous_terminate();
+    std::abort();
+  }
+  const G& g = *m->current;
+  {
+    Line line;
+    line << "fatal error: goroutine " << g.id;
+    if (!g.name().empty()) line << " (" << g.name() << ")";
+    line << " terminated";
+    describe_exception(line);
+    line << "\n";
+  }
+  // Nothing has been unwound: the stack is still that of the throw.
+  print(backtrace_here());
+  print_creator(g);
+  // The standard library's own handler would only say the same again; one of the program's gets its turn.
+  if (g_previous_terminate != &__gnu_cxx::__verbose_terminate_handler) g_previous_terminate();
+  std::abort();
+}
+
+}  // namespace
+
+void install_crash_reports() {
+  struct sigaction action {};
+  action.sa_sigaction = &on_fault;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGSEGV, &action, &g_previous_segv);
+  sigaction(SIGBUS, &action, &g_previous_bus);
+  g_previous_terminate = std::set_terminate(&on_terminate);
+}
+
+void remove_crash_reports() {
+  sigaction(SIGSEGV, &g_previous_segv, nullptr);
+  sigaction(SIGBUS, &g_previous_bus, nullptr);
+  std::set_terminate(g_previous_terminate);
+}
+
+}  // namespace tuza::rt

@@ -1,0 +1,77 @@
+#include <tuza/sched/rt/deadlock.h>
+
+#include <tuza/sched/external.h>
+#include <tuza/sched/rt/dump.h>
+#include <tuza/sched/rt/print.h>
+#include <tuza/sched/rt/sched.h>
+
+#include <cstdlib>
+
+namespace tuza {
+namespace rt {
+namespace {
+
+// Whether anything could make a goroutine runnable, seen without locks. Every way to be on the way
+// shows in one of these: a P that is held or handed over is not idle, what the poller has found is queued
+// before the role is given back, an M that was woken to look is spinning or holds a P soon after.
+bool nothing_can_happen(const Sched& sched) {
+  return sched.idle_ps.count(std::memory_order_seq_cst) >= sched.procs() &&
+         sched.grq.size(std::memory_order_seq_cst) == 0 &&
+         sched.spinning.load(std::memory_order_seq_cst) == 0 &&
+         sched.next_timer_ns(std::memory_order_seq_cst) == TimerHeap::kNever &&
+         !sched.poll.has_waiters() &&
+         sched.external_wakers.load(std::memory_order_seq_cst) == 0 &&
+         !sched.stopping.load(std::memory_order_seq_cst);
+}
+
+bool all_goroutines_wait(const Sched& sched) {
+  bool any = false;
+  for (std::size_t i = 0, n = sched.gs.count(); i < n; ++i) {
+    const G& g = sched.gs.at(i);
+    switch (g.status.load(std::memory_order_acquire)) {
+      case GStatus::kRunnable:
+      case GStatus::kRunning: return false;
+      case GStatus::kWaiting: any = any || !g.system; break;
+      case GStatus::kDead: break;
+    }
+  }
+  return any;
+}
+
+}  // namespace
+
+void report_deadlock_if_any(Sched& sched) {
+  if (!nothing_can_happen(sched)) return;
+  if (sched.poll.holder() != PollRole::Holder::kNobody) {
+    // Somebody still waits in the poller for goroutines that have stopped waiting. Nobody will come out of
+    // there by itself; the one who is fetched out comes here and decides.
+    sched.poll.source()->wake();
+    return;
+  }
+  if (!all_goroutines_wait(sched) || !nothing_can_happen(sched)) return;
+  if (sched.deadlock_reported.exchange(true)) return;
+  Line() << "fatal error: all goroutines are asleep - deadlock!\n"
+         << (sched.main_goexited.load() ? "(the main goroutine has ended by goexit)\n" : "");
+  print_all_goroutines(sched);
+  std::_Exit(2);
+}
+
+}  // namespace rt
+
+ExternalWaker::ExternalWaker() {
+  const rt::ExternalEntry entry;
+  sched_ = entry.sched();
+  if (sched_ != nullptr) sched_->external_wakers.fetch_add(1, std::memory_order_seq_cst);
+}
+
+ExternalWaker::~ExternalWaker() {
+  if (sched_ == nullptr) return;
+  const rt::ExternalEntry entry;
+  if (entry.sched() != sched_) return;  // that runtime has ended
+  // The last promise gone, the program may be deadlocked: let an M look.
+  if (sched_->external_wakers.fetch_sub(1, std::memory_order_seq_cst) == 1) {
+    if (rt::M* m = sched_->idle_ms.pop(); m != nullptr) m->note.wake();
+  }
+}
+
+}  // namespace tuza

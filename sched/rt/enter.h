@@ -1,0 +1,59 @@
+// Entering and leaving the runtime: the guard through which alone a P can be reached.
+//
+// User code runs with rt_depth 0. Every function of the runtime that needs the M, the P or the current
+// goroutine opens an Enter for its length; nested ones only count. In user code the P may be taken away
+// (sysmon, DESIGN section 5), so nothing outside a guard may touch it.
+//
+//   enter:  in_rt = 1; compiler barrier; if (taken) slow path      -- now the P is mine
+//   leave:  in_rt = 0 (release)                                    -- now it may be taken
+//
+// The other side writes `taken`, forces a full barrier on this thread (membarrier), and reads in_rt: the
+// asymmetric Dekker that keeps this side free of fences. Today `taken` is set by one party only: a
+// runtime that has stopped without waiting for a thread lost in user code. That thread sleeps for ever
+// when it comes back.
+//
+// A guard belongs to the goroutine, not to the thread: opened on one M, it may close on another, if the
+// goroutine parked in between. m() and p() are therefore looked up afresh, and must be again after a park.
+#pragma once
+
+#include <tuza/sched/arch/current_m.h>
+#include <tuza/sched/rt/m.h>
+
+#include <atomic>
+
+namespace tuza::rt {
+
+[[gnu::cold]] void enter_slow(M* m);
+
+class Enter {
+ public:
+  Enter() {
+    M* m = current_m();
+    if (m == nullptr) return;  // not an M: an external thread
+    g_ = m->current;
+    if (g_->rt_depth++ == 0) {
+      m->in_rt.store(1, std::memory_order_relaxed);
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      if (m->taken.load(std::memory_order_relaxed) != 0) [[unlikely]] enter_slow(m);
+    }
+  }
+  ~Enter() {
+    if (g_ != nullptr && --g_->rt_depth == 0) {
+      current_m()->in_rt.store(0, std::memory_order_release);
+    }
+  }
+  Enter(const Enter&) = delete;
+  Enter& operator=(const Enter&) = delete;
+
+  // The goroutine that opened the guard (g0 inside the scheduler); null on an external thread.
+  [[nodiscard]] G* g() const { return g_; }
+  // The M the goroutine is on now; null on an external thread.
+  [[nodiscard]] M* m() const { return g_ != nullptr ? current_m() : nullptr; }
+  // The P of that M; null if it has none.
+  [[nodiscard]] P* p() const { return g_ != nullptr ? current_m()->p : nullptr; }
+
+ private:
+  G* g_ = nullptr;
+};
+
+}  // namespace tuza::rt

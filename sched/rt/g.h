@@ -1,0 +1,98 @@
+// G: a goroutine.
+//
+// Gs are type-stable: mapped in slabs, recycled through free lists, never given back, so that a stale
+// pointer always points to some G (dumps, debuggers and wakers rely on it). A G is not stored on its own
+// stack, and once it has a stack it keeps it: a dead G is a stack ready for use.
+//
+// Every field names its owner. "The holder" is the thread that may run the goroutine or move it to a queue:
+// the M that runs it, the thread that took it from a queue, the waker that won it from a wait queue.
+#pragma once
+
+#include <tuza/sched/arch/context.h>
+#include <tuza/sched/arch/exception_state.h>
+#include <tuza/sched/arch/sanitizer.h>
+#include <tuza/sched/rt/stack.h>
+#include <tuza/sched/time/timer.h>
+#include <tuza/sched/wait_reason.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace tuza::rt {
+
+struct M;
+
+enum class GStatus : std::uint32_t {
+  kDead,      // on a free list, or being set up by its spawner; no user code; its stack is nobody's
+  kRunnable,  // on exactly one run queue, or in the hands of the thread that moves it; context saved
+  kRunning,   // current goroutine of one M, which owns its stack; the only status in which user code runs
+  kWaiting,   // on no run queue; whatever it waits for will call ready(); context saved
+};
+
+const char* name(GStatus status);
+
+struct alignas(64) G {
+  // -- What a switch touches, in one cache line. Owner: the holder.
+  Context context;
+  G* link = nullptr;  // next in the one list or queue this goroutine is on
+  std::atomic<GStatus> status{GStatus::kDead};
+  std::uint32_t rt_depth = 0;  // how deep inside the runtime (rt/enter.h); 0: user code
+  ExceptionState exceptions;   // while it does not run
+  M* locked_m = nullptr;       // lock_os_thread: only this M may run it
+  void (*entry)(void* closure) = nullptr;
+  void* closure = nullptr;  // at the top of its stack
+
+  // -- Owner: the holder; read by dumps.
+  Stack stack;
+  M* last_m = nullptr;  // the M that ran it last
+  std::int64_t wait_since_ns = 0;
+  WaitReason wait_reason{};
+  bool system = false;  // belongs to the runtime: not counted, not reported as deadlocked
+  std::uint32_t lock_depth = 0;  // nesting of lock_os_thread
+  Timer timer;  // sleep
+
+  // -- Constant from spawn to exit.
+  std::uint64_t id = 0;
+  std::uint64_t parent_id = 0;
+  const char* site_file = nullptr;
+  const char* site_function = nullptr;
+  std::uint32_t site_line = 0;
+
+  static constexpr std::size_t kNameBytes = 28;
+  char name_text[kNameBytes] = {};  // zero-terminated; written by the goroutine itself
+
+  [[no_unique_address]] SanitizerState sanitizer;
+
+  // Fetches the part of the stack that a switch to this goroutine reads first.
+  void prefetch_context() const {
+    __builtin_prefetch(context.sp);
+    __builtin_prefetch(static_cast<const char*>(context.sp) + 64);
+    __builtin_prefetch(static_cast<const char*>(context.sp) + 192);
+  }
+
+  [[nodiscard]] std::string_view name() const { return name_text; }
+  void set_name(std::string_view text);
+
+  // The one function that changes a status. Aborts, naming both, if the goroutine is not in `from`.
+  // Plain load and store: the holder is alone, except in ready(), which uses win().
+  void transition(GStatus from, GStatus to) {
+    const GStatus seen = status.load(std::memory_order_relaxed);
+    if (seen != from) [[unlikely]] illegal_transition(seen, from, to);
+    status.store(to, std::memory_order_release);
+  }
+  // kWaiting -> kRunnable. Two wakers of one goroutine are a bug that would run it twice; the compare and
+  // swap catches it always.
+  void win() {
+    GStatus seen = GStatus::kWaiting;
+    if (!status.compare_exchange_strong(seen, GStatus::kRunnable, std::memory_order_acq_rel)) {
+      illegal_transition(seen, GStatus::kWaiting, GStatus::kRunnable);
+    }
+  }
+
+ private:
+  [[noreturn, gnu::cold]] void illegal_transition(GStatus seen, GStatus from, GStatus to) const;
+};
+
+}  // namespace tuza::rt

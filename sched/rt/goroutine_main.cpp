@@ -1,0 +1,85 @@
+#include <tuza/sched/rt/goroutine_main.h>
+
+#include <cxxabi.h>
+#include <tuza/sched/goroutine.h>
+#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/sched.h>
+#include <tuza/sched/rt/switch.h>
+#include <unwind.h>
+
+namespace tuza {
+namespace rt {
+namespace {
+
+bool commit_end(G* g, void*) {
+  M* m = current_m();
+  g->sanitizer.goroutine_ended();
+  m->sched->gs.put(m->p, g);
+  return true;
+}
+
+// Called on the goroutine's own stack by tuza_context_entry. No catch, no noexcept: an exception finds no
+// handler down to the end of the stack, so std::terminate is called where it was thrown.
+void goroutine_main(void* argument) {
+  auto& g = *static_cast<G*>(argument);
+  complete_first_switch();
+  g.rt_depth = 0;
+  current_m()->in_rt.store(0, std::memory_order_release);  // as ~Enter does
+  g.entry(g.closure);
+  end_goroutine();
+}
+
+}  // namespace
+
+void prepare_goroutine(G& g, void (*entry)(void* closure)) {
+  g.entry = entry;
+  g.rt_depth = 1;
+  g.exceptions = ExceptionState{};
+  g.sanitizer.goroutine_starts(reinterpret_cast<void*>(g.stack.low), g.stack.top - g.stack.low);
+  g.context = make_context(reinterpret_cast<std::uintptr_t>(g.closure), &goroutine_main, &g);
+  g.transition(GStatus::kDead, GStatus::kRunnable);
+}
+
+void end_goroutine() {
+  const Enter rt;  // never closed: the next user of this stack begins inside the runtime
+  M* m = rt.m();
+  G* g = m->current;
+  m->p->exited.add();
+  if (g->locked_m != nullptr) {
+    // Whatever the goroutine did to its thread (priorities, namespaces) must not meet another one.
+    m->thread_is_spent = true;
+    m->locked_g = nullptr;
+    g->locked_m = nullptr;
+    g->lock_depth = 0;
+    switch_to(m, &m->g0, Leave{GStatus::kDead, &commit_end, nullptr});
+  } else {
+    switch_to_next(m, Leave{GStatus::kDead, &commit_end, nullptr});
+  }
+  fatal("a goroutine came back from its end");
+}
+
+namespace {
+
+_Unwind_Reason_Code goexit_step(int, _Unwind_Action actions, _Unwind_Exception_Class, _Unwind_Exception*,
+                                _Unwind_Context*, void*) {
+  if ((actions & _UA_END_OF_STACK) != 0) end_goroutine();
+  return _URC_NO_REASON;
+}
+
+}  // namespace
+}  // namespace rt
+
+void goexit() {
+  {
+    const rt::Enter rt;
+    if (rt::M* m = rt.m(); m == nullptr || m->current == &m->g0) rt::fatal("goexit() outside a goroutine");
+  }
+  // A forced unwind runs destructors and passes catch (...) only if that rethrows: what pthread_exit does.
+  // On the goroutine's stack, because nothing may be allocated and it outlives the unwinding.
+  _Unwind_Exception unwind{};
+  _Unwind_ForcedUnwind(&unwind, &rt::goexit_step, nullptr);
+  rt::fatal("goexit() found no end of the stack");
+}
+
+}  // namespace tuza

@@ -1,0 +1,278 @@
+// Ms without work: the parking protocol.
+//
+// The problem. Too many threads awake burn the CPU; too few leave work lying. All state is distributed (a
+// queue per P), so nobody sees at once that there is work here and an idle P there, and a wake-up costs tens
+// of microseconds. An M that goes to sleep while work is submitted elsewhere must not be the one that was
+// meant to run it.
+//
+// The protocol, after Go's (runtime/proc.go, "Worker thread parking/unparking"):
+//
+//   submitter                               M that goes idle
+//   ---------                               ----------------
+//   S1  make the work visible               I1  put its P into idle_ps
+//       (GRQ size, timer, queue tail)       I2  spinning -= 1, if it was spinning
+//   S2  full fence                          I3  full fence
+//   S3  if idle_ps is empty: done           I4  look at all sources again; if there is work,
+//   S4  if somebody spins: done                 take a P and go on
+//   S5  spinning 0 -> 1, take an idle P,    I5  sleep
+//       wake an M with both
+//
+// Why no work is lost. Suppose the submitter wakes nobody, and the M sleeps.
+//   - It left at S3, seeing idle_ps without this P. Then S3 came before I1 in the single order of the
+//     sequentially consistent operations, so S1 came before I4, which saw the work.
+//   - It left at S4, seeing this M still spinning. Then S4 came before I2, so S1 came before I4 again.
+//   - It left at S4, seeing another M spin. That M finds the work, or goes through I1-I4 itself later.
+//   - It took part in S5 but found no idle P left: somebody else took it, and is awake. Its own spinning
+//     count was up for a moment, in which another submitter may have left at S4 relying on it; but every P
+//     was held then, and whoever puts the first one back does I1-I4 after that.
+// An M that stops spinning because it found work (stop_spinning) looks for more after lowering the count,
+// for the submitters that left at S4 meanwhile, and wakes the next.
+//
+// What need not be submitted this way: work that the holder of a P puts into its own queue. The holder is
+// awake and comes back to it; waking others for it is a question of speed only (wake_if_it_pays), and
+// sysmon answers it for a holder that stays away.
+//
+// S5 without an idle M: the P goes back to idle_ps and the maker of Ms is told to bring one; the M it
+// brings looks at all sources before it sleeps, which is I4 for this submitter.
+//
+// Idle Ms and time. One waiting M watches the first timer: the one in the poller, or else the first to
+// sleep; others that would wake for the same or a later timer sleep without a limit (timer watch). Waking
+// for an event makes an M busy, and from then on sysmon watches the timers in its place.
+//
+// sched/model/parking.pml is this protocol in Promela; it also shows what breaks without I4, with I4 before
+// I2, and without either fence.
+#include <tuza/sched/rt/idle.h>
+
+#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/deadlock.h>
+#include <tuza/sched/rt/procs.h>
+#include <tuza/sched/rt/ready.h>
+#include <tuza/sched/rt/sched.h>
+
+#include <utility>
+
+namespace tuza::rt {
+namespace {
+
+// Whether an M that looks now would find something: the `all sources` of step I4.
+bool work_visible(const Sched& sched) {
+  if (sched.grq.size(std::memory_order_seq_cst) > 0) return true;
+  for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
+    if (!sched.p(i).queue.empty()) return true;
+  }
+  const std::int64_t next = sched.next_timer_ns(std::memory_order_seq_cst);
+  return next != TimerHeap::kNever && next <= now_ns();
+}
+
+void start_spinning(M* m) {
+  if (m->spinning) return;
+  m->spinning = true;
+  m->sched->spinning.fetch_add(1, std::memory_order_seq_cst);
+}
+
+void has_started(M* m) {
+  if (!m->starting) return;
+  m->starting = false;
+  m->sched->maker.m_has_started();
+}
+
+// Says that this M will wake up by itself at `when_ns`; false if another one does so earlier already.
+class TimerWatch {
+ public:
+  TimerWatch(std::atomic<std::int64_t>& watch, std::int64_t when_ns) : watch_(watch), mine_(when_ns) {
+    std::int64_t seen = watch_.load(std::memory_order_relaxed);
+    while (mine_ < seen && !(holds_ = watch_.compare_exchange_weak(seen, mine_))) {
+    }
+  }
+  ~TimerWatch() {
+    if (holds_) watch_.compare_exchange_strong(mine_, TimerHeap::kNever);
+  }
+  TimerWatch(const TimerWatch&) = delete;
+  TimerWatch& operator=(const TimerWatch&) = delete;
+
+  // How long to wait for the timer; negative: for ever, somebody else watches or there is none.
+  [[nodiscard]] std::int64_t timeout_ns() const {
+    if (!holds_) return -1;
+    const std::int64_t left = mine_ - now_ns();
+    return left > 0 ? left : 0;
+  }
+
+ private:
+  std::atomic<std::int64_t>& watch_;
+  std::int64_t mine_;
+  bool holds_ = false;
+};
+
+// Blocks in the I/O source, as the holder of the poll role.
+void wait_in_poller(M* m, std::int64_t timeout_ns) {
+  Sched& sched = *m->sched;
+  GList ready;
+  sched.poll.source()->poll(timeout_ns, ready);
+  const std::int64_t now = now_ns();
+  sched.coarse_ns.store(now, std::memory_order_relaxed);
+  sched.poll.polled(now);
+  if (!ready.empty() && acquire_p(m)) {
+    put_last(sched, *m->p, m, std::move(ready));
+    wake_if_it_pays(sched, *m->p);
+  } else {
+    inject(sched, std::move(ready));
+  }
+  sched.poll.give_back();  // only now: who finds the role free knows that nothing is on its way
+}
+
+// An M without a P may wait in the poller only for an idle P: while all are busy, events can wait until one
+// of the busy Ms polls, and waking a further thread for each would cost two context switches a time.
+bool may_poll(Sched& sched) {
+  return sched.idle_ps.count(std::memory_order_seq_cst) > 0 && sched.poll.has_waiters() &&
+         sched.poll.take(PollRole::Holder::kM);
+}
+
+// Sleeps on the note, on the list of idle Ms.
+void sleep_idle(M* m, std::int64_t timeout_ns) {
+  IdleMs& idle = m->sched->idle_ms;
+  idle.push(m);
+  has_started(m);
+  // Stopping is announced before the idle Ms are woken: either they find this one, or it finds the news.
+  if (m->sched->stopping.load(std::memory_order_seq_cst) && idle.remove(m)) return;
+  const bool woken = m->note.sleep(timeout_ns);
+  // Still on the list: nobody has taken this M, it was the timeout or the end of the runtime. Off the list
+  // but not woken: the wake is on its way.
+  if (!idle.remove(m) && !woken) m->note.sleep();
+  m->sched->coarse_ns.store(now_ns(), std::memory_order_relaxed);
+  m->spinning = std::exchange(m->next_spinning, false);
+  if (P* p = std::exchange(m->next_p, nullptr); p != nullptr) {
+    m->p = p;
+    p->m.store(m, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace
+
+bool acquire_p(M* m) {
+  Sched& sched = *m->sched;
+  const int id = sched.idle_ps.take_any(m->last_p_id, sched.procs());
+  if (id < 0) return false;
+  P& p = sched.p(id);
+  p.learn_since_ns = 0;
+  m->p = &p;
+  p.m.store(m, std::memory_order_relaxed);
+  sched.sysmon.p_busy();
+  if (m->starting) {  // it was meant to be a spare
+    has_started(m);
+    sched.maker.request(MMaker::Request::kRefill);
+  }
+  return true;
+}
+
+P* release_p(M* m) {
+  P* p = std::exchange(m->p, nullptr);
+  m->last_p_id = p->id;
+  p->m.store(nullptr, std::memory_order_relaxed);
+  return p;
+}
+
+void put_idle(Sched& sched, P* p) {
+  sched.idle_ps.put(p->id);
+  // seq_cst, against set_procs(): either it finds the P idle, or it is seen here that the P is surplus.
+  if (p->id >= sched.max_procs.load(std::memory_order_seq_cst)) [[unlikely]] retire_idle_p(sched, *p);
+}
+
+void wake_with_p(M* m, P* p, bool spinning) {
+  m->next_p = p;
+  m->next_spinning = spinning;
+  m->note.wake();
+}
+
+void wake_one(Sched& sched) {
+  if (sched.idle_ps.count(std::memory_order_seq_cst) == 0) return;  // S3
+  std::uint32_t nobody = 0;
+  if (sched.spinning.load(std::memory_order_seq_cst) != 0 ||  // S4
+      !sched.spinning.compare_exchange_strong(nobody, 1, std::memory_order_seq_cst)) {
+    return;
+  }
+  const int id = sched.idle_ps.take_any(-1, sched.procs());  // S5
+  if (id < 0) {
+    sched.spinning.fetch_sub(1, std::memory_order_seq_cst);
+    return;
+  }
+  sched.sysmon.p_busy();
+  P& p = sched.p(id);
+  p.learn_since_ns = 0;
+  M* m = sched.idle_ms.pop();
+  if (m == nullptr) {
+    put_idle(sched, &p);
+    sched.spinning.fetch_sub(1, std::memory_order_seq_cst);
+    sched.maker.request(MMaker::Request::kRunOne);
+    return;
+  }
+  if (sched.idle_ms.size() < MMaker::kSpare) sched.maker.request(MMaker::Request::kRefill);
+  wake_with_p(m, &p, true);
+}
+
+void hand_off_p(Sched& sched, P* p) {
+  // Nobody else comes back to what is queued here, so waking an M is not a question of speed; and others
+  // look at queues, not at runnext.
+  if (G* g = p->runnext.exchange(nullptr, std::memory_order_acq_rel); g != nullptr) {
+    put_last(sched, *p, current_m(), g);
+  }
+  const bool work = !p->queue.empty() || sched.grq.size() > 0;
+  M* m = work ? sched.idle_ms.pop() : nullptr;
+  if (m != nullptr) {
+    if (sched.idle_ms.size() < MMaker::kSpare) sched.maker.request(MMaker::Request::kRefill);
+    wake_with_p(m, p, false);
+    return;
+  }
+  put_idle(sched, p);                                   // I1
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // I3
+  if (work_visible(sched)) wake_one(sched);
+}
+
+void stop_spinning(M* m) {
+  Sched& sched = *m->sched;
+  m->spinning = false;
+  sched.spinning.fetch_sub(1, std::memory_order_seq_cst);
+  if (sched.grq.size(std::memory_order_seq_cst) > 0) {
+    wake_one(sched);
+  } else {
+    wake_if_it_pays(sched, *m->p);
+  }
+}
+
+bool go_idle(M* m) {
+  Sched& sched = *m->sched;
+  put_idle(sched, release_p(m));  // I1
+  if (m->spinning) {              // I2
+    m->spinning = false;
+    sched.spinning.fetch_sub(1, std::memory_order_seq_cst);
+  }
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // I3
+  if (work_visible(sched) && acquire_p(m)) {            // I4
+    start_spinning(m);
+    return true;
+  }
+  return wait_for_p(m);  // I5
+}
+
+bool wait_for_p(M* m) {
+  Sched& sched = *m->sched;
+  while (!sched.stopping.load(std::memory_order_acquire)) {
+    {
+      const std::int64_t next = sched.next_timer_ns(std::memory_order_seq_cst);
+      const TimerWatch watch(sched.timer_watch_ns, next);
+      if (may_poll(sched)) {
+        wait_in_poller(m, watch.timeout_ns());
+      } else {
+        report_deadlock_if_any(sched);
+        sleep_idle(m, watch.timeout_ns());
+      }
+    }
+    if (m->p != nullptr) return true;
+    if (work_visible(sched) && acquire_p(m)) {
+      start_spinning(m);
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace tuza::rt

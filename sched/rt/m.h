@@ -1,0 +1,73 @@
+// M: a machine, an OS thread that runs goroutines.
+//
+// Its own stack is that of g0, the context in which the scheduler works when no goroutine can be switched
+// to directly. Ms are mapped, never malloc'ed (SLICES pitfall 5), and type-stable like Gs.
+#pragma once
+
+#include <signal.h>
+#include <tuza/sched/arch/exception_state.h>
+#include <tuza/sched/rt/g.h>
+#include <tuza/sched/rt/note.h>
+#include <tuza/sched/rt/random.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace tuza::rt {
+
+struct P;
+struct Sched;
+
+// What is still to be done for the goroutine that was left by the last switch. It must not be published
+// (queued, handed to a waker, freed) before its context is saved, so the next context on the M does it.
+struct PendingCommit {
+  // Called with the goroutine in its new status. Returns false to take a park back: the goroutine is then
+  // made runnable again.
+  using Function = bool (*)(G* left, void* argument);
+  G* g = nullptr;  // null: g0 was left, nothing to do
+  GStatus becomes = GStatus::kWaiting;
+  Function function = nullptr;
+  void* argument = nullptr;
+};
+
+struct alignas(128) M {
+  explicit M(std::uint32_t number) : id(number), random(number + 1) {}
+
+  // -- Constant after the M has started.
+  const std::uint32_t id;
+  Sched* sched = nullptr;
+  ExceptionState* exceptions = nullptr;  // the thread's own words
+  std::int32_t thread_id = 0;
+  void* signal_stack = nullptr;  // where the handler for stack overflows runs
+  stack_t previous_signal_stack{};
+
+  // -- Owner: the thread itself.
+  G* current = nullptr;  // the goroutine it runs, or &g0
+  P* p = nullptr;               // what rt/enter.h guards
+  std::int32_t last_p_id = -1;  // the P it held last, whose caches may still be warm
+  PendingCommit pending;
+  G* handed = nullptr;  // picked, or given to it, but not run yet
+  bool spinning = false;
+  bool starting = true;  // neither idle nor at work yet, see MMaker
+  Random random;
+
+  // -- The guard of the runtime (rt/enter.h). in_rt: written by the thread, read by sysmon. taken: the reverse.
+  std::atomic<std::uint32_t> in_rt{1};
+  std::atomic<std::uint32_t> taken{0};
+
+  // -- lock_os_thread: the goroutine that owns this thread. Owner: the thread, while it runs that goroutine.
+  G* locked_g = nullptr;
+  bool thread_is_spent = false;  // its locked goroutine has exited: the thread must not be reused
+
+  // -- Idle: guarded by IdleMs' lock while the M is on that list; the waker writes next_* before the note.
+  Note note;
+  P* next_p = nullptr;         // the P it was woken with, or null
+  bool next_spinning = false;  // it was woken to look for work
+  M* idle_next = nullptr;
+  M* idle_previous = nullptr;
+  bool on_idle_list = false;
+
+  alignas(64) G g0;
+};
+
+}  // namespace tuza::rt

@@ -1,0 +1,116 @@
+#include <tuza/sched/rt/machine_thread.h>
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <tuza/sched/arch/current_m.h>
+#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/rt/futex.h>
+#include <tuza/sched/rt/idle.h>
+#include <tuza/sched/rt/mapping.h>
+#include <tuza/sched/rt/sched.h>
+#include <tuza/sched/rt/schedule.h>
+
+#include <new>
+
+namespace tuza::rt {
+namespace {
+
+// g0 only schedules, and sanitizers want more for their own frames.
+constexpr std::size_t kThreadStackBytes = std::size_t{256} << 10;
+constexpr std::size_t kSignalStackBytes = std::size_t{64} << 10;
+
+M* new_m(Sched& sched) {
+  const std::uint32_t id = sched.ms_made.load(std::memory_order_relaxed);
+  if (id == Sched::kMaxMs) return nullptr;
+  M* m = ::new (static_cast<void*>(&sched.ms[id])) M(id);
+  m->sched = &sched;
+  m->signal_stack = map_pages(kSignalStackBytes);
+  sched.ms_made.store(id + 1, std::memory_order_release);
+  return m;
+}
+
+bool create_thread(pthread_t& thread, void* (*main)(void*), void* argument, bool detached) {
+  pthread_attr_t attr;
+  pthread_attr_init(&attr);
+  pthread_attr_setstacksize(&attr, kThreadStackBytes);
+  if (detached) pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+  const int error = pthread_create(&thread, &attr, main, argument);
+  pthread_attr_destroy(&attr);
+  return error == 0;
+}
+
+void* m_thread_main(void* argument) {
+  auto* m = static_cast<M*>(argument);
+  pthread_sigmask(SIG_SETMASK, &m->sched->signal_mask, nullptr);
+  pthread_setname_np(pthread_self(), "tuza-m");
+  begin_m(m);
+  if (wait_for_p(m)) schedule_loop(m);
+  end_m(m);
+  return nullptr;
+}
+
+}  // namespace
+
+bool start_m(Sched& sched) {
+  // An M whose thread was refused is kept and tried again: Ms are never given back.
+  M* m = sched.ms_unused != nullptr ? sched.ms_unused : new_m(sched);
+  if (m == nullptr) return false;
+  sched.ms_unused = nullptr;
+  sched.ms_live.fetch_add(1, std::memory_order_relaxed);
+  pthread_t thread;
+  if (create_thread(thread, &m_thread_main, m, true)) return true;
+  sched.ms_live.fetch_sub(1, std::memory_order_relaxed);
+  sched.ms_unused = m;
+  return false;
+}
+
+M* adopt_thread_as_m0(Sched& sched) {
+  M* m = new_m(sched);
+  m->starting = false;
+  sched.m0 = m;
+  begin_m(m);
+  return m;
+}
+
+void begin_m(M* m) {
+  set_current_m(m);
+  m->exceptions = thread_exception_state();
+  m->thread_id = static_cast<std::int32_t>(sys::invoke(SYS_gettid));
+  m->g0.status.store(GStatus::kRunning, std::memory_order_relaxed);
+  m->g0.rt_depth = 1;
+  m->g0.last_m = m;
+  m->g0.sanitizer.thread_starts();
+  m->current = &m->g0;
+  stack_t alternate{};
+  alternate.ss_sp = m->signal_stack;
+  alternate.ss_size = kSignalStackBytes;
+  sigaltstack(&alternate, &m->previous_signal_stack);
+}
+
+void end_m(M* m) {
+  stack_t restore = m->previous_signal_stack;
+  if (restore.ss_sp == nullptr) restore.ss_flags = SS_DISABLE;
+  sigaltstack(&restore, nullptr);
+  set_current_m(nullptr);
+  Sched& sched = *m->sched;
+  if (m == sched.m0) return;
+  // The last access: once the count is down, the memory of M and Sched may be unmapped. The wake only
+  // names an address.
+  if (sched.ms_live.fetch_sub(1, std::memory_order_acq_rel) == 1) futex_wake(sched.ms_live, 1);
+}
+
+void unmap_m(M& m) { unmap_pages(m.signal_stack, kSignalStackBytes); }
+
+bool start_helper_thread(pthread_t& thread, const char* name, void* (*main)(void*), void* argument) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const bool started = create_thread(thread, main, argument, false);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (started) pthread_setname_np(thread, name);
+  return started;
+}
+
+void join_helper_thread(pthread_t thread) { pthread_join(thread, nullptr); }
+
+}  // namespace tuza::rt

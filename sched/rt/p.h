@@ -1,0 +1,72 @@
+// P: a processor, the right to run goroutines, and all that goes with it: queue, timers, caches.
+//
+// An M holds at most one P, a P is held by at most one M. Code outside the scheduler reaches the P of its
+// M only through rt/enter.h, which is what will let sysmon take a P away from an M that is in user code.
+#pragma once
+
+#include <tuza/sched/rt/g_list.h>
+#include <tuza/sched/rt/local_queue.h>
+#include <tuza/sched/rt/timer_heap.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace tuza::rt {
+
+inline constexpr std::uint32_t kLocalQueueCapacity = 256;
+using RunQueue = LocalQueue<G, kLocalQueueCapacity>;
+
+// A count with one writer, read by others for reports.
+class Counter {
+ public:
+  void add(std::uint64_t n = 1) {
+    value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t get() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> value_{0};
+};
+
+struct alignas(128) P {
+  // -- Constant after the runtime has started.
+  std::int32_t id = 0;
+
+  // -- Owner: the M that holds this P. Relaxed atomics are also read by sysmon and by reports.
+  std::atomic<M*> m{nullptr};
+  std::uint32_t picks = 0;           // goroutines picked; every 61st pick does housekeeping first
+  std::uint32_t runnext_streak = 0;  // picks from runnext in a row: they share one time slice
+  Counter tick;                      // time slices begun
+  std::atomic<std::int64_t> slice_start_ns{0};  // coarse time of the last tick
+  // How long a goroutine runs here, learned by housekeeping; decides whether waking another M pays.
+  std::atomic<std::int64_t> average_run_ns{kInitialAverageRunNs};
+  std::int64_t learn_since_ns = 0;  // 0: learning starts anew after idleness
+  std::uint32_t learn_picks = 0;
+  Counter spawned;  // goroutines begun here
+  Counter exited;   // goroutines that ended here
+  GList free_gs;    // dead goroutines of the default stack class
+  std::uint64_t id_next = 0;  // goroutine ids reserved for this P: [id_next, id_end)
+  std::uint64_t id_end = 0;
+  std::array<void*, 8> cache_slots{};  // heads of per-P free lists of layers above, rt/per_p_cache.h
+
+  // -- Own synchronisation.
+  std::atomic<bool> attention{false};  // the runtime stops, or this P retires: go through the slow path
+  std::atomic<bool> retired{false};    // surplus and empty; guarded by procs_mutex
+  RunQueue queue;
+  std::atomic<G*> runnext{nullptr};  // set by the holder; taken by the holder or, late, by a thief
+  TimerHeap timers;
+
+  [[nodiscard]] RunQueue::Owner owner() { return RunQueue::Owner(queue); }
+  [[nodiscard]] RunQueue::Thief thief() { return RunQueue::Thief(queue); }
+  // Runnable goroutines queued here, as any thread sees it.
+  [[nodiscard]] std::uint32_t queued() const {
+    return queue.size() + (runnext.load(std::memory_order_relaxed) != nullptr ? 1 : 0);
+  }
+
+  // Long, so that a program that begins with heavy goroutines spreads at once.
+  static constexpr std::int64_t kInitialAverageRunNs = 1'000'000;
+};
+
+}  // namespace tuza::rt

@@ -1,0 +1,53 @@
+// Text to standard error from places where nothing may be allocated or locked: signal handlers, the
+// scheduler, a process about to abort.
+//
+// A Line collects text in a fixed buffer and hands it to write(2) in one call when it ends, so that lines
+// of several threads do not mix. Text beyond the buffer is cut.
+//
+// Thread safety: each Line belongs to one thread. Blocks the M for the write; never parks.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace tuza::rt {
+
+class Line {
+ public:
+  static constexpr int kNowhere = -1;  // only collect, for text()
+  explicit Line(int fd = 2) : fd_(fd) {}
+  Line(const Line&) = delete;
+  Line& operator=(const Line&) = delete;
+  ~Line() { flush(); }
+
+  Line& operator<<(std::string_view text);
+  Line& operator<<(const char* text) { return *this << std::string_view(text); }
+  Line& operator<<(char c) { return *this << std::string_view(&c, 1); }
+  Line& operator<<(std::integral auto value) {
+    if constexpr (std::signed_integral<decltype(value)>) {
+      return decimal(value < 0, value < 0 ? 0 - static_cast<std::uint64_t>(value)
+                                          : static_cast<std::uint64_t>(value));
+    } else {
+      return decimal(false, value);
+    }
+  }
+  Line& hex(std::uint64_t value);
+  Line& operator<<(const void* address) { return hex(reinterpret_cast<std::uintptr_t>(address)); }
+  // With the unit a reader would choose: "250 ms", "12 s", "3 min", "5 h".
+  Line& duration(std::int64_t nanoseconds);
+
+  [[nodiscard]] std::string_view text() const { return {text_, size_}; }
+  void flush();
+
+ private:
+  Line& decimal(bool negative, std::uint64_t magnitude);
+
+  static constexpr std::size_t kCapacity = 1000;
+  int fd_;
+  std::size_t size_ = 0;
+  char text_[kCapacity];
+};
+
+}  // namespace tuza::rt

@@ -1,0 +1,104 @@
+#include <tuza/sched/rt/ready.h>
+
+#include <tuza/sched/park.h>
+#include <tuza/sched/rt/chaos.h>
+#include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/idle.h>
+#include <tuza/sched/rt/sched.h>
+
+#include <utility>
+
+namespace tuza::rt {
+namespace {
+
+// A wake-up costs the waker 13 us and takes 45 us to arrive on another core of a virtual machine
+// (ANCHORS). It pays when the work that is queued lasts longer than that.
+constexpr std::int64_t kWakePaysNs = 50'000;
+
+// The LRQ is full: its older half and `g` go to the GRQ in one batch, shuffled, so that goroutines that
+// were spawned together do not stay together and starve their neighbours (rule 2).
+// Not inlined: its frame is large, and put_last() runs on the stacks of goroutines.
+[[gnu::noinline]] bool overflow(Sched& sched, P& p, M* m, G* g) {
+  std::array<G*, kLocalQueueCapacity / 2 + 1> batch;
+  const std::uint32_t n = p.owner().take_half(std::span(batch).first<kLocalQueueCapacity / 2>());
+  if (n == 0) return false;  // a thief made room
+  batch[n] = g;
+  for (std::uint32_t i = n; i > 0; --i) std::swap(batch[i], batch[m->random.below(i + 1)]);
+  sched.grq.push(batch);
+  return true;
+}
+
+}  // namespace
+
+void put_last(Sched& sched, P& p, M* m, G* g) {
+  if (chaos::diverts_to_grq(sched, m, g)) return;
+  while (!p.owner().push(g)) {
+    if (overflow(sched, p, m, g)) return;
+  }
+}
+
+void put_last(Sched& sched, P& p, M* m, GList&& batch) {
+  while (G* g = batch.pop_front()) put_last(sched, p, m, g);
+}
+
+void put_next(Sched& sched, P& p, M* m, G* g) {
+  if (chaos::diverts_to_grq(sched, m, g)) return;
+  // release: a thief that takes it from runnext must see the goroutine; acquire: the same the other way.
+  G* before = p.runnext.exchange(g, std::memory_order_acq_rel);
+  if (before != nullptr) put_last(sched, p, m, before);
+}
+
+void inject(Sched& sched, G* g) {
+  sched.grq.push(g);
+  wake_one(sched);
+}
+
+void inject(Sched& sched, GList&& batch) {
+  if (batch.empty()) return;
+  sched.grq.push(std::move(batch));
+  wake_one(sched);
+}
+
+void unpark(M* m, G* g) {
+  g->win();
+  put_next(*m->sched, *m->p, m, g);
+}
+
+void wake_if_it_pays(Sched& sched, const P& p) {
+  // All relaxed: this is about speed. Nothing is lost when nobody is woken, because the holder of `p` is
+  // awake and will run what it queued; sysmon looks after a holder that does not come back.
+  if (sched.idle_ps.count() == 0 || sched.spinning.load(std::memory_order_relaxed) != 0) return;
+  const std::int64_t run_ns = p.average_run_ns.load(std::memory_order_relaxed);
+  // A goroutine in runnext follows the present one, soon, unless goroutines run long here.
+  const bool runs_long = run_ns >= kWakePaysNs;
+  const std::int64_t queued = std::int64_t{runs_long ? p.queued() : p.queue.size()} + sched.grq.size();
+  if (queued * run_ns >= kWakePaysNs) wake_one(sched);
+}
+
+void ready(G* g) {
+  const Enter rt;
+  if (M* m = rt.m(); m != nullptr && m->p != nullptr) {
+    g->win();
+    put_next(*m->sched, *m->p, m, g);
+    wake_if_it_pays(*m->sched, *m->p);
+    return;
+  }
+  const ExternalEntry entry;
+  if (entry.sched() == nullptr) return;  // the runtime has ended, and the goroutine with it
+  g->win();
+  inject(*entry.sched(), g);
+}
+
+void ready(GList&& batch) {
+  const Enter rt;
+  if (batch.empty()) return;
+  if (M* m = rt.m(); m != nullptr && m->p != nullptr) {
+    put_last(*m->sched, *m->p, m, std::move(batch));
+    wake_if_it_pays(*m->sched, *m->p);
+    return;
+  }
+  const ExternalEntry entry;
+  if (entry.sched() != nullptr) inject(*entry.sched(), std::move(batch));
+}
+
+}  // namespace tuza::rt

@@ -1,0 +1,32 @@
+// Making goroutines runnable, and deciding whether that deserves another M.
+#pragma once
+
+#include <tuza/sched/rt/g_list.h>
+#include <tuza/sched/rt/m.h>
+
+namespace tuza::rt {
+
+struct P;
+struct Sched;
+
+// -- For holders of a P.
+
+// Puts a runnable goroutine into runnext; the one that was there goes to the tail of the queue (rule 1).
+void put_next(Sched& sched, P& p, M* m, G* g);
+// Puts a runnable goroutine at the tail of the queue.
+void put_last(Sched& sched, P& p, M* m, G* g);
+void put_last(Sched& sched, P& p, M* m, GList&& batch);
+
+// -- For anyone.
+
+// Queues runnable goroutines that belong to no P, and wakes an M for them.
+void inject(Sched& sched, G* g);
+void inject(Sched& sched, GList&& batch);
+
+// A park was taken back: makes the goroutine runnable on this M.
+void unpark(M* m, G* g);
+
+// Wakes an M if what is queued here is worth the cost of a wake-up (rule 6). For the holder of `p`.
+void wake_if_it_pays(Sched& sched, const P& p);
+
+}  // namespace tuza::rt

@@ -1,0 +1,97 @@
+// The state of one runtime: what Ms and Ps share.
+//
+// One per tuza::run, mapped, reached through its Ms, or through active() by threads that are not Ms.
+// Each member is a mechanism with a file of its own; here one sees them together.
+//
+// Lock order: procs_mutex first; under it, or under none, one of the others (IdleMs, GlobalQueue, GPool,
+// TimerHeap), which are leaves.
+#pragma once
+
+#include <signal.h>
+#include <tuza/sched/arch/current_m.h>
+#include <tuza/sched/rt/cpu_limit.h>
+#include <tuza/sched/rt/debug_options.h>
+#include <tuza/sched/rt/g_pool.h>
+#include <tuza/sched/rt/global_queue.h>
+#include <tuza/sched/rt/idle_mask.h>
+#include <tuza/sched/rt/idle_ms.h>
+#include <tuza/sched/rt/p.h>
+#include <tuza/sched/rt/poll_role.h>
+#include <tuza/sched/rt/sysmon.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace tuza::rt {
+
+struct Sched {
+  // -- Constant after start.
+  DebugOptions debug;
+  std::int64_t started_ns = 0;
+  CpuLimit cpu_limit;
+  sigset_t signal_mask{};  // of the thread that called run: Ms take it over from there, not from their maker
+  M* m0 = nullptr;
+
+  // -- Ps. ps[i] is constructed for i < procs_made, idle or held for i < max_procs; those in between retire.
+  P* ps = nullptr;  // kMaxProcsLimit slots
+  std::atomic<std::int32_t> procs_made{0};
+  std::atomic<std::int32_t> max_procs{0};
+  RawMutex procs_mutex;  // rt/procs.h
+  std::atomic<bool> procs_fixed{false};  // the environment or the program chose: do not follow the quota
+  IdleMask idle_ps;
+
+  // -- Ms. ms[i] is constructed for i < ms_made.
+  static constexpr std::uint32_t kMaxMs = 10'000;
+  M* ms = nullptr;  // kMaxMs slots
+  std::atomic<std::uint32_t> ms_made{0};
+  std::atomic<std::uint32_t> ms_live{0};      // threads beside M0 that have not left the runtime
+  M* ms_unused = nullptr;                     // an M without a thread; owner: the maker of Ms
+  std::atomic<std::uint32_t> spinning{0};     // Ms that look for work and have a P
+  IdleMs idle_ms;
+  MMaker maker;
+
+  // -- Goroutines.
+  GlobalQueue grq;
+  GPool gs;
+  std::atomic<std::uint64_t> spawned_outside{0};  // goroutines begun by threads without a P
+  std::atomic<std::int64_t> external_wakers{0};   // threads that promised to wake somebody (rt/deadlock.h)
+
+  // -- I/O and time.
+  PollRole poll;
+  Sysmon sysmon;
+  // A cheap clock: monotonic ns, advanced by polls, housekeeping and sysmon; behind by milliseconds at
+  // most while anything runs, stale while everything is idle.
+  std::atomic<std::int64_t> coarse_ns{0};
+  // The time at which some waiting M wakes up for timers (rt/idle.cpp).
+  std::atomic<std::int64_t> timer_watch_ns{TimerHeap::kNever};
+
+  // -- The end.
+  std::atomic<bool> stopping{false};
+  std::atomic<bool> main_goexited{false};
+  std::atomic<bool> deadlock_reported{false};
+
+  [[nodiscard]] P& p(std::int32_t id) const { return ps[id]; }
+  [[nodiscard]] std::int32_t procs() const { return max_procs.load(std::memory_order_relaxed); }
+
+  // When the first timer of any P is due, or TimerHeap::kNever.
+  [[nodiscard]] std::int64_t next_timer_ns(std::memory_order order = std::memory_order_relaxed) const;
+};
+
+// The runtime of this process, null outside tuza::run.
+Sched* active();
+
+// The runtime, for any thread. While a thread that is not an M holds one, tuza::run does not return.
+class ExternalEntry {
+ public:
+  explicit ExternalEntry(const M* m = current_m());
+  ~ExternalEntry();
+  ExternalEntry(const ExternalEntry&) = delete;
+  ExternalEntry& operator=(const ExternalEntry&) = delete;
+  [[nodiscard]] Sched* sched() const { return sched_; }  // null: no runtime
+
+ private:
+  Sched* sched_ = nullptr;
+  bool counted_ = false;
+};
+
+}  // namespace tuza::rt

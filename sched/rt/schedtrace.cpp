@@ -1,0 +1,72 @@
+#include <tuza/sched/rt/schedtrace.h>
+
+#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/print.h>
+#include <tuza/sched/rt/sched.h>
+
+namespace tuza::rt {
+namespace {
+
+void print_summary(const Sched& sched, std::int64_t now) {
+  Line line;
+  line << "SCHED " << (now - sched.started_ns) / 1'000'000 << "ms: gomaxprocs=" << sched.procs()
+       << " idleprocs=" << sched.idle_ps.count() << " threads=" << sched.ms_live.load() + 1
+       << " spinningthreads=" << sched.spinning.load() << " idlethreads=" << sched.idle_ms.size()
+       << " poller=" << name(sched.poll.holder()) << " runqueue=" << sched.grq.size() << " [";
+  for (std::int32_t i = 0; i < sched.procs(); ++i) {
+    line << (i == 0 ? "" : " ") << sched.p(i).queued();
+  }
+  line << "]\n";
+}
+
+std::int64_t id_of(const M* m) { return m == nullptr ? -1 : std::int64_t{m->id}; }
+
+void print_ps(const Sched& sched) {
+  for (std::int32_t i = 0, n = sched.procs_made.load(); i < n; ++i) {
+    const P& p = sched.p(i);
+    const char* status = sched.idle_ps.contains(i) ? "idle" : p.retired.load() ? "retired" : "running";
+    Line() << "  P" << i << ": status=" << status << " schedtick=" << p.tick.get()
+           << " m=" << id_of(p.m.load()) << " runqsize=" << p.queue.size()
+           << " runnext=" << (p.runnext.load() != nullptr ? 1 : 0) << " timerslen=" << p.timers.size()
+           << " avgrun=" << p.average_run_ns.load() << "ns\n";
+  }
+}
+
+void print_ms(const Sched& sched) {
+  for (std::uint32_t i = 0, n = sched.ms_made.load(std::memory_order_acquire); i < n; ++i) {
+    const M& m = sched.ms[i];
+    Line() << "  M" << i << ": tid=" << m.thread_id << " inruntime=" << m.in_rt.load()
+           << " lockedg=" << (m.locked_g != nullptr ? m.locked_g->id : 0) << "\n";
+  }
+}
+
+void print_gs(const Sched& sched) {
+  for (std::size_t i = 0, n = sched.gs.count(); i < n; ++i) {
+    const G& g = sched.gs.at(i);
+    const GStatus status = g.status.load(std::memory_order_relaxed);
+    if (status == GStatus::kDead) continue;
+    Line line;
+    line << "  G" << g.id << ": status=" << name(status);
+    if (status == GStatus::kWaiting) line << "(" << tuza::name(g.wait_reason) << ")";
+    line << " m=" << (status == GStatus::kRunning ? id_of(g.last_m) : -1)
+         << " lockedm=" << id_of(g.locked_m) << " " << g.name() << "\n";
+  }
+}
+
+}  // namespace
+
+void print_schedtrace(const Sched& sched, std::int64_t now) {
+  print_summary(sched, now);
+  if (!sched.debug.scheddetail) return;
+  print_ps(sched);
+  print_ms(sched);
+  print_gs(sched);
+}
+
+void print_sched_state(const Sched& sched) {
+  print_summary(sched, now_ns());
+  print_ps(sched);
+  print_ms(sched);
+}
+
+}  // namespace tuza::rt

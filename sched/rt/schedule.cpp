@@ -1,0 +1,207 @@
+// The order of sources (DESIGN section 3, rule 3):
+//
+//   every 61st pick: housekeeping, and the GRQ first
+//   runnext, LRQ
+//   timers that are due, on any P
+//   GRQ, a fair batch
+//   I/O, without waiting
+//   other Ps: half of a victim's LRQ
+//   nothing: give the P up, look again, wait               -> rt/idle.cpp
+#include <tuza/sched/rt/schedule.h>
+
+#include <tuza/sched/rt/chaos.h>
+#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/idle.h>
+#include <tuza/sched/rt/locked_thread.h>
+#include <tuza/sched/rt/procs.h>
+#include <tuza/sched/rt/ready.h>
+#include <tuza/sched/rt/sched.h>
+#include <tuza/sched/rt/switch.h>
+
+#include <utility>
+
+namespace tuza::rt {
+namespace {
+
+// Polls without waiting if this is old, so that I/O is seen while the queues never run empty.
+constexpr std::int64_t kPollAgeNs = 200'000;
+
+void begin_slice(Sched& sched, P& p) {
+  p.runnext_streak = 0;
+  p.tick.add();
+  p.slice_start_ns.store(sched.coarse_ns.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+// runnext continues the slice of the goroutine that readied it. Two goroutines that ready each other could
+// go on like that for ever; when the slice is used up and others wait, runnext has to queue (rule 1).
+bool shared_slice_is_used_up(const Sched& sched, const P& p) {
+  return p.runnext_streak >= kRunnextStreakMax ||
+         sched.coarse_ns.load(std::memory_order_relaxed) -
+                 p.slice_start_ns.load(std::memory_order_relaxed) >= kSliceNs;
+}
+
+G* take_global(M* m) {
+  Sched& sched = *m->sched;
+  std::array<G*, kLocalQueueCapacity / 2> batch;
+  const std::uint32_t n = sched.grq.pop_batch(static_cast<std::uint32_t>(sched.procs()), batch);
+  if (n == 0) return nullptr;
+  // They have waited long enough to be out of the caches, and will be switched to in a moment.
+  for (std::uint32_t i = 0; i < n; ++i) batch[i]->prefetch_context();
+  for (std::uint32_t i = 1; i < n; ++i) put_last(sched, *m->p, m, batch[i]);
+  begin_slice(sched, *m->p);
+  return batch[0];
+}
+
+// Learns how long goroutines run on this P: the mean over the picks since the last time, half old half new.
+void learn_run_time(P& p, std::int64_t now) {
+  const std::uint32_t picks = p.picks - p.learn_picks;
+  if (p.learn_since_ns != 0 && picks > 0) {
+    const std::int64_t mean = (now - p.learn_since_ns) / picks;
+    const std::int64_t old = p.average_run_ns.load(std::memory_order_relaxed);
+    p.average_run_ns.store((old + mean) / 2, std::memory_order_relaxed);
+  }
+  p.learn_since_ns = now;
+  p.learn_picks = p.picks;
+}
+
+// Polls without waiting; what is ready goes to the tail of the queue.
+void poll_now(M* m, std::int64_t now) {
+  Sched& sched = *m->sched;
+  GList ready;
+  sched.poll.source()->poll(0, ready);
+  sched.poll.polled(now);
+  put_last(sched, *m->p, m, std::move(ready));
+}
+
+G* housekeeping(M* m) {
+  Sched& sched = *m->sched;
+  const std::int64_t now = now_ns();
+  sched.coarse_ns.store(now, std::memory_order_relaxed);
+  learn_run_time(*m->p, now);
+  m->p->timers.run_due(now);
+  if (sched.poll.holder() == PollRole::Holder::kNobody && now - sched.poll.last_ns() >= kPollAgeNs &&
+      sched.poll.has_waiters()) {
+    poll_now(m, now);
+  }
+  return take_global(m);
+}
+
+// Timers of every P: those of a busy P would else wait for its goroutine to come back.
+bool run_due_timers(Sched& sched) {
+  const std::int64_t next = sched.next_timer_ns();
+  if (next == TimerHeap::kNever) return false;
+  const std::int64_t now = now_ns();
+  if (next > now) return false;
+  std::size_t fired = 0;
+  for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
+    fired += sched.p(i).timers.run_due(now);
+  }
+  return fired > 0;
+}
+
+// Other Ps are at work, so that polling now, and stealing, may find something. The only busy P neither
+// polls nor steals: it is about to block in the poller, which costs one system call instead of two.
+bool others_are_busy(const Sched& sched) { return sched.idle_ps.count() < sched.procs() - 1; }
+
+// One round through all sources. Null: nothing anywhere.
+G* look_everywhere(M* m) {
+  Sched& sched = *m->sched;
+  P& p = *m->p;
+  if (p.picks++ % kHousekeepingPicks == kHousekeepingPicks - 1) {
+    if (G* g = housekeeping(m)) return g;
+  }
+  if (G* g = take_queued(m)) return g;
+  if (run_due_timers(sched)) {
+    if (G* g = take_queued(m)) return g;
+  }
+  if (G* g = take_global(m)) return g;
+  if (!others_are_busy(sched)) return nullptr;
+  if (sched.poll.holder() == PollRole::Holder::kNobody && sched.poll.has_waiters()) {
+    poll_now(m, now_ns());
+    if (G* g = take_queued(m)) return g;
+  }
+  G* g = steal(m);
+  if (g != nullptr) begin_slice(sched, p);
+  return g;
+}
+
+}  // namespace
+
+std::int64_t Sched::next_timer_ns(std::memory_order order) const {
+  std::int64_t next = TimerHeap::kNever;
+  for (std::int32_t i = 0, n = procs_made.load(std::memory_order_acquire); i < n; ++i) {
+    const std::int64_t when = ps[i].timers.next_ns(order);
+    if (when < next) next = when;
+  }
+  return next;
+}
+
+G* take_queued(M* m) {
+  Sched& sched = *m->sched;
+  P& p = *m->p;
+  G* next = p.runnext.load(std::memory_order_relaxed);
+  // A thief may take it meanwhile; acquire: to see the goroutine as whoever put it there left it.
+  if (next != nullptr && p.runnext.compare_exchange_strong(next, nullptr, std::memory_order_acquire,
+                                                           std::memory_order_relaxed)) {
+    if (p.queue.empty() || !shared_slice_is_used_up(sched, p)) {
+      ++p.runnext_streak;
+      return next;
+    }
+    put_last(sched, p, m, next);
+  }
+  G* g = p.owner().pop();
+  if (g != nullptr) begin_slice(sched, p);
+  return g;
+}
+
+G* pick_local(M* m) {
+  if constexpr (chaos::kEnabled) return nullptr;
+  Sched& sched = *m->sched;
+  P& p = *m->p;
+  if (m->locked_g != nullptr || p.attention.load(std::memory_order_relaxed)) return nullptr;
+  if (p.picks % kHousekeepingPicks == kHousekeepingPicks - 1) return nullptr;
+  if (p.timers.next_ns() <= sched.coarse_ns.load(std::memory_order_relaxed)) return nullptr;
+  G* g = take_queued(m);
+  if (g == nullptr) return nullptr;
+  ++p.picks;
+  if (g->locked_m != nullptr) {
+    m->handed = g;
+    return nullptr;
+  }
+  return g;
+}
+
+G* find_runnable(M* m) {
+  Sched& sched = *m->sched;
+  while (!sched.stopping.load(std::memory_order_acquire)) {
+    if (G* g = std::exchange(m->handed, nullptr)) return g;
+    if (m->p->attention.load(std::memory_order_relaxed) && retire_p_if_surplus(m)) {
+      if (!wait_for_p(m)) return nullptr;
+      continue;
+    }
+    if (G* g = look_everywhere(m)) return g;
+    if (!go_idle(m)) return nullptr;
+  }
+  return nullptr;
+}
+
+void schedule_loop(M* m) {
+  for (;;) {
+    G* g = m->locked_g != nullptr ? wait_for_locked_g(m) : find_runnable(m);
+    if (g == nullptr) return;
+    if (m->spinning) stop_spinning(m);
+    if (g->locked_m != nullptr && g->locked_m != m) {
+      hand_to_locked_m(m, g);
+      if (!wait_for_p(m)) return;
+      continue;
+    }
+    if (chaos::migrates(m, g)) {
+      if (!wait_for_p(m)) return;
+      continue;
+    }
+    switch_from_g0(m, g);
+    if (m->thread_is_spent) return;
+  }
+}
+
+}  // namespace tuza::rt

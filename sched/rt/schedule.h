@@ -1,0 +1,35 @@
+// Which goroutine runs next?
+//
+// pick_local() is the fast path, taken on the goroutine that is about to leave: if the P has a next
+// goroutine and nothing else wants attention, the switch goes straight to it. Everything else happens on
+// g0, in schedule_loop(): find_runnable() goes through all sources in order and ends by idling.
+#pragma once
+
+#include <tuza/sched/rt/m.h>
+#include <tuza/sched/rt/p.h>
+
+namespace tuza::rt {
+
+// Every so many picks a P does housekeeping: looks at the GRQ first, reads the clock, polls.
+inline constexpr std::uint32_t kHousekeepingPicks = 61;
+// So many picks in a row may come from runnext while others wait in the queue.
+inline constexpr std::uint32_t kRunnextStreakMax = 61;
+inline constexpr std::int64_t kSliceNs = 10'000'000;
+
+// The next goroutine of the P that `m` holds; null if finding it takes more than a look at the local queue.
+G* pick_local(M* m);
+
+// Takes from runnext or the LRQ of the P that `m` holds; null if both are empty.
+G* take_queued(M* m);
+
+// g0's life: runs goroutines until the runtime stops or the thread is spent.
+void schedule_loop(M* m);
+
+// The next goroutine for `m`, which holds a P and holds one when this returns; null when the runtime
+// stops. Waits for as long as it takes.
+G* find_runnable(M* m);
+
+// Tries to get work from other Ps; counts as spinning from then on. Null if there is none.
+G* steal(M* m);
+
+}  // namespace tuza::rt

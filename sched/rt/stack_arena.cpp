@@ -1,0 +1,79 @@
+#include <tuza/sched/rt/stack_arena.h>
+
+#include <tuza/sched/log.h>
+#include <tuza/sched/rt/mapping.h>
+
+#include <mutex>
+
+namespace tuza::rt {
+namespace {
+
+// Named here because Debian's libc headers are older than the advice.
+constexpr int kMadvGuardInstall = 102;
+
+}  // namespace
+
+StackArenas::~StackArenas() {
+  for (std::size_t i = 0; i < arena_count_; ++i) {
+    unmap_pages(reinterpret_cast<void*>(arenas_[i]), kArenaBytes);
+  }
+  unmap_pages(arenas_, kArenasMax * sizeof *arenas_);
+}
+
+bool StackArenas::add_arena(ClassState& state) {
+  const std::scoped_lock lock(arenas_mutex_);
+  if (arenas_ == nullptr) {
+    arenas_ = static_cast<std::uintptr_t*>(map_pages(kArenasMax * sizeof *arenas_));
+  }
+  if (arenas_ == nullptr || arena_count_ == kArenasMax) return false;
+  void* at = map_pages(kArenaBytes);
+  if (at == nullptr) return false;
+  advise_pages(at, kArenaBytes, MADV_NOHUGEPAGE);
+  state.next = reinterpret_cast<std::uintptr_t>(at);
+  state.end = state.next + kArenaBytes;
+  arenas_[arena_count_++] = state.next;
+  return true;
+}
+
+bool StackArenas::install_guard(std::uintptr_t at) {
+  void* low = reinterpret_cast<void*>(at);
+  if (guard_mode_ == GuardMode::kAdvise) {
+    if (advise_pages(low, kGuardBytes, kMadvGuardInstall) == 0) return true;
+    guard_mode_ = GuardMode::kProtect;
+  }
+  if (guard_mode_ == GuardMode::kProtect) {
+    if (sys::invoke(SYS_mprotect, low, kGuardBytes, PROT_NONE) == 0) return true;
+    guard_mode_ = GuardMode::kNone;
+    log_line(LogLevel::kWarning,
+             "tuza: new goroutine stacks have no guard pages: this kernel has no MADV_GUARD_INSTALL "
+             "and vm.max_map_count is reached");
+  }
+  return false;
+}
+
+Stack StackArenas::carve(std::uint8_t stack_class) {
+  ClassState& state = classes_[stack_class];
+  const std::size_t bytes = kStackClassBytes[stack_class];
+  Stack stack;
+  std::size_t number = 0;
+  {
+    const std::scoped_lock lock(state.mutex);
+    if (state.next == state.end && !add_arena(state)) return stack;
+    stack.guard_low = state.next;
+    state.next += bytes;
+    number = state.carved++;
+  }
+  stack.stack_class = stack_class;
+  stack.guarded = install_guard(stack.guard_low);
+  stack.low = stack.guard_low + (stack.guarded ? kGuardBytes : 0);
+  stack.top = stack.guard_low + bytes - (number % kColours) * kColourBytes;
+  return stack;
+}
+
+void StackArenas::trim(Stack& stack) {
+  const std::uintptr_t end = stack.guard_low + kStackClassBytes[stack.stack_class];
+  advise_pages(reinterpret_cast<void*>(stack.low), end - stack.low, MADV_DONTNEED);
+  stack.dirty = false;
+}
+
+}  // namespace tuza::rt

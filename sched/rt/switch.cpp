@@ -1,0 +1,60 @@
+#include <tuza/sched/rt/switch.h>
+
+#include <tuza/sched/arch/current_m.h>
+#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/ready.h>
+#include <tuza/sched/rt/schedule.h>
+
+namespace tuza::rt {
+namespace {
+
+// Everything of a switch but the stack pointer.
+inline void depart(M* m, G* from, G* to, bool for_ever) {
+  from->exceptions = *m->exceptions;
+  *m->exceptions = to->exceptions;
+  m->current = to;
+  sanitizer_before_switch(from->sanitizer, to->sanitizer, for_ever);
+}
+
+// On the new stack, on whichever M that is.
+inline void arrive() {
+  M* m = current_m();
+  sanitizer_after_switch(m->current->sanitizer);
+  const PendingCommit left = m->pending;
+  if (left.g == nullptr) return;
+  m->pending.g = nullptr;
+  left.g->transition(GStatus::kRunning, left.becomes);
+  if (!left.function(left.g, left.argument)) unpark(m, left.g);
+}
+
+inline void claim(M* m, G* g) {
+  g->transition(GStatus::kRunnable, GStatus::kRunning);
+  g->last_m = m;
+}
+
+}  // namespace
+
+void switch_to(M* m, G* to, const Leave& leave) {
+  G* from = m->current;
+  m->pending = PendingCommit{from, leave.becomes, leave.commit, leave.argument};
+  if (to != &m->g0) claim(m, to);
+  depart(m, from, to, leave.becomes == GStatus::kDead);
+  context_switch(&from->context, to->context);
+  arrive();
+}
+
+void switch_from_g0(M* m, G* to) {
+  claim(m, to);
+  depart(m, &m->g0, to, false);
+  context_switch(&m->g0.context, to->context);
+  arrive();
+}
+
+void switch_to_next(M* m, const Leave& leave) {
+  G* next = pick_local(m);
+  switch_to(m, next != nullptr ? next : &m->g0, leave);
+}
+
+void complete_first_switch() { arrive(); }
+
+}  // namespace tuza::rt

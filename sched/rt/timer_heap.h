@@ -1,0 +1,71 @@
+// The timers of one P: a 4-ary heap ordered by time.
+//
+// Any thread may add, move or remove a timer, and run the timers that are due (idle Ms do it for busy Ps);
+// one lock per heap. The time of the first timer can be read without the lock, and is all that the
+// scheduler looks at on its fast path.
+//
+// Entries hold the time beside the pointer, so that sifting does not touch the timers themselves. Removal
+// from the middle is constant on average: three quarters of the entries are leaves, and the last entry,
+// which fills the hole, seldom has to move far. A million pending timers therefore cost little (a
+// hierarchical wheel was rejected: cheaper to add, but it rounds, and cascades in bursts).
+//
+// Thread-safe. Blocks the M for the lock. The memory grows by remapping and is never shrunk.
+#pragma once
+
+#include <tuza/sched/raw_mutex.h>
+#include <tuza/sched/time/timer.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace tuza::rt {
+
+class TimerHeap {
+ public:
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
+  TimerHeap() = default;
+  TimerHeap(const TimerHeap&) = delete;
+  TimerHeap& operator=(const TimerHeap&) = delete;
+  ~TimerHeap();
+
+  // When the first timer is due, or kNever. Relaxed: who needs an exact answer takes the lock; the parking
+  // protocol reads it after its fence.
+  [[nodiscard]] std::int64_t next_ns(std::memory_order order = std::memory_order_relaxed) const {
+    return next_ns_.load(order);
+  }
+  [[nodiscard]] std::size_t size() const { return size_.load(std::memory_order_relaxed); }
+
+  void add(Timer& timer, std::int64_t when_ns);
+
+  // Moves `timer` if it is in this heap; false if it is not (any more).
+  bool move(Timer& timer, std::int64_t when_ns);
+  // Removes `timer` if it is in this heap; false if it is not (any more).
+  bool remove(Timer& timer);
+
+  // Fires every timer that is due at `now_ns`, in order of time; returns how many.
+  std::size_t run_due(std::int64_t now_ns);
+
+ private:
+  struct Entry {
+    std::int64_t when_ns;
+    Timer* timer;
+  };
+
+  void place(std::size_t at, Entry entry);
+  void sift_up(std::size_t at, Entry entry);
+  void sift_down(std::size_t at, Entry entry);
+  void remove_at(std::size_t at);
+  void publish();
+  void grow();
+
+  RawMutex mutex_;
+  Entry* entries_ = nullptr;          // guarded by mutex_
+  std::size_t capacity_ = 0;          // guarded by mutex_
+  std::atomic<std::size_t> size_{0};  // written under mutex_
+  std::atomic<std::int64_t> next_ns_{kNever};  // written under mutex_
+};
+
+}  // namespace tuza::rt

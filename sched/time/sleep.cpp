@@ -1,0 +1,45 @@
+#include <tuza/sched/time/sleep.h>
+
+#include <tuza/sched/park.h>
+#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/g_list.h>
+#include <tuza/sched/time/timer.h>
+
+#include <limits>
+
+namespace tuza::rt {
+namespace {
+
+void wake_sleeper(Timer& timer) {
+  auto* g = static_cast<G*>(timer.argument);
+  g->win();
+  GList one;
+  one.push_back(g);
+  ready(std::move(one));  // behind those that were woken before it
+}
+
+// Armed only now: a timer that fired earlier would find the goroutine not yet parked.
+bool commit_sleep(G* g, void* when_ns) {
+  timer_arm(g->timer, *static_cast<const std::int64_t*>(when_ns));
+  return true;
+}
+
+}  // namespace
+
+std::int64_t deadline_after(std::chrono::nanoseconds duration) {
+  const std::int64_t now = now_ns();
+  constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max() - 1;
+  return duration.count() > kEnd - now ? kEnd : now + duration.count();
+}
+
+void sleep_until_ns(std::int64_t when_ns) {
+  if (when_ns <= now_ns()) return;
+  G* g = current_g();
+  if (g == nullptr) fatal("sleep_for() or sleep_until() on a thread that is not a goroutine");
+  g->timer.function = &wake_sleeper;
+  g->timer.argument = g;
+  park(&commit_sleep, &when_ns, WaitReason::kSleep);
+}
+
+}  // namespace tuza::rt
