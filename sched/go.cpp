@@ -19,28 +19,37 @@ std::uint64_t next_id(Sched& sched, P* p) {
   return p->id_next++;
 }
 
+void* closure_on_stack(const G& g, const SpawnRequest& request) {
+  if (request.closure_bytes + request.closure_alignment > (g.stack.top - g.stack.low) / 2) {
+    fatal("the function object of go() does not fit on the goroutine's stack");
+  }
+  return reinterpret_cast<void*>((g.stack.top - request.closure_bytes) &
+                                 ~(std::uintptr_t{request.closure_alignment} - 1));
+}
+
 }  // namespace
 
-Spawn spawn_begin(const GoOptions& options, std::size_t bytes, std::size_t alignment,
-                  const std::source_location& where) {
+Spawn spawn_begin(const SpawnRequest& request) {
   const Enter rt;
   const ExternalEntry entry(rt.m());
   Sched* sched = entry.sched();
   if (sched == nullptr) fatal("go() outside tuza::run");
-  const std::uint8_t stack_class =
-      options.stack_bytes == 0 ? kDefaultStackClass : stack_class_for(options.stack_bytes);
   P* p = rt.p();
-  G* g = sched->gs.take(p, stack_class);
+  const std::uint8_t stack_class = request.options.stack_bytes == 0
+                                       ? kDefaultStackClass
+                                       : stack_class_for(request.options.stack_bytes);
+  const bool small = request.closure_bytes <= G::kInlineClosureBytes &&
+                     request.closure_alignment <= alignof(std::max_align_t);
+  const bool bare = small && !request.stack_now && stack_class == kDefaultStackClass;
+  G* g = bare ? sched->gs.take(p) : sched->gs.take_with_stack(p, stack_class);
   if (g == nullptr) return Spawn{nullptr, nullptr};
   g->id = next_id(*sched, p);
   g->parent_id = rt.g() == nullptr ? 0 : rt.g()->id;
-  g->site_file = where.file_name();
-  g->site_function = where.function_name();
-  g->site_line = where.line();
-  g->set_name(options.name);
-  const std::uintptr_t room = g->stack.top - g->stack.low;
-  if (bytes + alignment > room / 2) fatal("the function object of go() does not fit on the goroutine's stack");
-  g->closure = reinterpret_cast<void*>((g->stack.top - bytes) & ~(std::uintptr_t{alignment} - 1));
+  g->site_file = request.where.file_name();
+  g->site_function = request.where.function_name();
+  g->site_line = request.where.line();
+  g->set_name(request.options.name);
+  g->closure = small ? g->inline_closure : closure_on_stack(*g, request);
   return Spawn{g, g->closure};
 }
 

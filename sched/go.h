@@ -3,8 +3,8 @@
 //     tuza::go([conn = std::move(conn)]() mutable { serve(conn); });
 //     tuza::go({.name = "compactor", .stack_bytes = 1 << 20}, [] { compact_for_ever(); });
 //
-// The function object is moved onto the new goroutine's stack and destroyed there after it returned;
-// nothing is allocated once the process has warmed up. The goroutine starts soon, on some thread; it never
+// The function object is moved into the goroutine (its record, or its stack if it is large) and destroyed
+// after it returned; nothing is allocated once the process has warmed up. The goroutine starts soon, on some thread; it never
 // runs inside go(). An exception that leaves it ends the process, as a panic does in Go.
 //
 // Thread-safe; any thread may call it while tuza::run is on. Does not park. What happened before go() is
@@ -33,14 +33,21 @@ namespace rt {
 
 struct G;
 
-// A goroutine that is being made: a G and room for the function object on its stack.
+// A goroutine that is being made: a G and room for the function object.
 struct Spawn {
   G* g;
-  void* storage;  // null: the system has no memory for another stack
+  void* storage;  // null: the system has no memory
 };
 
-Spawn spawn_begin(const GoOptions& options, std::size_t bytes, std::size_t alignment,
-                  const std::source_location& where);
+struct SpawnRequest {
+  const GoOptions& options;
+  std::size_t closure_bytes;
+  std::size_t closure_alignment;
+  bool stack_now;  // have the stack at once, so that its lack can be reported
+  const std::source_location& where;
+};
+
+Spawn spawn_begin(const SpawnRequest& request);
 void spawn_commit(Spawn spawn, void (*entry)(void* closure));
 void spawn_abandon(Spawn spawn);
 [[noreturn]] void spawn_failed();
@@ -56,10 +63,11 @@ void run_closure(void* storage) {
 }
 
 template <class F>
-bool spawn(const GoOptions& options, F&& function, const std::source_location& where) {
+bool spawn(const GoOptions& options, F&& function, bool stack_now, const std::source_location& where) {
   using Closure = std::decay_t<F>;
   static_assert(std::invocable<Closure>, "a goroutine's function takes no arguments");
-  const Spawn spawn = spawn_begin(options, sizeof(Closure), alignof(Closure), where);
+  const Spawn spawn =
+      spawn_begin(SpawnRequest{options, sizeof(Closure), alignof(Closure), stack_now, where});
   if (spawn.storage == nullptr) return false;
   struct Guard {
     const Spawn* spawn;
@@ -75,11 +83,12 @@ bool spawn(const GoOptions& options, F&& function, const std::source_location& w
 
 }  // namespace rt
 
-// Starts a goroutine. Aborts when the system has no memory for its stack; try_go() reports it instead.
+// Starts a goroutine. The process aborts, now or when the goroutine first runs, if the system has no memory
+// for its stack; try_go() reports it instead.
 template <class F>
 void go(const GoOptions& options, F&& function,
         const std::source_location& where = std::source_location::current()) {
-  if (!rt::spawn(options, std::forward<F>(function), where)) rt::spawn_failed();
+  if (!rt::spawn(options, std::forward<F>(function), false, where)) rt::spawn_failed();
 }
 
 template <class F>
@@ -93,7 +102,7 @@ template <class F>
 [[nodiscard]] Result<void> try_go(
     const GoOptions& options, F&& function,
     const std::source_location& where = std::source_location::current()) {
-  if (rt::spawn(options, std::forward<F>(function), where)) return {};
+  if (rt::spawn(options, std::forward<F>(function), true, where)) return {};
   return std::unexpected(Error::from_errno(ENOMEM, "go"));
 }
 

@@ -196,7 +196,7 @@ int run_main(const RunOptions& options, MainFunction main, const std::source_loc
         const Enter rt;
         stop(*sched);
       },
-      where);
+      true, where);
   if (!spawned) spawn_failed();
   schedule_loop(sched->m0);
   // M0 may have left its loop because a goroutine locked to it has ended: the others go on without it.

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <tuza/sched/arch/context.h>
 #include <tuza/sched/rt/print.h>
+#include <tuza/sched/rt/symbols.h>
 #include <unwind.h>
 
 #include <cstdlib>
@@ -41,17 +42,23 @@ walk_here(void* argument) {
   context_switch(&unused, walk.back);
 }
 
-void print_symbol(Line& line, const Dl_info& info, Naming naming) {
+void print_name(Line& line, const char* mangled, Naming naming) {
   if (naming == Naming::kDemangled) {
     int status = 0;
-    char* readable = abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status);
-    if (status == 0) {
-      line << readable;
-      std::free(readable);
-      return;
-    }
+    char* readable = abi::__cxa_demangle(mangled, nullptr, nullptr, &status);
+    if (status == 0) line << readable;
+    std::free(readable);
+    if (status == 0) return;
   }
-  line << info.dli_sname;
+  line << mangled;
+}
+
+// The program is known by what it was started as, which need not be a path from here.
+const char* file_of(const Dl_info& info) {
+  Dl_info own{};
+  const bool program = dladdr(reinterpret_cast<const void*>(&tuza_context_entry), &own) != 0 &&
+                       own.dli_fbase == info.dli_fbase;
+  return program ? "/proc/self/exe" : info.dli_fname;
 }
 
 const char* base_name(const char* path) {
@@ -86,13 +93,15 @@ void print(const Backtrace& trace, Naming naming) {
       line << pc << "\n";
       continue;
     }
-    if (info.dli_sname != nullptr) {
-      print_symbol(line, info, naming);
-      line << "+" << trace.pcs[i] - reinterpret_cast<std::uintptr_t>(info.dli_saddr) << " ";
+    const auto base = reinterpret_cast<std::uintptr_t>(info.dli_fbase);
+    Symbol symbol;
+    if (find_symbol(file_of(info), base, trace.pcs[i], symbol)) {
+      print_name(line, symbol.name, naming);
+      line << "+" << symbol.offset << " ";
     }
     // What addr2line -e wants.
     (line << "(" << base_name(info.dli_fname) << "+")
-        .hex(trace.pcs[i] - reinterpret_cast<std::uintptr_t>(info.dli_fbase))
+        .hex(trace.pcs[i] - base)
         << ")\n";
   }
 }

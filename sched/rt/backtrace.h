@@ -5,8 +5,8 @@
 // (tuza_context_call). It needs some kilobytes below the goroutine's frames, which every stack has unless
 // it is about to overflow.
 //
-// Allocates nothing while walking. Printing looks names up with dladdr, and demangles them unless told
-// that the process is in a signal handler.
+// Allocates nothing while walking. Printing looks names up in the files' symbol tables (rt/symbols.h), and
+// demangles them unless told that the process is in a signal handler.
 #pragma once
 
 #include <tuza/sched/rt/g.h>

@@ -2,6 +2,7 @@
 
 #include <tuza/sched/external.h>
 #include <tuza/sched/rt/dump.h>
+#include <tuza/sched/rt/idle.h>
 #include <tuza/sched/rt/print.h>
 #include <tuza/sched/rt/sched.h>
 
@@ -69,9 +70,7 @@ ExternalWaker::~ExternalWaker() {
   const rt::ExternalEntry entry;
   if (entry.sched() != sched_) return;  // that runtime has ended
   // The last promise gone, the program may be deadlocked: let an M look.
-  if (sched_->external_wakers.fetch_sub(1, std::memory_order_seq_cst) == 1) {
-    if (rt::M* m = sched_->idle_ms.pop(); m != nullptr) m->note.wake();
-  }
+  if (sched_->external_wakers.fetch_sub(1, std::memory_order_seq_cst) == 1) rt::nudge_idle_m(*sched_);
 }
 
 }  // namespace tuza

@@ -2,7 +2,7 @@
 //
 // Gs are type-stable: mapped in slabs, recycled through free lists, never given back, so that a stale
 // pointer always points to some G (dumps, debuggers and wakers rely on it). A G is not stored on its own
-// stack, and once it has a stack it keeps it: a dead G is a stack ready for use.
+// stack; it usually gets one only when it runs for the first time (rt/g_pool.h says why).
 //
 // Every field names its owner. "The holder" is the thread that may run the goroutine or move it to a queue:
 // the M that runs it, the thread that took it from a queue, the waker that won it from a wait queue.
@@ -35,14 +35,14 @@ const char* name(GStatus status);
 
 struct alignas(64) G {
   // -- What a switch touches, in one cache line. Owner: the holder.
-  Context context;
+  Context context;      // sp is null until it has run for the first time
   G* link = nullptr;  // next in the one list or queue this goroutine is on
   std::atomic<GStatus> status{GStatus::kDead};
   std::uint32_t rt_depth = 0;  // how deep inside the runtime (rt/enter.h); 0: user code
   ExceptionState exceptions;   // while it does not run
   M* locked_m = nullptr;       // lock_os_thread: only this M may run it
   void (*entry)(void* closure) = nullptr;
-  void* closure = nullptr;  // at the top of its stack
+  void* closure = nullptr;  // in inline_closure, or at the top of its stack
 
   // -- Owner: the holder; read by dumps.
   Stack stack;
@@ -62,6 +62,11 @@ struct alignas(64) G {
 
   static constexpr std::size_t kNameBytes = 28;
   char name_text[kNameBytes] = {};  // zero-terminated; written by the goroutine itself
+
+  // The function object of go(), if it is small: while the goroutine waits for its first turn it has no
+  // stack to keep it on.
+  static constexpr std::size_t kInlineClosureBytes = 64;
+  alignas(16) std::byte inline_closure[kInlineClosureBytes];
 
   [[no_unique_address]] SanitizerState sanitizer;
 

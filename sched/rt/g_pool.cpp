@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <mutex>
 #include <new>
+#include <utility>
 
 namespace tuza::rt {
 namespace {
@@ -33,65 +34,107 @@ G* GPool::new_g() {
   return g;
 }
 
-G* GPool::make(std::uint8_t stack_class) {
-  const Stack stack = stacks_.carve(stack_class);
-  if (!stack.exists()) return nullptr;
-  G* g = new_g();
-  if (g != nullptr) g->stack = stack;
-  return g;
+G* GPool::FreeList::pop() {
+  G* g = warm.pop_front();
+  warm_low_water = std::min(warm_low_water, warm.size());
+  return g != nullptr ? g : cold.pop_front();
 }
 
-G* GPool::take_global(std::uint8_t stack_class) {
-  FreeList& free = free_[stack_class];
-  const std::scoped_lock lock(free.mutex);
-  G* g = free.warm.pop_front();
-  free.warm_low_water = std::min(free.warm_low_water, free.warm.size());
-  return g != nullptr ? g : free.cold.pop_front();
-}
-
-void GPool::refill(P& p) {
+void GPool::refill_dead(P& p) {
   FreeList& free = free_[kDefaultStackClass];
   const std::scoped_lock lock(free.mutex);
-  while (p.free_gs.size() < kBatch) {
-    G* g = free.warm.pop_front();
-    if (g == nullptr) g = free.cold.pop_front();
-    if (g == nullptr) break;
-    p.free_gs.push_back(g);
+  while (p.dead_gs.size() < kBatch) {
+    G* g = free.pop();
+    if (g == nullptr) return;
+    p.dead_gs.push_back(g);
   }
-  free.warm_low_water = std::min(free.warm_low_water, free.warm.size());
 }
 
-G* GPool::take(P* p, std::uint8_t stack_class) {
+void GPool::refill_bare(P& p) {
+  const std::scoped_lock lock(bare_mutex_);
+  while (p.bare_gs.size() < kBatch && !bare_.empty()) p.bare_gs.push_back(bare_.pop_front());
+}
+
+bool GPool::carve_stack(G& g, std::uint8_t stack_class) {
+  g.stack = stacks_.carve(stack_class);
+  return g.stack.exists();
+}
+
+G* GPool::take_bare(P* p) {
+  if (p != nullptr) {
+    if (p->bare_gs.empty()) refill_bare(*p);
+    return p->bare_gs.pop_front();
+  }
+  const std::scoped_lock lock(bare_mutex_);
+  return bare_.pop_front();
+}
+
+G* GPool::take(P* p) {
+  G* g = take_bare(p);
+  if (g == nullptr && p != nullptr) g = p->dead_gs.pop_front();
+  return g != nullptr ? g : new_g();
+}
+
+G* GPool::take_with_stack(P* p, std::uint8_t stack_class) {
   G* g = nullptr;
   if (p != nullptr && stack_class == kDefaultStackClass) {
-    if (p->free_gs.empty()) refill(*p);
-    g = p->free_gs.pop_front();
+    if (p->dead_gs.empty()) refill_dead(*p);
+    g = p->dead_gs.pop_front();
   } else {
-    g = take_global(stack_class);
+    FreeList& free = free_[stack_class];
+    const std::scoped_lock lock(free.mutex);
+    g = free.pop();
   }
-  return g != nullptr ? g : make(stack_class);
+  if (g != nullptr) return g;
+  g = take_bare(p);
+  if (g == nullptr) g = new_g();
+  if (g == nullptr || carve_stack(*g, stack_class)) return g;
+  put(p, g);
+  return nullptr;
+}
+
+bool GPool::give_stack(P& p, G& g) {
+  if (p.dead_gs.empty()) refill_dead(p);
+  G* donor = p.dead_gs.pop_front();
+  if (donor == nullptr) return carve_stack(g, kDefaultStackClass);
+  g.stack = std::exchange(donor->stack, Stack{});
+  put_bare(p, donor);
+  return true;
+}
+
+void GPool::put_bare(P& p, G* g) {
+  p.bare_gs.push_front(g);
+  if (p.bare_gs.size() <= kLocalMax) return;
+  const std::scoped_lock lock(bare_mutex_);
+  for (std::uint32_t i = 0; i < kBatch; ++i) bare_.push_front(p.bare_gs.pop_front());
 }
 
 void GPool::put(P* p, G* g) {
+  if (!g->stack.exists()) {
+    if (p != nullptr) return put_bare(*p, g);
+    const std::scoped_lock lock(bare_mutex_);
+    return bare_.push_front(g);
+  }
   g->stack.dirty = true;
-  const bool local = p != nullptr && g->stack.stack_class == kDefaultStackClass;
-  if (local) {
-    p->free_gs.push_front(g);
-    if (p->free_gs.size() <= kLocalMax) return;
-  }
   FreeList& free = free_[g->stack.stack_class];
-  const std::scoped_lock lock(free.mutex);
-  if (!local) {
-    free.warm.push_front(g);
-    return;
+  if (p == nullptr || g->stack.stack_class != kDefaultStackClass) {
+    const std::scoped_lock lock(free.mutex);
+    return free.warm.push_front(g);
   }
-  for (std::uint32_t i = 0; i < kBatch; ++i) free.warm.push_front(p->free_gs.pop_front());
+  p->dead_gs.push_front(g);
+  if (p->dead_gs.size() <= kLocalMax) return;
+  const std::scoped_lock lock(free.mutex);
+  for (std::uint32_t i = 0; i < kBatch; ++i) free.warm.push_front(p->dead_gs.pop_front());
 }
 
 void GPool::flush(P& p) {
-  FreeList& free = free_[kDefaultStackClass];
-  const std::scoped_lock lock(free.mutex);
-  free.warm.splice_back(std::move(p.free_gs));
+  {
+    FreeList& free = free_[kDefaultStackClass];
+    const std::scoped_lock lock(free.mutex);
+    free.warm.splice_back(std::move(p.dead_gs));
+  }
+  const std::scoped_lock lock(bare_mutex_);
+  bare_.splice_back(std::move(p.bare_gs));
 }
 
 bool GPool::scavenge() {

@@ -2,11 +2,14 @@
 
 #include <cxxabi.h>
 #include <tuza/sched/goroutine.h>
+#include <tuza/sched/park.h>
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/switch.h>
 #include <unwind.h>
+
+#include <new>
 
 namespace tuza {
 namespace rt {
@@ -36,9 +39,19 @@ void prepare_goroutine(G& g, void (*entry)(void* closure)) {
   g.entry = entry;
   g.rt_depth = 1;
   g.exceptions = ExceptionState{};
-  g.sanitizer.goroutine_starts(reinterpret_cast<void*>(g.stack.low), g.stack.top - g.stack.low);
-  g.context = make_context(reinterpret_cast<std::uintptr_t>(g.closure), &goroutine_main, &g);
+  g.context = Context{};
   g.transition(GStatus::kDead, GStatus::kRunnable);
+}
+
+void give_first_context(Sched& sched, P& p, G& g) {
+  if (!g.stack.exists() && !sched.gs.give_stack(p, g)) {
+    fatal("no memory for the stack of another goroutine");
+  }
+  const bool closure_on_stack = g.closure != g.inline_closure;
+  const std::uintptr_t top =
+      closure_on_stack ? reinterpret_cast<std::uintptr_t>(g.closure) : g.stack.top;
+  g.sanitizer.goroutine_starts(reinterpret_cast<void*>(g.stack.low), g.stack.top - g.stack.low);
+  g.context = make_context(top, &goroutine_main, &g);
 }
 
 void end_goroutine() {
@@ -71,14 +84,14 @@ _Unwind_Reason_Code goexit_step(int, _Unwind_Action actions, _Unwind_Exception_C
 }  // namespace rt
 
 void goexit() {
-  {
-    const rt::Enter rt;
-    if (rt::M* m = rt.m(); m == nullptr || m->current == &m->g0) rt::fatal("goexit() outside a goroutine");
-  }
+  rt::G* g = rt::current_g();
+  if (g == nullptr) rt::fatal("goexit() outside a goroutine");
   // A forced unwind runs destructors and passes catch (...) only if that rethrows: what pthread_exit does.
-  // On the goroutine's stack, because nothing may be allocated and it outlives the unwinding.
-  _Unwind_Exception unwind{};
-  _Unwind_ForcedUnwind(&unwind, &rt::goexit_step, nullptr);
+  // Its record must outlive the frames that are unwound, this one included: it lies at the other end of the
+  // stack.
+  void* record = reinterpret_cast<void*>(g->stack.low);
+  auto* unwind = ::new (record) _Unwind_Exception{};
+  _Unwind_ForcedUnwind(unwind, &rt::goexit_step, nullptr);
   rt::fatal("goexit() found no end of the stack");
 }
 

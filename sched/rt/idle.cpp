@@ -48,6 +48,7 @@
 #include <tuza/sched/rt/procs.h>
 #include <tuza/sched/rt/ready.h>
 #include <tuza/sched/rt/sched.h>
+#include <tuza/sched/rt/schedule.h>
 
 #include <utility>
 
@@ -62,12 +63,6 @@ bool work_visible(const Sched& sched) {
   }
   const std::int64_t next = sched.next_timer_ns(std::memory_order_seq_cst);
   return next != TimerHeap::kNever && next <= now_ns();
-}
-
-void start_spinning(M* m) {
-  if (m->spinning) return;
-  m->spinning = true;
-  m->sched->spinning.fetch_add(1, std::memory_order_seq_cst);
 }
 
 void has_started(M* m) {
@@ -140,10 +135,7 @@ void sleep_idle(M* m, std::int64_t timeout_ns) {
   if (!idle.remove(m) && !woken) m->note.sleep();
   m->sched->coarse_ns.store(now_ns(), std::memory_order_relaxed);
   m->spinning = std::exchange(m->next_spinning, false);
-  if (P* p = std::exchange(m->next_p, nullptr); p != nullptr) {
-    m->p = p;
-    p->m.store(m, std::memory_order_relaxed);
-  }
+  if (P* p = std::exchange(m->next_p, nullptr); p != nullptr) hold_p(m, p);
 }
 
 }  // namespace
@@ -152,16 +144,22 @@ bool acquire_p(M* m) {
   Sched& sched = *m->sched;
   const int id = sched.idle_ps.take_any(m->last_p_id, sched.procs());
   if (id < 0) return false;
-  P& p = sched.p(id);
-  p.learn_since_ns = 0;
-  m->p = &p;
-  p.m.store(m, std::memory_order_relaxed);
   sched.sysmon.p_busy();
+  hold_p(m, &sched.p(id));
   if (m->starting) {  // it was meant to be a spare
     has_started(m);
     sched.maker.request(MMaker::Request::kRefill);
   }
   return true;
+}
+
+void hold_p(M* m, P* p) {
+  m->p = p;
+  p->m.store(m, std::memory_order_relaxed);
+  // Its goroutines begin a new slice, and the time it was idle says nothing about how long they run.
+  p->runnext_streak = 0;
+  p->slice_start_ns.store(m->sched->coarse_ns.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  p->learn_since_ns = 0;
 }
 
 P* release_p(M* m) {
@@ -196,17 +194,17 @@ void wake_one(Sched& sched) {
     return;
   }
   sched.sysmon.p_busy();
-  P& p = sched.p(id);
-  p.learn_since_ns = 0;
+  P* p = &sched.p(id);
   M* m = sched.idle_ms.pop();
   if (m == nullptr) {
-    put_idle(sched, &p);
+    put_idle(sched, p);
     sched.spinning.fetch_sub(1, std::memory_order_seq_cst);
     sched.maker.request(MMaker::Request::kRunOne);
     return;
   }
   if (sched.idle_ms.size() < MMaker::kSpare) sched.maker.request(MMaker::Request::kRefill);
-  wake_with_p(m, &p, true);
+  sched.wakeups.fetch_add(1, std::memory_order_relaxed);
+  wake_with_p(m, p, true);
 }
 
 void hand_off_p(Sched& sched, P* p) {
@@ -224,7 +222,21 @@ void hand_off_p(Sched& sched, P* p) {
   }
   put_idle(sched, p);                                   // I1
   std::atomic_thread_fence(std::memory_order_seq_cst);  // I3
-  if (work_visible(sched)) wake_one(sched);
+  if (work_visible(sched)) {
+    wake_one(sched);
+  } else if (sched.next_timer_ns(std::memory_order_seq_cst) < sched.timer_watch_ns.load() ||
+             (sched.poll.has_waiters() && sched.poll.holder() == PollRole::Holder::kNobody)) {
+    // The M that gives this P up does not wait for timers and I/O; one of the idle ones has to.
+    nudge_idle_m(sched);
+  }
+}
+
+void nudge_idle_m(Sched& sched) {
+  if (M* m = sched.idle_ms.pop(); m != nullptr) {
+    m->note.wake();
+  } else {
+    sched.maker.request(MMaker::Request::kRunOne);
+  }
 }
 
 void stop_spinning(M* m) {
@@ -245,32 +257,25 @@ bool go_idle(M* m) {
     m->spinning = false;
     sched.spinning.fetch_sub(1, std::memory_order_seq_cst);
   }
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // I3
-  if (work_visible(sched) && acquire_p(m)) {            // I4
-    start_spinning(m);
-    return true;
-  }
-  return wait_for_p(m);  // I5
+  return wait_for_p(m);
 }
 
 bool wait_for_p(M* m) {
   Sched& sched = *m->sched;
   while (!sched.stopping.load(std::memory_order_acquire)) {
-    {
-      const std::int64_t next = sched.next_timer_ns(std::memory_order_seq_cst);
-      const TimerWatch watch(sched.timer_watch_ns, next);
-      if (may_poll(sched)) {
-        wait_in_poller(m, watch.timeout_ns());
-      } else {
-        report_deadlock_if_any(sched);
-        sleep_idle(m, watch.timeout_ns());
-      }
-    }
-    if (m->p != nullptr) return true;
-    if (work_visible(sched) && acquire_p(m)) {
-      start_spinning(m);
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // I3
+    if (work_visible(sched) && acquire_p(m)) {            // I4
+      try_spinning(m);
       return true;
     }
+    const TimerWatch watch(sched.timer_watch_ns, sched.next_timer_ns(std::memory_order_seq_cst));
+    if (may_poll(sched)) {
+      wait_in_poller(m, watch.timeout_ns());
+    } else {
+      report_deadlock_if_any(sched);
+      sleep_idle(m, watch.timeout_ns());  // I5
+    }
+    if (m->p != nullptr) return true;
   }
   return false;
 }

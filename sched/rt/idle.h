@@ -13,11 +13,11 @@ struct Sched;
 // made visible where others can find it. Any thread. Does not block.
 void wake_one(Sched& sched);
 
-// The M has found nothing: gives its P up, makes sure that nothing was missed, and waits. True: it holds a
-// P again and should look for work. False: the runtime stops, or the thread is spent.
+// The M has found nothing: gives its P up and waits as below.
 bool go_idle(M* m);
 
-// Waits without a P, as go_idle() does at its end.
+// The M has no P: looks whether there is work for another one, and waits until there is. True: it holds a
+// P and should look for work. False: the runtime stops.
 bool wait_for_p(M* m);
 
 // An M that looked for work has found some. Wakes another if there is more.
@@ -25,12 +25,17 @@ void stop_spinning(M* m);
 
 // Takes an idle P for `m`, which has none; false if there is none.
 bool acquire_p(M* m);
+// Makes `m` the holder of `p`, which is neither held nor idle.
+void hold_p(M* m, P* p);
 // Parts `m` from its P, which the caller then gives to somebody or puts to the idle ones.
 P* release_p(M* m);
 // Makes `p`, held by the caller, idle.
 void put_idle(Sched& sched, P* p);
 // Gives `p`, held by the caller, to an M if there may be work for it, else makes it idle.
 void hand_off_p(Sched& sched, P* p);
+
+// Wakes an idle M without a P: it looks around, and waits for timers and I/O if nobody else does.
+void nudge_idle_m(Sched& sched);
 
 // Wakes the idle M `m` with `p`.
 void wake_with_p(M* m, P* p, bool spinning);

@@ -21,8 +21,7 @@ G* wait_for_locked_g(M* m) {
     if (sched.stopping.load(std::memory_order_acquire)) return nullptr;
     m->note.sleep();
     if (P* p = std::exchange(m->next_p, nullptr); p != nullptr) {
-      m->p = p;
-      p->m.store(m, std::memory_order_relaxed);
+      hold_p(m, p);
       return m->locked_g;
     }
   }

@@ -46,7 +46,8 @@ struct alignas(128) P {
   std::uint32_t learn_picks = 0;
   Counter spawned;  // goroutines begun here
   Counter exited;   // goroutines that ended here
-  GList free_gs;    // dead goroutines of the default stack class
+  GList dead_gs;    // dead goroutines with a stack of the default class
+  GList bare_gs;    // dead goroutines without a stack
   std::uint64_t id_next = 0;  // goroutine ids reserved for this P: [id_next, id_end)
   std::uint64_t id_end = 0;
   std::array<void*, 8> cache_slots{};  // heads of per-P free lists of layers above, rt/per_p_cache.h

@@ -47,6 +47,7 @@ struct Sched {
   std::atomic<std::uint32_t> ms_live{0};      // threads beside M0 that have not left the runtime
   M* ms_unused = nullptr;                     // an M without a thread; owner: the maker of Ms
   std::atomic<std::uint32_t> spinning{0};     // Ms that look for work and have a P
+  std::atomic<std::uint64_t> wakeups{0};      // Ms woken to look for work, so far
   IdleMs idle_ms;
   MMaker maker;
 

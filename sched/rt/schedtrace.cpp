@@ -12,7 +12,7 @@ void print_summary(const Sched& sched, std::int64_t now) {
   line << "SCHED " << (now - sched.started_ns) / 1'000'000 << "ms: gomaxprocs=" << sched.procs()
        << " idleprocs=" << sched.idle_ps.count() << " threads=" << sched.ms_live.load() + 1
        << " spinningthreads=" << sched.spinning.load() << " idlethreads=" << sched.idle_ms.size()
-       << " poller=" << name(sched.poll.holder()) << " runqueue=" << sched.grq.size() << " [";
+       << " wakeups=" << sched.wakeups.load() << " poller=" << name(sched.poll.holder()) << " runqueue=" << sched.grq.size() << " [";
   for (std::int32_t i = 0; i < sched.procs(); ++i) {
     line << (i == 0 ? "" : " ") << sched.p(i).queued();
   }

@@ -25,6 +25,8 @@ namespace {
 
 // Polls without waiting if this is old, so that I/O is seen while the queues never run empty.
 constexpr std::int64_t kPollAgeNs = 200'000;
+// A busy P runs the timers of others that are so late.
+constexpr std::int64_t kTimersLateNs = 1'000'000;
 
 void begin_slice(Sched& sched, P& p) {
   p.runnext_streak = 0;
@@ -73,30 +75,29 @@ void poll_now(M* m, std::int64_t now) {
   put_last(sched, *m->p, m, std::move(ready));
 }
 
+// Runs what is due at `now` on every P, if there is a timer that should have fired by `at_least`.
+bool run_due_timers(Sched& sched, std::int64_t now, std::int64_t at_least) {
+  if (sched.next_timer_ns() > at_least) return false;
+  std::size_t fired = 0;
+  for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
+    fired += sched.p(i).timers.run_due(now);
+  }
+  return fired > 0;
+}
+
 G* housekeeping(M* m) {
   Sched& sched = *m->sched;
   const std::int64_t now = now_ns();
   sched.coarse_ns.store(now, std::memory_order_relaxed);
   learn_run_time(*m->p, now);
   m->p->timers.run_due(now);
+  // Those of other Ps are late when the holder stays in user code, or when the P is retired.
+  run_due_timers(sched, now, now - kTimersLateNs);
   if (sched.poll.holder() == PollRole::Holder::kNobody && now - sched.poll.last_ns() >= kPollAgeNs &&
       sched.poll.has_waiters()) {
     poll_now(m, now);
   }
   return take_global(m);
-}
-
-// Timers of every P: those of a busy P would else wait for its goroutine to come back.
-bool run_due_timers(Sched& sched) {
-  const std::int64_t next = sched.next_timer_ns();
-  if (next == TimerHeap::kNever) return false;
-  const std::int64_t now = now_ns();
-  if (next > now) return false;
-  std::size_t fired = 0;
-  for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
-    fired += sched.p(i).timers.run_due(now);
-  }
-  return fired > 0;
 }
 
 // Other Ps are at work, so that polling now, and stealing, may find something. The only busy P neither
@@ -111,8 +112,11 @@ G* look_everywhere(M* m) {
     if (G* g = housekeeping(m)) return g;
   }
   if (G* g = take_queued(m)) return g;
-  if (run_due_timers(sched)) {
-    if (G* g = take_queued(m)) return g;
+  if (sched.next_timer_ns() != TimerHeap::kNever) {
+    const std::int64_t now = now_ns();
+    if (run_due_timers(sched, now, now)) {
+      if (G* g = take_queued(m)) return g;
+    }
   }
   if (G* g = take_global(m)) return g;
   if (!others_are_busy(sched)) return nullptr;
@@ -200,7 +204,10 @@ void schedule_loop(M* m) {
       continue;
     }
     switch_from_g0(m, g);
-    if (m->thread_is_spent) return;
+    if (m->thread_is_spent) {
+      hand_off_p(*m->sched, release_p(m));
+      return;
+    }
   }
 }
 

@@ -29,7 +29,11 @@ void schedule_loop(M* m);
 // stops. Waits for as long as it takes.
 G* find_runnable(M* m);
 
-// Tries to get work from other Ps; counts as spinning from then on. Null if there is none.
+// Tries to get work from other Ps; counts as spinning from then on. Null if there is none, or if enough Ms
+// spin already.
 G* steal(M* m);
+
+// Counts `m`, which holds a P, as spinning, unless half as many Ms as Ps are busy do so already (rule 5).
+bool try_spinning(M* m);
 
 }  // namespace tuza::rt

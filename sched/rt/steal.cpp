@@ -10,6 +10,7 @@
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/schedule.h>
 
+#include <algorithm>
 #include <numeric>
 
 namespace tuza::rt {
@@ -41,20 +42,22 @@ G* take_stale_runnext(P& victim) {
   return victim.runnext.compare_exchange_strong(g, nullptr, std::memory_order_acq_rel) ? g : nullptr;
 }
 
-bool may_spin(M* m) {
+}  // namespace
+
+bool try_spinning(M* m) {
   if (m->spinning) return true;
   Sched& sched = *m->sched;
-  const int busy = sched.procs() - sched.idle_ps.count();
-  if (2 * static_cast<int>(sched.spinning.load(std::memory_order_relaxed)) >= busy) return false;
+  const auto busy = static_cast<std::uint32_t>(std::max(sched.procs() - sched.idle_ps.count(), 1));
+  std::uint32_t spinning = sched.spinning.load(std::memory_order_relaxed);
+  do {
+    if (2 * spinning >= busy) return false;
+  } while (!sched.spinning.compare_exchange_weak(spinning, spinning + 1, std::memory_order_seq_cst));
   m->spinning = true;
-  sched.spinning.fetch_add(1, std::memory_order_seq_cst);
   return true;
 }
 
-}  // namespace
-
 G* steal(M* m) {
-  if (!may_spin(m)) return nullptr;
+  if (!try_spinning(m)) return nullptr;
   Sched& sched = *m->sched;
   const auto ps = static_cast<std::uint32_t>(sched.procs_made.load(std::memory_order_acquire));
   for (int round = 0; round < kRounds; ++round) {

@@ -1,8 +1,9 @@
 #include <tuza/sched/rt/switch.h>
 
 #include <tuza/sched/arch/current_m.h>
-#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/goroutine_main.h>
 #include <tuza/sched/rt/ready.h>
+#include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/schedule.h>
 
 namespace tuza::rt {
@@ -30,6 +31,7 @@ inline void arrive() {
 inline void claim(M* m, G* g) {
   g->transition(GStatus::kRunnable, GStatus::kRunning);
   g->last_m = m;
+  if (g->context.sp == nullptr) give_first_context(*m->sched, *m->p, *g);
 }
 
 }  // namespace

@@ -1,0 +1,50 @@
+// What the scheduler's tests share.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <tuza/sched/arch/sanitizer.h>
+#include <tuza/sched/goroutine.h>
+#include <tuza/sched/rt/chaos.h>
+#include <tuza/sched/run.h>
+#include <tuza/sched/time/sleep.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <utility>
+
+namespace tuza::testing {
+
+// How much of a large number a build can do in the time of the release build: sanitizers are slow, and in
+// the chaos build every switch is a switch of threads.
+constexpr int scaled(int count) {
+  if constexpr (rt::chaos::kEnabled) return count / 50 > 0 ? count / 50 : 1;
+  if constexpr (rt::kTsan) return count / 20 > 0 ? count / 20 : 1;
+  if constexpr (rt::kAsan) return count / 4 > 0 ? count / 4 : 1;
+  return count;
+}
+
+// Runs `body` as the first goroutine of a runtime with `procs` Ps, and checks that it leaves none behind.
+inline void run_with(int procs, const std::function<void()>& body) {
+  const int status = run(RunOptions{.max_procs = procs}, [&body] {
+    body();
+    // Those that have been joined may still be on their last instructions, on threads without a core.
+    for (int i = 0; i < 10'000 && num_goroutine() > 1; ++i) sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(num_goroutine(), 1u) << "goroutines leaked";
+    return 0;
+  });
+  EXPECT_EQ(status, 0);
+}
+
+// Lets others run until `condition` holds. Tests say what they wait for instead of sleeping; what never
+// comes is ended by the timeout of the whole test.
+template <class Condition>
+void yield_until(Condition&& condition) {
+  while (!condition()) yield();
+}
+
+// A test that runs with one P and with several.
+class WithProcs : public ::testing::TestWithParam<int> {};
+#define TUZA_WITH_PROCS(suite) INSTANTIATE_TEST_SUITE_P(P, suite, ::testing::Values(1, 2, 4))
+
+}  // namespace tuza::testing
