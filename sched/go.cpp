@@ -44,7 +44,7 @@ Spawn spawn_begin(const SpawnRequest& request) {
   G* g = bare ? sched->gs.take(p) : sched->gs.take_with_stack(p, stack_class);
   if (g == nullptr) return Spawn{nullptr, nullptr};
   g->id = next_id(*sched, p);
-  g->parent_id = rt.g() == nullptr ? 0 : rt.g()->id;
+  g->parent_id = rt.g() == nullptr ? 0 : rt.g()->id.get();
   g->site_file = request.where.file_name();
   g->site_function = request.where.function_name();
   g->site_line = request.where.line();
@@ -58,7 +58,7 @@ void spawn_commit(Spawn spawn, void (*entry)(void* closure)) {
   prepare_goroutine(*g, entry);
   const Enter rt;
   if (M* m = rt.m(); m != nullptr && m->p != nullptr) {
-    m->p->spawned.add();
+    ++m->p->spawned;
     put_next(*m->sched, *m->p, m, g);
     wake_if_it_pays(*m->sched, *m->p);
     return;

@@ -20,7 +20,7 @@ std::size_t num_goroutine() {
 
 std::uint64_t goroutine_id() {
   const rt::Enter rt;
-  return rt.g() == nullptr ? 0 : rt.g()->id;
+  return rt.g() == nullptr ? 0 : rt.g()->id.get();
 }
 
 void set_goroutine_name(std::string_view name) {

@@ -58,8 +58,7 @@ void yield() {
   P& p = *m->p;
   const bool alone = p.queued() == 0 && m->sched->grq.size() == 0;
   // Alone it goes on at once, but the P's housekeeping (timers, poll) still gets its turn.
-  if (alone && (p.picks + 1) % kHousekeepingPicks != 0 &&
-      !p.attention.load(std::memory_order_relaxed)) {
+  if (alone && !wants_housekeeping(p) && !p.attention.load(std::memory_order_relaxed)) {
     ++p.picks;
     return;
   }

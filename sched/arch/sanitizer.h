@@ -93,6 +93,13 @@ inline void sanitizer_before_switch([[maybe_unused]] SanitizerState& from,
 #endif
 }
 
+// Frames of this stack are about to be left without returning. (ASan learns of throw by itself.)
+inline void sanitizer_before_unwinding() {
+#if defined(TUZA_ASAN)
+  __asan_handle_no_return();
+#endif
+}
+
 // First thing on the new stack.
 inline void sanitizer_after_switch([[maybe_unused]] SanitizerState& self) {
 #if defined(TUZA_ASAN)

@@ -20,7 +20,7 @@ std::terminate_handler g_previous_terminate = nullptr;
 
 void report_overflow(const G& g) {
   Line line;
-  line << "fatal error: goroutine " << g.id << " [running]";
+  line << "fatal error: goroutine " << g.id.get() << " [running]";
   if (!g.name().empty()) line << " " << g.name();
   line << ": stack overflow (" << (g.stack.top - g.stack.low) / 1024
        << " KiB; GoOptions::stack_bytes asks for more)\n";
@@ -72,7 +72,7 @@ void describe_exception(Line& line) {
   const G& g = *m->current;
   {
     Line line;
-    line << "fatal error: goroutine " << g.id;
+    line << "fatal error: goroutine " << g.id.get();
     if (!g.name().empty()) line << " (" << g.name() << ")";
     line << " terminated";
     describe_exception(line);

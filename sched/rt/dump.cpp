@@ -11,7 +11,7 @@ namespace {
 void print_head(const G& g, std::int64_t now) {
   const GStatus status = g.status.load(std::memory_order_relaxed);
   Line line;
-  line << "goroutine " << g.id << " [";
+  line << "goroutine " << g.id.get() << " [";
   if (status == GStatus::kWaiting) {
     line << tuza::name(g.wait_reason) << ", ";
     line.duration(now - g.wait_since_ns);
@@ -20,7 +20,7 @@ void print_head(const G& g, std::int64_t now) {
   }
   if (g.locked_m != nullptr) line << ", locked to thread";
   line << "]";
-  if (!g.name().empty()) line << " " << g.name();
+  if (const auto name = g.copy_name(); name.text[0] != '\0') line << " " << name.text;
   line << ":\n";
 }
 
@@ -30,8 +30,10 @@ void print_creator(const G& g) {
   if (g.site_file == nullptr) return;
   Line line;
   line << "created ";
-  if (g.parent_id != 0) line << "by goroutine " << g.parent_id << " ";
-  line << "in " << g.site_function << "\n    at " << g.site_file << ":" << g.site_line << "\n";
+  if (g.parent_id != 0) line << "by goroutine " << g.parent_id.get() << " ";
+  const char* function = g.site_function;
+  const char* file = g.site_file;
+  line << "in " << function << "\n    at " << file << ":" << g.site_line.get() << "\n";
 }
 
 void print_goroutine_line(const G& g) { print_head(g, g.wait_since_ns); }

@@ -4,7 +4,6 @@
 #include <tuza/sched/rt/print.h>
 
 #include <algorithm>
-#include <cstring>
 
 namespace tuza::rt {
 
@@ -20,12 +19,19 @@ const char* name(GStatus status) {
 
 void G::set_name(std::string_view text) {
   const std::size_t n = std::min(text.size(), kNameBytes - 1);
-  std::memcpy(name_text, text.data(), n);
+  for (std::size_t i = 0; i < n; ++i) name_text[i] = text[i];
   name_text[n] = '\0';
 }
 
+G::Name G::copy_name() const {
+  Name copy;
+  for (std::size_t i = 0; i < kNameBytes; ++i) copy.text[i] = name_text[i];
+  copy.text[kNameBytes - 1] = '\0';
+  return copy;
+}
+
 void G::illegal_transition(GStatus seen, GStatus from, GStatus to) const {
-  Line() << "tuza: goroutine " << id << " is " << rt::name(seen) << " but should go from "
+  Line() << "tuza: goroutine " << id.get() << " is " << rt::name(seen) << " but should go from "
          << rt::name(from) << " to " << rt::name(to) << "\n";
   fatal("illegal goroutine status (woken twice, or resumed while running)");
 }

@@ -11,10 +11,12 @@
 #include <tuza/sched/arch/context.h>
 #include <tuza/sched/arch/exception_state.h>
 #include <tuza/sched/arch/sanitizer.h>
+#include <tuza/sched/rt/relaxed.h>
 #include <tuza/sched/rt/stack.h>
 #include <tuza/sched/time/timer.h>
 #include <tuza/sched/wait_reason.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -40,28 +42,30 @@ struct alignas(64) G {
   std::atomic<GStatus> status{GStatus::kDead};
   std::uint32_t rt_depth = 0;  // how deep inside the runtime (rt/enter.h); 0: user code
   ExceptionState exceptions;   // while it does not run
-  M* locked_m = nullptr;       // lock_os_thread: only this M may run it
+  Relaxed<M*> locked_m{nullptr};  // lock_os_thread: only this M may run it
   void (*entry)(void* closure) = nullptr;
   void* closure = nullptr;  // in inline_closure, or at the top of its stack
 
   // -- Owner: the holder; read by dumps.
   Stack stack;
-  M* last_m = nullptr;  // the M that ran it last
-  std::int64_t wait_since_ns = 0;
-  WaitReason wait_reason{};
+  Relaxed<M*> last_m{nullptr};  // the M that ran it last
+  Relaxed<std::int64_t> wait_since_ns{0};
+  Relaxed<WaitReason> wait_reason{WaitReason::kNone};
   bool system = false;  // belongs to the runtime: not counted, not reported as deadlocked
   std::uint32_t lock_depth = 0;  // nesting of lock_os_thread
   Timer timer;  // sleep
 
   // -- Constant from spawn to exit.
-  std::uint64_t id = 0;
-  std::uint64_t parent_id = 0;
-  const char* site_file = nullptr;
-  const char* site_function = nullptr;
-  std::uint32_t site_line = 0;
+  Relaxed<std::uint64_t> id{0};
+  Relaxed<std::uint64_t> parent_id{0};
+  Relaxed<const char*> site_file{nullptr};
+  Relaxed<const char*> site_function{nullptr};
+  Relaxed<std::uint32_t> site_line{0};
 
+  // Zero-terminated; written by the goroutine itself and by its spawner. Chars that can be read while they
+  // are written: what is read may be half the old name and half the new one.
   static constexpr std::size_t kNameBytes = 28;
-  char name_text[kNameBytes] = {};  // zero-terminated; written by the goroutine itself
+  std::array<Relaxed<char>, kNameBytes> name_text;
 
   // The function object of go(), if it is small: while the goroutine waits for its first turn it has no
   // stack to keep it on.
@@ -77,8 +81,14 @@ struct alignas(64) G {
     __builtin_prefetch(static_cast<const char*>(context.sp) + 192);
   }
 
-  [[nodiscard]] std::string_view name() const { return name_text; }
   void set_name(std::string_view text);
+  // For the goroutine itself.
+  [[nodiscard]] std::string_view name() const { return reinterpret_cast<const char*>(name_text.data()); }
+  // For others.
+  struct Name {
+    char text[kNameBytes];
+  };
+  [[nodiscard]] Name copy_name() const;
 
   // The one function that changes a status. Aborts, naming both, if the goroutine is not in `from`.
   // Plain load and store: the holder is alone, except in ready(), which uses win().

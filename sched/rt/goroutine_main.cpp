@@ -58,7 +58,7 @@ void end_goroutine() {
   const Enter rt;  // never closed: the next user of this stack begins inside the runtime
   M* m = rt.m();
   G* g = m->current;
-  m->p->exited.add();
+  ++m->p->exited;
   if (g->locked_m != nullptr) {
     // Whatever the goroutine did to its thread (priorities, namespaces) must not meet another one.
     m->thread_is_spent = true;
@@ -74,7 +74,8 @@ void end_goroutine() {
 
 namespace {
 
-_Unwind_Reason_Code goexit_step(int, _Unwind_Action actions, _Unwind_Exception_Class, _Unwind_Exception*,
+// Not instrumented, like goexit(): the frame is abandoned, and what ASan marked in it would stay marked.
+[[gnu::no_sanitize_address]] _Unwind_Reason_Code goexit_step(int, _Unwind_Action actions, _Unwind_Exception_Class, _Unwind_Exception*,
                                 _Unwind_Context*, void*) {
   if ((actions & _UA_END_OF_STACK) != 0) end_goroutine();
   return _URC_NO_REASON;
@@ -83,7 +84,7 @@ _Unwind_Reason_Code goexit_step(int, _Unwind_Action actions, _Unwind_Exception_C
 }  // namespace
 }  // namespace rt
 
-void goexit() {
+[[gnu::no_sanitize_address]] void goexit() {
   rt::G* g = rt::current_g();
   if (g == nullptr) rt::fatal("goexit() outside a goroutine");
   // A forced unwind runs destructors and passes catch (...) only if that rethrows: what pthread_exit does.
@@ -91,6 +92,7 @@ void goexit() {
   // stack.
   void* record = reinterpret_cast<void*>(g->stack.low);
   auto* unwind = ::new (record) _Unwind_Exception{};
+  rt::sanitizer_before_unwinding();
   _Unwind_ForcedUnwind(unwind, &rt::goexit_step, nullptr);
   rt::fatal("goexit() found no end of the stack");
 }

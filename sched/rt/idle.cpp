@@ -10,37 +10,40 @@
 //   submitter                               M that goes idle
 //   ---------                               ----------------
 //   S1  make the work visible               I1  put its P into idle_ps
-//       (GRQ size, timer, queue tail)       I2  spinning -= 1, if it was spinning
-//   S2  full fence                          I3  full fence
-//   S3  if idle_ps is empty: done           I4  look at all sources again; if there is work,
-//   S4  if somebody spins: done                 take a P and go on
-//   S5  spinning 0 -> 1, take an idle P,    I5  sleep
+//       (GRQ size, first timer)             I2  spinning -= 1, if it was spinning
+//   S2  if idle_ps is empty: done           I3  look at all sources again; if there is work,
+//   S3  if somebody spins: done                 take a P and go on
+//   S4  spinning 0 -> 1, take an idle P,    I4  sleep
 //       wake an M with both
 //
+// S1, S2, S3, I1, I2 and the looks of I3 at the GRQ and the timers are sequentially consistent: each side
+// writes first and reads then, and the order of all these operations is one order (on x86 the writes are
+// locked instructions, full barriers). Weaker, both could read what was before the other's write.
+//
 // Why no work is lost. Suppose the submitter wakes nobody, and the M sleeps.
-//   - It left at S3, seeing idle_ps without this P. Then S3 came before I1 in the single order of the
-//     sequentially consistent operations, so S1 came before I4, which saw the work.
-//   - It left at S4, seeing this M still spinning. Then S4 came before I2, so S1 came before I4 again.
-//   - It left at S4, seeing another M spin. That M finds the work, or goes through I1-I4 itself later.
-//   - It took part in S5 but found no idle P left: somebody else took it, and is awake. Its own spinning
-//     count was up for a moment, in which another submitter may have left at S4 relying on it; but every P
-//     was held then, and whoever puts the first one back does I1-I4 after that.
+//   - It left at S2, seeing idle_ps without this P. Then S2 came before I1 in that order, so S1 came before
+//     I3, which saw the work.
+//   - It left at S3, seeing this M still spinning. Then S3 came before I2, so S1 came before I3 again.
+//   - It left at S3, seeing another M spin. That M finds the work, or goes through I1-I3 itself later.
+//   - It came to S4 but found no idle P left: somebody else took it, and is awake. Its own spinning count was
+//     up for a moment, in which another submitter may have left at S3 relying on it; but every P was held
+//     then, and whoever puts the first one back does I1-I3 after that.
 // An M that stops spinning because it found work (stop_spinning) looks for more after lowering the count,
-// for the submitters that left at S4 meanwhile, and wakes the next.
+// for the submitters that left at S3 meanwhile, and wakes the next.
 //
 // What need not be submitted this way: work that the holder of a P puts into its own queue. The holder is
 // awake and comes back to it; waking others for it is a question of speed only (wake_if_it_pays), and
 // sysmon answers it for a holder that stays away.
 //
-// S5 without an idle M: the P goes back to idle_ps and the maker of Ms is told to bring one; the M it
-// brings looks at all sources before it sleeps, which is I4 for this submitter.
+// S4 without an idle M: the P goes back to idle_ps and the maker of Ms is told to bring one; the M it
+// brings looks at all sources before it sleeps, which is I3 for this submitter.
 //
 // Idle Ms and time. One waiting M watches the first timer: the one in the poller, or else the first to
 // sleep; others that would wake for the same or a later timer sleep without a limit (timer watch). Waking
 // for an event makes an M busy, and from then on sysmon watches the timers in its place.
 //
-// sched/model/parking.pml is this protocol in Promela; it also shows what breaks without I4, with I4 before
-// I2, and without either fence.
+// sched/model/parking.pml is this protocol in Promela; it also shows what breaks without I3, with I3 before
+// I2, and with weaker orders on either side.
 #include <tuza/sched/rt/idle.h>
 
 #include <tuza/sched/rt/clock.h>
@@ -55,7 +58,8 @@
 namespace tuza::rt {
 namespace {
 
-// Whether an M that looks now would find something: the `all sources` of step I4.
+// Whether an M that looks now would find something: the `all sources` of step I3. (The local queues are
+// looked at for speed only; their holders are awake.)
 bool work_visible(const Sched& sched) {
   if (sched.grq.size(std::memory_order_seq_cst) > 0) return true;
   for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
@@ -182,13 +186,13 @@ void wake_with_p(M* m, P* p, bool spinning) {
 }
 
 void wake_one(Sched& sched) {
-  if (sched.idle_ps.count(std::memory_order_seq_cst) == 0) return;  // S3
+  if (sched.idle_ps.count(std::memory_order_seq_cst) == 0) return;  // S2
   std::uint32_t nobody = 0;
-  if (sched.spinning.load(std::memory_order_seq_cst) != 0 ||  // S4
+  if (sched.spinning.load(std::memory_order_seq_cst) != 0 ||  // S3
       !sched.spinning.compare_exchange_strong(nobody, 1, std::memory_order_seq_cst)) {
     return;
   }
-  const int id = sched.idle_ps.take_any(-1, sched.procs());  // S5
+  const int id = sched.idle_ps.take_any(-1, sched.procs());  // S4
   if (id < 0) {
     sched.spinning.fetch_sub(1, std::memory_order_seq_cst);
     return;
@@ -208,20 +212,18 @@ void wake_one(Sched& sched) {
 }
 
 void hand_off_p(Sched& sched, P* p) {
-  // Nobody else comes back to what is queued here, so waking an M is not a question of speed; and others
-  // look at queues, not at runnext.
-  if (G* g = p->runnext.exchange(nullptr, std::memory_order_acq_rel); g != nullptr) {
-    put_last(sched, *p, current_m(), g);
-  }
-  const bool work = !p->queue.empty() || sched.grq.size() > 0;
+  const bool work = p->queued() > 0 || sched.grq.size() > 0;
   M* m = work ? sched.idle_ms.pop() : nullptr;
   if (m != nullptr) {
     if (sched.idle_ms.size() < MMaker::kSpare) sched.maker.request(MMaker::Request::kRefill);
     wake_with_p(m, p, false);
     return;
   }
-  put_idle(sched, p);                                   // I1
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // I3
+  // An idle P has no holder who comes back to its queue: what is in it goes where submitted work goes.
+  GList queued;
+  empty_queues(*p, queued);
+  if (!queued.empty()) sched.grq.push(std::move(queued));
+  put_idle(sched, p);  // I1
   if (work_visible(sched)) {
     wake_one(sched);
   } else if (sched.next_timer_ns(std::memory_order_seq_cst) < sched.timer_watch_ns.load() ||
@@ -263,8 +265,7 @@ bool go_idle(M* m) {
 bool wait_for_p(M* m) {
   Sched& sched = *m->sched;
   while (!sched.stopping.load(std::memory_order_acquire)) {
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // I3
-    if (work_visible(sched) && acquire_p(m)) {            // I4
+      if (work_visible(sched) && acquire_p(m)) {  // I3
       try_spinning(m);
       return true;
     }
@@ -273,7 +274,7 @@ bool wait_for_p(M* m) {
       wait_in_poller(m, watch.timeout_ns());
     } else {
       report_deadlock_if_any(sched);
-      sleep_idle(m, watch.timeout_ns());  // I5
+      sleep_idle(m, watch.timeout_ns());  // I4
     }
     if (m->p != nullptr) return true;
   }

@@ -37,7 +37,7 @@ struct alignas(128) M {
   const std::uint32_t id;
   Sched* sched = nullptr;
   ExceptionState* exceptions = nullptr;  // the thread's own words
-  std::int32_t thread_id = 0;
+  Relaxed<std::int32_t> thread_id{0};
   void* signal_stack = nullptr;  // where the handler for stack overflows runs
   stack_t previous_signal_stack{};
 
@@ -56,7 +56,7 @@ struct alignas(128) M {
   std::atomic<std::uint32_t> taken{0};
 
   // -- lock_os_thread: the goroutine that owns this thread. Owner: the thread, while it runs that goroutine.
-  G* locked_g = nullptr;
+  Relaxed<G*> locked_g{nullptr};
   bool thread_is_spent = false;  // its locked goroutine has exited: the thread must not be reused
 
   // -- Idle: guarded by IdleMs' lock while the M is on that list; the waker writes next_* before the note.

@@ -18,34 +18,22 @@ namespace tuza::rt {
 inline constexpr std::uint32_t kLocalQueueCapacity = 256;
 using RunQueue = LocalQueue<G, kLocalQueueCapacity>;
 
-// A count with one writer, read by others for reports.
-class Counter {
- public:
-  void add(std::uint64_t n = 1) {
-    value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
-  }
-  [[nodiscard]] std::uint64_t get() const { return value_.load(std::memory_order_relaxed); }
-
- private:
-  std::atomic<std::uint64_t> value_{0};
-};
-
 struct alignas(128) P {
   // -- Constant after the runtime has started.
   std::int32_t id = 0;
 
   // -- Owner: the M that holds this P. Relaxed atomics are also read by sysmon and by reports.
   std::atomic<M*> m{nullptr};
-  std::uint32_t picks = 0;           // goroutines picked; every 61st pick does housekeeping first
+  Relaxed<std::uint64_t> picks;  // goroutines picked; before every 61st comes housekeeping
   std::uint32_t runnext_streak = 0;  // picks from runnext in a row: they share one time slice
-  Counter tick;                      // time slices begun
+  Relaxed<std::uint64_t> tick;                      // time slices begun
   std::atomic<std::int64_t> slice_start_ns{0};  // coarse time of the last tick
   // How long a goroutine runs here, learned by housekeeping; decides whether waking another M pays.
   std::atomic<std::int64_t> average_run_ns{kInitialAverageRunNs};
   std::int64_t learn_since_ns = 0;  // 0: learning starts anew after idleness
-  std::uint32_t learn_picks = 0;
-  Counter spawned;  // goroutines begun here
-  Counter exited;   // goroutines that ended here
+  std::uint64_t learn_picks = 0;
+  Relaxed<std::uint64_t> spawned;  // goroutines begun here
+  Relaxed<std::uint64_t> exited;   // goroutines that ended here
   GList dead_gs;    // dead goroutines with a stack of the default class
   GList bare_gs;    // dead goroutines without a stack
   std::uint64_t id_next = 0;  // goroutine ids reserved for this P: [id_next, id_end)

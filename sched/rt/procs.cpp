@@ -21,8 +21,7 @@ namespace {
 void retire(Sched& sched, P& p) {
   p.retired.store(true, std::memory_order_relaxed);
   GList goroutines;
-  if (G* g = p.runnext.exchange(nullptr, std::memory_order_acq_rel)) goroutines.push_back(g);
-  while (G* g = p.owner().pop()) goroutines.push_back(g);
+  empty_queues(p, goroutines);
   sched.gs.flush(p);
   inject(sched, std::move(goroutines));
 }

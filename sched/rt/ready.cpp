@@ -48,6 +48,11 @@ void put_next(Sched& sched, P& p, M* m, G* g) {
   if (before != nullptr) put_last(sched, p, m, before);
 }
 
+void empty_queues(P& p, GList& into) {
+  if (G* g = p.runnext.exchange(nullptr, std::memory_order_acq_rel)) into.push_back(g);
+  while (G* g = p.owner().pop()) into.push_back(g);
+}
+
 void inject(Sched& sched, G* g) {
   sched.grq.push(g);
   wake_one(sched);

@@ -17,6 +17,9 @@ void put_next(Sched& sched, P& p, M* m, G* g);
 void put_last(Sched& sched, P& p, M* m, G* g);
 void put_last(Sched& sched, P& p, M* m, GList&& batch);
 
+// Moves all that is queued on `p` to `into`.
+void empty_queues(P& p, GList& into);
+
 // -- For anyone.
 
 // Queues runnable goroutines that belong to no P, and wakes an M for them.

@@ -35,8 +35,9 @@ void print_ps(const Sched& sched) {
 void print_ms(const Sched& sched) {
   for (std::uint32_t i = 0, n = sched.ms_made.load(std::memory_order_acquire); i < n; ++i) {
     const M& m = sched.ms[i];
-    Line() << "  M" << i << ": tid=" << m.thread_id << " inruntime=" << m.in_rt.load()
-           << " lockedg=" << (m.locked_g != nullptr ? m.locked_g->id : 0) << "\n";
+    const G* locked_g = m.locked_g;
+    Line() << "  M" << i << ": tid=" << m.thread_id.get() << " inruntime=" << m.in_rt.load()
+           << " lockedg=" << (locked_g != nullptr ? locked_g->id.get() : 0) << "\n";
   }
 }
 
@@ -46,10 +47,10 @@ void print_gs(const Sched& sched) {
     const GStatus status = g.status.load(std::memory_order_relaxed);
     if (status == GStatus::kDead) continue;
     Line line;
-    line << "  G" << g.id << ": status=" << name(status);
+    line << "  G" << g.id.get() << ": status=" << name(status);
     if (status == GStatus::kWaiting) line << "(" << tuza::name(g.wait_reason) << ")";
     line << " m=" << (status == GStatus::kRunning ? id_of(g.last_m) : -1)
-         << " lockedm=" << id_of(g.locked_m) << " " << g.name() << "\n";
+         << " lockedm=" << id_of(g.locked_m) << " " << g.copy_name().text << "\n";
   }
 }
 

@@ -30,7 +30,7 @@ constexpr std::int64_t kTimersLateNs = 1'000'000;
 
 void begin_slice(Sched& sched, P& p) {
   p.runnext_streak = 0;
-  p.tick.add();
+  ++p.tick;
   p.slice_start_ns.store(sched.coarse_ns.load(std::memory_order_relaxed), std::memory_order_relaxed);
 }
 
@@ -56,14 +56,14 @@ G* take_global(M* m) {
 
 // Learns how long goroutines run on this P: the mean over the picks since the last time, half old half new.
 void learn_run_time(P& p, std::int64_t now) {
-  const std::uint32_t picks = p.picks - p.learn_picks;
+  const std::uint64_t picks = p.picks.get() - p.learn_picks;
   if (p.learn_since_ns != 0 && picks > 0) {
-    const std::int64_t mean = (now - p.learn_since_ns) / picks;
+    const std::int64_t mean = (now - p.learn_since_ns) / static_cast<std::int64_t>(picks);
     const std::int64_t old = p.average_run_ns.load(std::memory_order_relaxed);
     p.average_run_ns.store((old + mean) / 2, std::memory_order_relaxed);
   }
   p.learn_since_ns = now;
-  p.learn_picks = p.picks;
+  p.learn_picks = p.picks.get();
 }
 
 // Polls without waiting; what is ready goes to the tail of the queue.
@@ -108,7 +108,9 @@ bool others_are_busy(const Sched& sched) { return sched.idle_ps.count() < sched.
 G* look_everywhere(M* m) {
   Sched& sched = *m->sched;
   P& p = *m->p;
-  if (p.picks++ % kHousekeepingPicks == kHousekeepingPicks - 1) {
+  const bool housekeeping_due = wants_housekeeping(p);
+  ++p.picks;
+  if (housekeeping_due) {
     if (G* g = housekeeping(m)) return g;
   }
   if (G* g = take_queued(m)) return g;
@@ -163,7 +165,7 @@ G* pick_local(M* m) {
   Sched& sched = *m->sched;
   P& p = *m->p;
   if (m->locked_g != nullptr || p.attention.load(std::memory_order_relaxed)) return nullptr;
-  if (p.picks % kHousekeepingPicks == kHousekeepingPicks - 1) return nullptr;
+  if (wants_housekeeping(p)) return nullptr;
   if (p.timers.next_ns() <= sched.coarse_ns.load(std::memory_order_relaxed)) return nullptr;
   G* g = take_queued(m);
   if (g == nullptr) return nullptr;

@@ -11,7 +11,10 @@
 namespace tuza::rt {
 
 // Every so many picks a P does housekeeping: looks at the GRQ first, reads the clock, polls.
-inline constexpr std::uint32_t kHousekeepingPicks = 61;
+inline constexpr std::uint64_t kHousekeepingPicks = 61;
+inline bool wants_housekeeping(const P& p) {
+  return p.picks.get() % kHousekeepingPicks == kHousekeepingPicks - 1;
+}
 // So many picks in a row may come from runnext while others wait in the queue.
 inline constexpr std::uint32_t kRunnextStreakMax = 61;
 inline constexpr std::int64_t kSliceNs = 10'000'000;

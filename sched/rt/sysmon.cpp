@@ -71,9 +71,9 @@ bool Sysmon::look_after_ps(Sched& sched, std::int64_t now) {
   bool waiting = false;
   for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
     P& p = sched.p(i);
-    const std::uint64_t tick = p.tick.get();
-    const bool stuck = tick == seen_tick_[static_cast<std::size_t>(i)];
-    seen_tick_[static_cast<std::size_t>(i)] = tick;
+    const std::uint64_t picks = p.picks.get();
+    const bool stuck = picks == seen_picks_[static_cast<std::size_t>(i)];
+    seen_picks_[static_cast<std::size_t>(i)] = picks;
     if (sched.idle_ps.contains(i)) continue;
     if (stuck) p.average_run_ns.store(kLongRunNs, std::memory_order_relaxed);
     waiting = waiting || p.queued() > 0;

@@ -51,7 +51,7 @@ class Sysmon {
   std::atomic<bool> asleep_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint64_t> ticks_{0};
-  std::array<std::uint64_t, kMaxProcsLimit> seen_tick_{};  // P::tick at the last look; owner: sysmon
+  std::array<std::uint64_t, kMaxProcsLimit> seen_picks_{};  // P::picks at the last look; owner: sysmon
   pthread_t thread_{};
   bool started_ = false;
 };

@@ -98,13 +98,13 @@ TEST(GlobalQueue, LosesNothingBetweenThreads) {
       std::array<G*, 16> out;
       while (taken.load() < kPushers * kEach) {
         const std::uint32_t n = queue.pop_batch(2, out);
-        for (std::uint32_t i = 0; i < n; ++i) out[i]->id++;  // a second taker would be a data race
+        for (std::uint32_t i = 0; i < n; ++i) ++out[i]->rt_depth;  // a second taker would be a data race
         taken += static_cast<int>(n);
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  for (const G& g : gs) ASSERT_EQ(g.id, 1u);
+  for (const G& g : gs) ASSERT_EQ(g.rt_depth, 1u);
 }
 
 TEST(GList, KeepsOrderAndSizeThroughEveryOperation) {

