@@ -33,9 +33,6 @@ class IoSource {
   // Makes a blocking poll(), the present one or the next, return early.
   virtual void wake() = 0;
 
-  // Goroutines parked for I/O; while there are any, the program is not deadlocked. May be read late.
-  [[nodiscard]] virtual std::int64_t waiters() const = 0;
-
   // The role goes to a thread of the source: block in poll() once there, then call
   // rt::poll_role_returned() with what was found. Must not block the caller.
   virtual void take_over() = 0;
@@ -43,6 +40,16 @@ class IoSource {
   // The runtime stops. No thread is in poll() any more, and none will come.
   virtual void detach() = 0;
 };
+
+namespace rt {
+
+// A goroutine is about to wait for the source: called by the commit of its park, before the source can find
+// it. Taken back by io_wait_ends(), if it then does not wait or is readied otherwise than by poll(). While
+// any goroutine waits, the source is polled and the program is not deadlocked.
+void io_wait_begins();
+void io_wait_ends();
+
+}  // namespace rt
 
 // Gives the running runtime its source of I/O; at most one per run. Returns false if one is there already.
 // Called on a goroutine or on the thread that runs the runtime. Does not park.

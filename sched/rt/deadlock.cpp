@@ -20,7 +20,7 @@ bool nothing_can_happen(const Sched& sched) {
          sched.grq.size(std::memory_order_seq_cst) == 0 &&
          sched.spinning.load(std::memory_order_seq_cst) == 0 &&
          sched.next_timer_ns(std::memory_order_seq_cst) == TimerHeap::kNever &&
-         !sched.poll.has_waiters() &&
+         !sched.has_io_waiters() &&
          sched.external_wakers.load(std::memory_order_seq_cst) == 0 &&
          !sched.stopping.load(std::memory_order_seq_cst);
 }

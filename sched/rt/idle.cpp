@@ -110,7 +110,9 @@ void wait_in_poller(M* m, std::int64_t timeout_ns) {
   const std::int64_t now = now_ns();
   sched.coarse_ns.store(now, std::memory_order_relaxed);
   sched.poll.polled(now);
-  if (!ready.empty() && acquire_p(m)) {
+  const bool has_p = !ready.empty() && acquire_p(m);
+  sched.io_waits_ended(m->p, ready.size());
+  if (has_p) {
     put_last(sched, *m->p, m, std::move(ready));
     wake_if_it_pays(sched, *m->p);
   } else {
@@ -122,7 +124,7 @@ void wait_in_poller(M* m, std::int64_t timeout_ns) {
 // An M without a P may wait in the poller only for an idle P: while all are busy, events can wait until one
 // of the busy Ms polls, and waking a further thread for each would cost two context switches a time.
 bool may_poll(Sched& sched) {
-  return sched.idle_ps.count(std::memory_order_seq_cst) > 0 && sched.poll.has_waiters() &&
+  return sched.idle_ps.count(std::memory_order_seq_cst) > 0 && sched.has_io_waiters() &&
          sched.poll.take(PollRole::Holder::kM);
 }
 
@@ -227,7 +229,7 @@ void hand_off_p(Sched& sched, P* p) {
   if (work_visible(sched)) {
     wake_one(sched);
   } else if (sched.next_timer_ns(std::memory_order_seq_cst) < sched.timer_watch_ns.load() ||
-             (sched.poll.has_waiters() && sched.poll.holder() == PollRole::Holder::kNobody)) {
+             (sched.has_io_waiters() && sched.poll.holder() == PollRole::Holder::kNobody)) {
     // The M that gives this P up does not wait for timers and I/O; one of the idle ones has to.
     nudge_idle_m(sched);
   }

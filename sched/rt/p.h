@@ -32,6 +32,7 @@ struct alignas(128) P {
   std::atomic<std::int64_t> average_run_ns{kInitialAverageRunNs};
   std::int64_t learn_since_ns = 0;  // 0: learning starts anew after idleness
   std::uint64_t learn_picks = 0;
+  Relaxed<std::int64_t> io_waits;  // begun minus ended, as seen here; the sum over all Ps counts
   Relaxed<std::uint64_t> spawned;  // goroutines begun here
   Relaxed<std::uint64_t> exited;   // goroutines that ended here
   GList dead_gs;    // dead goroutines with a stack of the default class

@@ -2,6 +2,8 @@
 
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/g_list.h>
 #include <tuza/sched/rt/idle.h>
 #include <tuza/sched/rt/ready.h>
 #include <tuza/sched/rt/sched.h>
@@ -18,10 +20,39 @@ const char* name(PollRole::Holder holder) {
   return "corrupt";
 }
 
+void io_wait_begins() {
+  const Enter rt;
+  P* p = rt.p();
+  TUZA_CHECK(p != nullptr);  // commits run on an M with a P
+  ++p->io_waits;
+}
+
+void io_wait_ends() {
+  const Enter rt;
+  const ExternalEntry entry;
+  if (entry.sched() != nullptr) entry.sched()->io_waits_ended(rt.p(), 1);
+}
+
+void Sched::io_waits_ended(P* p, std::int64_t n) {
+  if (n == 0) return;
+  if (p != nullptr) {
+    p->io_waits += -n;
+  } else {
+    io_waits_outside.fetch_sub(n, std::memory_order_relaxed);
+  }
+}
+
+bool Sched::has_io_waiters() const {
+  std::int64_t waits = io_waits_outside.load(std::memory_order_relaxed);
+  for (std::int32_t i = 0, n = procs_made.load(std::memory_order_acquire); i < n; ++i) waits += ps[i].io_waits;
+  return waits > 0;
+}
+
 void poll_role_returned(GList&& ready) {
   Sched* sched = active();
   TUZA_CHECK(sched != nullptr && sched->poll.holder() == PollRole::Holder::kSourceThread);
   sched->poll.polled(now_ns());
+  sched->io_waits_ended(nullptr, ready.size());
   inject(*sched, std::move(ready));
   sched->poll.give_back();  // only now: who finds the role free knows that nothing is on its way
   // An M that went idle while the role was away sleeps on its note: let one come and take the role.

@@ -28,12 +28,6 @@ class PollRole {
     IoSource* none = nullptr;
     return source_.compare_exchange_strong(none, &source, std::memory_order_acq_rel);
   }
-  // Goroutines wait for I/O.
-  [[nodiscard]] bool has_waiters() const {
-    const IoSource* s = source();
-    return s != nullptr && s->waiters() > 0;
-  }
-
   [[nodiscard]] Holder holder() const { return holder_.load(std::memory_order_acquire); }
   bool take(Holder by) {
     Holder nobody = Holder::kNobody;

@@ -59,6 +59,7 @@ struct Sched {
 
   // -- I/O and time.
   PollRole poll;
+  std::atomic<std::int64_t> io_waits_outside{0};  // as P::io_waits, of threads without a P
   Sysmon sysmon;
   // A cheap clock: monotonic ns, advanced by polls, housekeeping and sysmon; behind by milliseconds at
   // most while anything runs, stale while everything is idle.
@@ -76,6 +77,10 @@ struct Sched {
 
   // When the first timer of any P is due, or TimerHeap::kNever.
   [[nodiscard]] std::int64_t next_timer_ns(std::memory_order order = std::memory_order_relaxed) const;
+  // Goroutines wait for the I/O source. Exact when nothing runs, else of about now.
+  [[nodiscard]] bool has_io_waiters() const;
+  // `n` goroutines that waited for I/O were found ready; `p` is held by the caller, or null.
+  void io_waits_ended(P* p, std::int64_t n);
 };
 
 // The runtime of this process, null outside tuza::run.

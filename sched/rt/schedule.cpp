@@ -72,6 +72,7 @@ void poll_now(M* m, std::int64_t now) {
   GList ready;
   sched.poll.source()->poll(0, ready);
   sched.poll.polled(now);
+  sched.io_waits_ended(m->p, ready.size());
   put_last(sched, *m->p, m, std::move(ready));
 }
 
@@ -94,7 +95,7 @@ G* housekeeping(M* m) {
   // Those of other Ps are late when the holder stays in user code, or when the P is retired.
   run_due_timers(sched, now, now - kTimersLateNs);
   if (sched.poll.holder() == PollRole::Holder::kNobody && now - sched.poll.last_ns() >= kPollAgeNs &&
-      sched.poll.has_waiters()) {
+      sched.has_io_waiters()) {
     poll_now(m, now);
   }
   return take_global(m);
@@ -122,7 +123,7 @@ G* look_everywhere(M* m) {
   }
   if (G* g = take_global(m)) return g;
   if (!others_are_busy(sched)) return nullptr;
-  if (sched.poll.holder() == PollRole::Holder::kNobody && sched.poll.has_waiters()) {
+  if (sched.poll.holder() == PollRole::Holder::kNobody && sched.has_io_waiters()) {
     poll_now(m, now_ns());
     if (G* g = take_queued(m)) return g;
   }

@@ -87,7 +87,7 @@ bool Sysmon::look_after_ps(Sched& sched, std::int64_t now) {
 
 void Sysmon::hand_over_polling(Sched& sched, std::int64_t now) {
   if (sched.idle_ps.count() > 0 || now - sched.poll.last_ns() < kPollAgeNs) return;
-  if (!sched.poll.has_waiters() || !sched.poll.take(PollRole::Holder::kSourceThread)) return;
+  if (!sched.has_io_waiters() || !sched.poll.take(PollRole::Holder::kSourceThread)) return;
   sched.poll.source()->take_over();
 }
 

@@ -32,6 +32,7 @@ class FakeSource final : public IoSource {
         [](rt::G* g, void* self) {
           auto& source = *static_cast<FakeSource*>(self);
           ++source.waiters_;
+          rt::io_wait_begins();
           const std::scoped_lock lock(source.mutex_);
           source.waiting_.push_back(g);
           return true;
@@ -52,6 +53,7 @@ class FakeSource final : public IoSource {
     rt::G* g = waiting_.pop_front();
     lock.unlock();
     --waiters_;
+    rt::io_wait_ends();
     rt::ready(g);
   }
 
@@ -80,7 +82,7 @@ class FakeSource final : public IoSource {
     wake_ = true;
     changed_.notify_all();
   }
-  std::int64_t waiters() const override { return waiters_; }
+  std::int64_t waiters() const { return waiters_; }
   void take_over() override {
     ++taken_over;
     if (thread_.joinable()) thread_.join();
