@@ -21,6 +21,8 @@ enum class Errc {
   kTimeout,         // its deadline passed
   kEndOfStream,     // the peer has ended the stream in the middle of something
   kBadAddress,      // the text is not an address
+  kNoSuchHost,      // the resolver does not know the name
+  kBadMessage,      // what the peer sent breaks the protocol
   kNotRunning,      // no tuza::run is on
 };
 

@@ -53,7 +53,10 @@ Sched* map_sched() {
 }
 
 void unmap_sched(Sched* sched) {
-  for (std::int32_t i = 0; i < sched->procs_made.load(); ++i) sched->ps[i].~P();
+  for (std::int32_t i = 0; i < sched->procs_made.load(); ++i) {
+    PerPCache::flush(sched->ps[i]);
+    sched->ps[i].~P();
+  }
   for (std::uint32_t i = 0; i < sched->ms_made.load(); ++i) unmap_m(sched->ms[i]);
   unmap_pages(sched->ps, sizeof(P) * kMaxProcsLimit);
   unmap_pages(sched->ms, sizeof(M) * Sched::kMaxMs);

@@ -28,11 +28,16 @@ inline constexpr std::size_t kFrameArgument = 8;   // r12: argument of the entry
 inline constexpr std::size_t kFrameFunction = 16;  // r13: the entry function
 inline constexpr std::size_t kFrameResume = 56;    // where the context goes on
 #elif defined(__aarch64__)
-inline constexpr std::size_t kFrameBytes = 176;  // x19-x30, d8-d15, fpcr
+inline constexpr std::size_t kFrameBytes = 240;  // x19-x30, q8-q15, fpcr
 inline constexpr std::size_t kFrameArgument = 0;   // x19
 inline constexpr std::size_t kFrameFunction = 8;   // x20
 inline constexpr std::size_t kFrameResume = 88;    // x30
-inline constexpr std::size_t kFrameFpControl = 160;
+inline constexpr std::size_t kFrameFpControl = 224;
+#if defined(__has_feature)
+#if __has_feature(shadow_call_stack)
+#error "x18 points to a shadow call stack, and the context switch does not switch it"
+#endif
+#endif
 #else
 #error "Tuza's context switch exists for x86-64 and aarch64"
 #endif
@@ -91,17 +96,28 @@ void tuza_context_entry();
 #endif
   );
 #elif defined(__aarch64__)
+  // Named registers last: what comes between them and the asm statement must not be able to become a call.
+  void* to = load.sp;
+  const void* frame = __builtin_frame_address(0);
   register Context* x0 asm("x0") = save;
-  register void* x1 asm("x1") = load.sp;
+  register void* x1 asm("x1") = to;
   asm volatile(
       "adr x30, 1f\n\t"
       "b tuza_context_switch\n"
-      "1:"
+      "1:\n\t"
+      "hint #36"  // bti j, a landing pad: see context_aarch64.S
       : "+r"(x0), "+r"(x1)
-      : "r"(__builtin_frame_address(0))
+      : "r"(frame)
       : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16",
         "x17", "x18", "x30", "cc", "memory", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17",
-        "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31");
+        "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31"
+#if defined(__ARM_FEATURE_SVE)
+        // Here v8-v15 are longer than the 128 bits that the switch keeps of them.
+        ,
+        "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7",
+        "p8", "p9", "p10", "p11", "p12", "p13", "p14", "p15"
+#endif
+  );
 #endif
 }
 

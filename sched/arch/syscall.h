@@ -38,7 +38,16 @@ inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, lo
   asm volatile("svc 0"
                : "+r"(x0)
                : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
-               : "memory");
+               : "memory"
+#if defined(__ARM_FEATURE_SVE)
+                 // The kernel keeps the low 128 bits of each vector register, and no predicate.
+                 ,
+                 "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13",
+                 "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26",
+                 "v27", "v28", "v29", "v30", "v31", "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8",
+                 "p9", "p10", "p11", "p12", "p13", "p14", "p15"
+#endif
+  );
   return x0;
 }
 #endif

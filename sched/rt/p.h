@@ -6,6 +6,7 @@
 
 #include <tuza/sched/rt/g_list.h>
 #include <tuza/sched/rt/local_queue.h>
+#include <tuza/sched/rt/per_p_cache.h>
 #include <tuza/sched/rt/timer_heap.h>
 
 #include <array>
@@ -39,7 +40,7 @@ struct alignas(128) P {
   GList bare_gs;    // dead goroutines without a stack
   std::uint64_t id_next = 0;  // goroutine ids reserved for this P: [id_next, id_end)
   std::uint64_t id_end = 0;
-  std::array<void*, 8> cache_slots{};  // heads of per-P free lists of layers above, rt/per_p_cache.h
+  std::array<CacheSlot, PerPCache::kCachesMax> caches{};  // free lists of the layers above
 
   // -- Own synchronisation.
   std::atomic<bool> attention{false};  // the runtime stops, or this P retires: go through the slow path

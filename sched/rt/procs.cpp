@@ -16,13 +16,14 @@ namespace rt {
 namespace {
 
 // Moves everything a P keeps to the shared places. Its timers stay: every M looks at the timers of all Ps
-// that were ever made. The caches of the layers above stay too, for when the P comes back.
+// that were ever made.
 // Called with procs_mutex held, by the one who took the P out of idle_ps or held it.
 void retire(Sched& sched, P& p) {
   p.retired.store(true, std::memory_order_relaxed);
   GList goroutines;
   empty_queues(p, goroutines);
   sched.gs.flush(p);
+  PerPCache::flush(p);
   inject(sched, std::move(goroutines));
 }
 

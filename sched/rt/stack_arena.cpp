@@ -1,5 +1,7 @@
 #include <tuza/sched/rt/stack_arena.h>
 
+#include <errno.h>
+#include <signal.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/rt/mapping.h>
 
@@ -10,6 +12,12 @@ namespace {
 
 // Named here because Debian's libc headers are older than the advice.
 constexpr int kMadvGuardInstall = 102;
+
+// Emulators of Linux answer 0 to advice they do not know. A guard refuses the kernel too: here it would read
+// a signal mask, which is empty (the page is new) and so changes nothing.
+bool refuses_access(void* at) {
+  return sys::invoke(SYS_rt_sigprocmask, SIG_BLOCK, at, nullptr, sizeof(std::uint64_t)) == -EFAULT;
+}
 
 }  // namespace
 
@@ -38,7 +46,9 @@ bool StackArenas::add_arena(ClassState& state) {
 bool StackArenas::install_guard(std::uintptr_t at) {
   void* low = reinterpret_cast<void*>(at);
   if (guard_mode_ == GuardMode::kAdvise) {
-    if (advise_pages(low, kGuardBytes, kMadvGuardInstall) == 0) return true;
+    const bool taken = advise_pages(low, kGuardBytes, kMadvGuardInstall) == 0;
+    if (taken && !advice_proven_.load(std::memory_order_relaxed)) advice_proven_ = refuses_access(low);
+    if (taken && advice_proven_.load(std::memory_order_relaxed)) return true;
     guard_mode_ = GuardMode::kProtect;
   }
   if (guard_mode_ == GuardMode::kProtect) {

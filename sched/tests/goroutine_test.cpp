@@ -256,6 +256,24 @@ TEST_P(GoDeathTest, AStackOverflowNamesTheGoroutine) {
                "goroutine [0-9]+ \\[running\\] deep: stack overflow(.*\n)*.*recurse(.*\n)*created by goroutine 1");
 }
 
+// Touches only the lower end of each frame by itself; the compiler has to touch what lies between, at steps
+// that no guard is shorter than. GCC for aarch64 takes guards to have 64 KiB unless it is told.
+[[gnu::noinline]] int recurse_in_strides(int depth) {
+  volatile char frame[60'000];
+  frame[0] = static_cast<char>(depth);
+  return depth == 0 ? 0 : recurse_in_strides(depth - 1) + frame[0];
+}
+
+TEST_P(GoDeathTest, FramesLargerThanTheGuardDoNotStepOverIt) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(run(RunOptions{.max_procs = GetParam()},
+                   [] {
+                     go({.name = "wide"}, [] { recurse_in_strides(1 << 10); });
+                     sleep_for(std::chrono::seconds(60));
+                   }),
+               "goroutine [0-9]+ \\[running\\] wide: stack overflow");
+}
+
 TEST_P(GoDeathTest, ALargerStackHoldsMore) {
   run_with(GetParam(), [] {
     WaitGroup group;

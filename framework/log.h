@@ -1,0 +1,24 @@
+// Logging through spdlog: one thread writes, nobody waits for it.
+//
+//     const tuza::Logging logging;                 // in main, before tuza::run
+//     spdlog::info("ready");
+//
+// What the runtime has to say (sched/log.h) goes the same way. The queue between the program and the writing
+// thread is bounded; when a stalled console fills it, the oldest lines are dropped, and goroutines go on.
+#pragma once
+
+#include <cstddef>
+
+namespace tuza {
+
+// Logging to standard error while this lives. One at a time.
+class Logging {
+ public:
+  static constexpr std::size_t kQueuedLinesMax = 8192;
+  Logging();
+  ~Logging();
+  Logging(const Logging&) = delete;
+  Logging& operator=(const Logging&) = delete;
+};
+
+}  // namespace tuza

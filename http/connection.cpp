@@ -1,0 +1,227 @@
+#include <tuza/http/connection.h>
+
+#include <cxxabi.h>
+#include <tuza/http/wire/framing.h>
+#include <tuza/sched/log.h>
+#include <tuza/sched/time/coarse_clock.h>
+
+#include <chrono>
+#include <exception>
+#include <string>
+#include <utility>
+
+namespace tuza::http {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A deadline counted from a moment ago: the coarse clock lags, which makes it earlier by milliseconds.
+net::TimePoint soon(std::chrono::milliseconds after) {
+  return net::TimePoint(std::chrono::nanoseconds(coarse_now_ns())) + after;
+}
+
+// How much of a body that nobody wanted is read to keep the connection.
+constexpr std::uint64_t kSkippedBodyMax = 256 << 10;
+// How long a client that was refused may take to read why.
+constexpr std::chrono::milliseconds kLingerTime{2000};
+// More than this is sent before the handler of the next pipelined request runs.
+constexpr std::size_t kOutMax = 64 << 10;
+
+void log_exception(const Request& request, std::string_view what) {
+  static LogLimiter limiter;
+  limiter.log(LogLevel::kError, "tuza: the handler of " + std::string(request.method_name()) + " " +
+                                    std::string(request.path().substr(0, 200)) +
+                                    " has thrown: " + std::string(what));
+}
+
+}  // namespace
+
+Connection::~Connection() {
+  if (exchange_ == nullptr) return;
+  exchange_->input.consume(exchange_->input.unread().size());
+  exchange_->end_request();
+  exchange_->out.clear();
+  Exchange::give_back(exchange_);
+}
+
+std::span<std::byte> Connection::take() {
+  if (exchange_ == nullptr) exchange_ = Exchange::take();
+  return exchange_->input.space();
+}
+
+void Connection::give_back() {
+  if (!exchange_->input.empty() || head_begun_) return;
+  Exchange::give_back(std::exchange(exchange_, nullptr));
+}
+
+void Connection::serve() {
+  while (read_head()) {
+    if (std::optional<BadRequest> bad = begin_request()) return refuse(*bad);
+    run_handler();
+    if (!finish_request()) return;
+  }
+}
+
+// Until there is a complete head in the input. False: the connection is to be closed.
+bool Connection::read_head() {
+  for (;;) {
+    if (exchange_ != nullptr && !exchange_->input.empty()) {
+      Input& input = exchange_->input;
+      if (!std::exchange(head_begun_, true)) exchange_->parser.begin(exchange_->head, options_);
+      const std::string_view unread = input.unread();
+      const auto complete = exchange_->parser.feed_head(input.request(), unread);
+      if (!complete) {
+        refuse(complete.error());
+        return false;
+      }
+      input.consume(*complete ? exchange_->head.bytes - input.request_bytes() : unread.size());
+      if (*complete) return true;
+    }
+    if (!wait_for_bytes()) return false;
+  }
+}
+
+// The input is used up. Sends what is to be sent, and waits: between requests without a working set, and as
+// one who may be interrupted; within a head for the rest of header_timeout.
+bool Connection::wait_for_bytes() {
+  if (!flush()) return false;
+  const bool idle = !head_begun_;
+  if (idle) {
+    if (exchange_ != nullptr) Exchange::give_back(std::exchange(exchange_, nullptr));
+    conn().set_read_deadline(soon(options_.idle_timeout));
+    if (!session_.begin_idle()) return false;
+  } else if (!std::exchange(head_deadline_set_, true)) {
+    conn().set_read_deadline(Clock::now() + options_.header_timeout);
+  }
+  const Result<std::size_t> n = conn().read(static_cast<net::LazyBuffer&>(*this));
+  if (idle) session_.end_idle();
+  if (n && *n > 0) {
+    exchange_->input.filled(*n);
+    return true;
+  }
+  if (idle) return false;
+  if (n) {
+    refuse({400, "the request ends in its head", 0});
+  } else if (n.error().timeout()) {
+    refuse({408, "the head did not arrive in time", 0});
+  }
+  return false;
+}
+
+// A head is complete: what does it mean?
+std::optional<BadRequest> Connection::begin_request() {
+  Head& head = exchange_->head;
+  head_begun_ = head_deadline_set_ = false;
+  exchange_->input.pin();
+  exchange_->head_base = exchange_->input.request();
+  response_ = Response{};
+  body_ = Body{};
+  if (const auto framed = frame(exchange_->input.request(), head); !framed) return framed.error();
+  body_.chunked = head.chunked;
+  body_.remaining = head.content_length;
+  body_.complete = !head.chunked && head.content_length == 0;
+  body_.continue_wanted = head.expects_continue && !body_.complete;
+  keep_alive_ = head.keep_alive;
+  if (head.content_length > options_.body_bytes_max) {
+    return BadRequest{413, "request body too large", head.bytes};
+  }
+  return std::nullopt;
+}
+
+void Connection::run_handler() {
+  Request request(*this);
+  ResponseWriter writer(*this);
+  try {
+    handler_(request, writer);
+    return;
+  } catch (const abi::__forced_unwind&) {
+    throw;  // goexit()
+  } catch (const std::exception& e) {
+    log_exception(request, e.what());
+  } catch (...) {
+    log_exception(request, "something that is no std::exception");
+  }
+  // What the handler has prepared is dropped; what has been sent cannot be taken back, only cut off.
+  keep_alive_ = false;
+  if (!response_.head_sent) {
+    writer.error(500);
+    return;
+  }
+  (void)flush();
+  broken_ = true;
+}
+
+// Completes the response, and decides whether there can be another request.
+bool Connection::finish_request() {
+  if (broken_) return false;
+  if (body_.error && !response_.head_sent) {
+    refuse(*body_.error);
+    return false;
+  }
+  const bool skippable = !body_.continue_wanted && body_.remaining <= kSkippedBodyMax && !body_.error;
+  if (!skippable || session_.draining() || response_.close) keep_alive_ = false;
+  finish_response();
+  if (broken_) return false;
+  const bool skipped = body_.complete || (keep_alive_ && skip_body());
+  if (!skipped || !keep_alive_) {
+    if (!flush()) return false;
+    if (!body_.complete || !exchange_->input.empty()) linger();
+    return false;
+  }
+  exchange_->end_request();
+  return exchange_->out.size() < kOutMax || flush();
+}
+
+// Reads what the handler has left of the request's body. False: there is too much of it, or it is malformed.
+bool Connection::skip_body() {
+  // The client may be waiting for the response before it sends the rest.
+  if (exchange_->input.empty() && !flush()) return false;
+  std::array<std::byte, 1024> scrap;
+  for (std::uint64_t skipped = 0; skipped <= kSkippedBodyMax;) {
+    const Result<std::size_t> n = read_body(scrap);
+    if (!n) return false;
+    if (*n == 0) return true;
+    skipped += *n;
+  }
+  return false;
+}
+
+// The one place that answers bad input: the status, a line of text, and the end of the connection.
+void Connection::refuse(const BadRequest& bad) {
+  keep_alive_ = false;
+  if (exchange_ == nullptr || response_.head_sent) return;
+  drop_prepared_response();
+  std::string text(bad.text);
+  text += '\n';
+  response_.status = bad.status;
+  // The method may not be known; a client that sent HEAD and something malformed can bear a body.
+  response_.close = true;
+  exchange_->extra += "Content-Type: text/plain; charset=utf-8\r\n";
+  response_.has_content_type = true;
+  append_head(text.size());
+  exchange_->out += text;
+  if (flush()) linger();
+}
+
+// Closing while the client still sends makes the kernel answer with a reset, which may overtake the response
+// and destroy it. So: end our side, and read on for a while.
+void Connection::linger() {
+  if (!conn().close_write()) return;
+  conn().set_read_deadline(Clock::now() + kLingerTime);
+  std::array<std::byte, 1024> scrap;
+  for (;;) {
+    const Result<std::size_t> n = conn().read(scrap);
+    if (!n || *n == 0) return;
+  }
+}
+
+bool Connection::flush() {
+  if (exchange_ == nullptr || exchange_->out.empty()) return true;
+  if (!broken_) {
+    broken_ = !conn().write_all(exchange_->out);
+    exchange_->out.clear();
+  }
+  return !broken_;
+}
+
+}  // namespace tuza::http

@@ -1,0 +1,100 @@
+#include <tuza/http/request.h>
+
+#include <tuza/http/connection.h>
+#include <tuza/http/wire/chars.h>
+
+namespace tuza::http {
+namespace {
+
+// `text` with its percent escapes replaced, and "+" by a space in forms; in `exchange`'s arena, unless there
+// was nothing to replace. A "%" that begins no escape stays as it is.
+std::string_view decode(Exchange& exchange, std::string_view text, bool plus_is_space) {
+  const bool plain = text.find('%') == std::string_view::npos &&
+                     (!plus_is_space || text.find('+') == std::string_view::npos);
+  if (plain) return text;
+  auto* out = static_cast<char*>(exchange.arena().allocate(text.size(), 1));
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (is_percent_escape(text, i)) {
+      c = static_cast<char>(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2]));
+      i += 2;
+    } else if (plus_is_space && c == '+') {
+      c = ' ';
+    }
+    out[size++] = c;
+  }
+  return {out, size};
+}
+
+}  // namespace
+
+Method Request::method() const { return connection_.exchange().head.method; }
+int Request::version_minor() const { return connection_.exchange().head.version_minor; }
+
+std::string_view Request::target() const {
+  const Exchange& exchange = connection_.exchange();
+  return exchange.head.target.in(exchange.head_base);
+}
+std::string_view Request::path() const {
+  const Exchange& exchange = connection_.exchange();
+  return exchange.head.path.in(exchange.head_base);
+}
+std::string_view Request::query() const {
+  const Exchange& exchange = connection_.exchange();
+  return exchange.head.query.in(exchange.head_base);
+}
+std::string_view Request::host() const {
+  const Exchange& exchange = connection_.exchange();
+  return exchange.head.host.in(exchange.head_base);
+}
+
+std::string_view Request::path_value(std::string_view name) const {
+  Exchange& exchange = connection_.exchange();
+  for (std::size_t i = 0; i < exchange.path_value_count; ++i) {
+    const Exchange::PathValue& found = exchange.path_values[i];
+    if (found.name == name) return decode(exchange, found.value, false);
+  }
+  return {};
+}
+
+std::optional<std::string_view> Request::query_value(std::string_view name) const {
+  Exchange& exchange = connection_.exchange();
+  std::string_view rest = query();
+  while (!rest.empty()) {
+    const std::string_view pair = rest.substr(0, rest.find('&'));
+    rest.remove_prefix(pair.size() + (pair.size() < rest.size() ? 1 : 0));
+    const std::string_view key = pair.substr(0, pair.find('='));
+    if (decode(exchange, key, true) != name) continue;
+    return decode(exchange, pair.substr(key.size() < pair.size() ? key.size() + 1 : key.size()), true);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string_view> Request::header(std::string_view name) const {
+  for (std::size_t i = 0; i < header_count(); ++i) {
+    const Header field = header_at(i);
+    if (equals_ignoring_case(field.name, name)) return field.value;
+  }
+  return std::nullopt;
+}
+
+std::size_t Request::header_count() const { return connection_.exchange().head.field_count; }
+
+Request::Header Request::header_at(std::size_t index) const {
+  const Exchange& exchange = connection_.exchange();
+  const Head::Field& field = exchange.head.fields[index];
+  return {field.name.in(exchange.head_base), trim(field.value.in(exchange.head_base))};
+}
+
+std::optional<std::uint64_t> Request::content_length() const {
+  const Head& head = connection_.exchange().head;
+  if (head.chunked) return std::nullopt;
+  return head.content_length;
+}
+
+Result<std::size_t> Request::read_body(std::span<std::byte> into) { return connection_.read_body(into); }
+Result<std::string_view> Request::body() { return connection_.pull_body(); }
+Result<net::Endpoint> Request::remote_endpoint() const { return connection_.conn().remote_endpoint(); }
+
+}  // namespace tuza::http

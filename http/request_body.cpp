@@ -1,0 +1,115 @@
+// Reading a request's body: known length or chunked, within its limits of size and time.
+#include <tuza/http/connection.h>
+#include <tuza/sched/rt/clock.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+
+namespace tuza::http {
+namespace {
+
+constexpr BadRequest kTooLarge{413, "request body too large", 0};
+constexpr BadRequest kTooSlow{408, "the body did not arrive in time", 0};
+constexpr BadRequest kCutOff{400, "the request ends in its body", 0};
+
+}  // namespace
+
+Result<std::size_t> Connection::fail_body(BadRequest bad) {
+  keep_alive_ = false;
+  body_.error = bad;
+  const Errc code = bad.status == 408 ? Errc::kTimeout : Errc::kBadMessage;
+  return std::unexpected(Error(code, "read body", std::string(bad.text)));
+}
+
+// The body must keep up with the minimum rate, after a grace that covers slow starts.
+void Connection::prepare_to_wait_for_body() {
+  if (std::exchange(body_.continue_wanted, false)) {
+    exchange_->out += "HTTP/1.1 100 Continue\r\n\r\n";
+  }
+  if (body_.started_ns == 0) body_.started_ns = rt::now_ns();
+  const std::chrono::nanoseconds grace = options_.body_timeout;
+  const auto at_rate = std::chrono::nanoseconds(static_cast<std::int64_t>(
+      1e9 * static_cast<double>(body_.received) /
+      static_cast<double>(std::max<std::size_t>(options_.body_rate_min_bytes_per_second, 1))));
+  conn().set_read_deadline(net::TimePoint(std::chrono::nanoseconds(body_.started_ns) + grace + at_rate));
+}
+
+Result<std::size_t> Connection::read_body(std::span<std::byte> into) {
+  if (body_.error) return fail_body(*body_.error);
+  if (body_.complete || into.empty()) return std::size_t{0};
+  const Result<std::size_t> n = body_.chunked ? read_chunked(into) : read_known_length(into);
+  if (!n) return n;
+  body_.received += *n;
+  if (body_.received > options_.body_bytes_max) return fail_body(kTooLarge);
+  return n;
+}
+
+Result<std::size_t> Connection::read_known_length(std::span<std::byte> into) {
+  Input& input = exchange_->input;
+  into = into.first(static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), body_.remaining)));
+  std::size_t n = std::min(input.unread().size(), into.size());
+  if (n > 0) {
+    std::memcpy(into.data(), input.unread().data(), n);
+    input.consume(n);
+  } else {
+    prepare_to_wait_for_body();
+    if (!flush()) return fail_body(kCutOff);
+    const Result<std::size_t> got = conn().read(into);  // straight to where it is wanted
+    if (!got) return fail_body(got.error().timeout() ? kTooSlow : kCutOff);
+    if (*got == 0) return fail_body(kCutOff);
+    n = *got;
+  }
+  body_.remaining -= n;
+  body_.complete = body_.remaining == 0;
+  return n;
+}
+
+// More bytes of a chunked body into the input, where they are decoded.
+Result<std::size_t> Connection::fill_body_input() {
+  prepare_to_wait_for_body();
+  if (!flush()) return fail_body(kCutOff);
+  const Result<std::size_t> got = conn().read(exchange_->input.space());
+  if (!got) return fail_body(got.error().timeout() ? kTooSlow : kCutOff);
+  if (*got == 0) return fail_body(kCutOff);
+  exchange_->input.filled(*got);
+  return got;
+}
+
+Result<std::size_t> Connection::read_chunked(std::span<std::byte> into) {
+  Input& input = exchange_->input;
+  while (body_.slice.empty()) {
+    if (input.empty()) {
+      if (const Result<std::size_t> filled = fill_body_input(); !filled) return filled;
+    }
+    const auto step = exchange_->parser.feed_body(input.unread());
+    if (!step) return fail_body(step.error());
+    body_.slice = step->data;
+    input.consume(step->consumed);
+    if (step->complete) {
+      body_.complete = true;
+      return std::size_t{0};
+    }
+  }
+  const std::size_t n = std::min(body_.slice.size(), into.size());
+  std::memcpy(into.data(), body_.slice.data(), n);
+  body_.slice.remove_prefix(n);
+  return n;
+}
+
+Result<std::string_view> Connection::pull_body() {
+  std::string& pulled = exchange_->pulled;
+  if (!body_.chunked && body_.remaining > pulled.capacity()) {
+    pulled.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(body_.remaining, 1 << 20)));
+  }
+  std::array<char, 4096> piece;
+  for (;;) {
+    const Result<std::size_t> n = read_body(std::as_writable_bytes(std::span(piece)));
+    if (!n) return std::unexpected(n.error());
+    if (*n == 0) return std::string_view(pulled);
+    pulled.append(piece.data(), *n);
+  }
+}
+
+}  // namespace tuza::http

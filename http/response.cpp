@@ -1,0 +1,217 @@
+// Writing a response: head, length or chunks, end.
+#include <tuza/http/connection.h>
+#include <tuza/http/status.h>
+#include <tuza/http/wire/chars.h>
+#include <tuza/sched/time/coarse_clock.h>
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <stdexcept>
+#include <string>
+
+namespace tuza::http {
+namespace {
+
+// A body that is not larger is kept back until the handler has returned, so that its length can be told.
+constexpr std::size_t kKeptBackMax = 16 << 10;
+// What is streamed leaves in pieces of about this size.
+constexpr std::size_t kStreamedPiece = 16 << 10;
+// A body that is not larger is copied behind its head; a larger one is sent from where it is.
+constexpr std::size_t kCopiedMax = 16 << 10;
+
+void append_number(std::string& out, std::uint64_t value, int base = 10) {
+  std::array<char, 20> digits;
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value, base);
+  (void)error;
+  out.append(digits.data(), end);
+}
+
+void append_status_line(std::string& out, int status) {
+  if (status == 200) [[likely]] {
+    out += "HTTP/1.1 200 OK\r\n";
+    return;
+  }
+  out += "HTTP/1.1 ";
+  append_number(out, static_cast<std::uint64_t>(status));
+  out += ' ';
+  out += reason_phrase(status);
+  out += "\r\n";
+}
+
+// The handler's order is wrong. It ends like any exception of a handler: this request fails, no other.
+void require(bool in_order, const char* otherwise) {
+  if (!in_order) throw std::logic_error(otherwise);
+}
+
+}  // namespace
+
+bool Connection::body_allowed() const {
+  return response_.status >= 200 && response_.status != 204 && response_.status != 304;
+}
+
+void Connection::set_status(int code) {
+  require(!response_.head_sent, "status() after the response has begun");
+  if (code < 200 || code > 599) throw std::invalid_argument("HTTP status out of range: " + std::to_string(code));
+  response_.status = code;
+}
+
+void Connection::add_header(std::string_view name, std::string_view value) {
+  require(!response_.head_sent, "header() after the response has begun");
+  const bool token = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return is(c, kTokenChar); });
+  if (!token) throw std::invalid_argument("malformed header field name");
+  // A line end in a value would let whoever provided it write the rest of the response.
+  const auto control = [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; };
+  if (std::any_of(value.begin(), value.end(), control)) {
+    throw std::invalid_argument("control character in the value of " + std::string(name));
+  }
+  if (equals_ignoring_case(name, "Transfer-Encoding") || equals_ignoring_case(name, "Connection")) {
+    throw std::invalid_argument(std::string(name) + " is set by the server");
+  }
+  if (equals_ignoring_case(name, "Content-Length")) {
+    std::uint64_t length = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), length);
+    if (error != std::errc{} || end != value.data() + value.size()) {
+      throw std::invalid_argument("malformed Content-Length");
+    }
+    response_.declared_length = length;
+    return;
+  }
+  response_.has_content_type = response_.has_content_type || equals_ignoring_case(name, "Content-Type");
+  response_.has_date = response_.has_date || equals_ignoring_case(name, "Date");
+  response_.has_server = response_.has_server || equals_ignoring_case(name, "Server");
+  std::string& extra = exchange_->extra;
+  extra.append(name).append(": ").append(value).append("\r\n");
+}
+
+void Connection::drop_prepared_response() {
+  response_ = Response{};
+  exchange_->extra.clear();
+  exchange_->body.clear();
+}
+
+void Connection::close_after_response() { response_.close = true; }
+
+// The head, with the length of the body, or chunked, or ended by the end of the connection.
+void Connection::append_head(std::optional<std::uint64_t> length) {
+  std::string& out = exchange_->out;
+  append_status_line(out, response_.status);
+  if (!response_.has_server && !options_.server_name.empty()) {
+    out.append("Server: ").append(options_.server_name).append("\r\n");
+  }
+  if (!response_.has_date) out += exchange_->date.line(coarse_now_ns());
+  out += exchange_->extra;
+  if (length) {
+    if (body_allowed()) {
+      out += "Content-Length: ";
+      append_number(out, *length);
+      out += "\r\n";
+    }
+  } else if (exchange_->head.version_minor >= 1) {
+    response_.chunked = true;
+    out += "Transfer-Encoding: chunked\r\n";
+  } else {
+    response_.close = true;
+  }
+  if (response_.close) keep_alive_ = false;
+  if (!keep_alive_) {
+    out += "Connection: close\r\n";
+  } else if (exchange_->head.version_minor == 0) {
+    out += "Connection: keep-alive\r\n";
+  }
+  out += "\r\n";
+  response_.head_sent = true;
+}
+
+void Connection::send_whole(std::string_view content_type, std::string_view body) {
+  require(!response_.head_sent && exchange_->body.empty(), "send() after the response has begun");
+  if (!response_.has_content_type && body_allowed()) {
+    exchange_->extra.append("Content-Type: ").append(content_type).append("\r\n");
+    response_.has_content_type = true;
+  }
+  // What decides about the connection must be known before the head is written.
+  if (session_.draining() || body_.continue_wanted || body_.error) keep_alive_ = false;
+  append_head(body.size());
+  response_.declared_length = response_.written = body.size();
+  response_.finished = true;
+  if (exchange_->head.method == Method::kHead || !body_allowed()) return;
+  if (body.size() <= kCopiedMax) {
+    exchange_->out += body;
+  } else {
+    (void)send_large(body);
+  }
+}
+
+Result<void> Connection::send_large(std::string_view body) {
+  std::string& out = exchange_->out;
+  std::array<struct iovec, 2> pieces{{{out.data(), out.size()}, {const_cast<char*>(body.data()), body.size()}}};
+  Result<void> sent = conn().writev_all(pieces);
+  out.clear();
+  broken_ = !sent;
+  return sent;
+}
+
+void Connection::append_chunk(std::string_view data) {
+  std::string& out = exchange_->out;
+  if (!response_.chunked) {
+    out += data;
+    return;
+  }
+  append_number(out, data.size(), 16);
+  out.append("\r\n").append(data).append("\r\n");
+}
+
+Result<void> Connection::write_body(std::string_view data) {
+  require(!response_.finished, "write() after the response was complete");
+  if (broken_) return std::unexpected(Error(Errc::kClosed, "write"));
+  response_.written += data.size();
+  require(!response_.declared_length || response_.written <= *response_.declared_length,
+          "write() of more bytes than Content-Length says");
+  if (exchange_->head.method == Method::kHead || !body_allowed() || data.empty()) return {};
+  if (!response_.head_sent) {
+    exchange_->body += data;
+    return exchange_->body.size() <= kKeptBackMax ? Result<void>{} : flush_response();
+  }
+  append_chunk(data);
+  if (exchange_->out.size() < kStreamedPiece || flush()) return {};
+  return std::unexpected(Error(Errc::kClosed, "write"));
+}
+
+Result<void> Connection::flush_response() {
+  if (!response_.head_sent) {
+    if (session_.draining() || body_.continue_wanted || body_.error) keep_alive_ = false;
+    append_head(response_.declared_length);
+    if (!exchange_->body.empty()) append_chunk(exchange_->body);
+    exchange_->body.clear();
+  }
+  if (flush()) return {};
+  return std::unexpected(Error(Errc::kClosed, "write"));
+}
+
+// The handler has returned: completes what it has left open.
+void Connection::finish_response() {
+  if (response_.finished) return;
+  response_.finished = true;
+  const bool head_only = exchange_->head.method == Method::kHead || !body_allowed();
+  if (!response_.head_sent) {
+    std::string& body = exchange_->body;
+    const std::uint64_t length = head_only && response_.declared_length ? *response_.declared_length
+                                 : head_only                            ? response_.written
+                                                                        : body.size();
+    if (!head_only && response_.declared_length && *response_.declared_length != length) keep_alive_ = false;
+    append_head(response_.declared_length.value_or(length));
+    if (!head_only) exchange_->out += body;
+    return;
+  }
+  if (head_only) return;
+  if (response_.chunked) exchange_->out += "0\r\n\r\n";
+  // Less than promised: the client must not take the next response for the rest.
+  if (response_.declared_length && response_.written != *response_.declared_length) {
+    keep_alive_ = false;
+    (void)flush();
+  }
+}
+
+}  // namespace tuza::http

@@ -1,0 +1,191 @@
+#include <tuza/http/router.h>
+
+#include <tuza/http/connection.h>
+#include <tuza/http/pattern.h>
+#include <tuza/http/wire/chars.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace tuza::http {
+namespace {
+
+// `segment`, percent-encoded, decodes to `text`.
+bool matches(std::string_view text, std::string_view segment) {
+  if (segment.find('%') == std::string_view::npos) return text == segment;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < segment.size(); ++i, ++at) {
+    char c = segment[i];
+    if (is_percent_escape(segment, i)) {
+      c = static_cast<char>(hex_value(segment[i + 1]) * 16 + hex_value(segment[i + 2]));
+      i += 2;
+    }
+    if (at == text.size() || text[at] != c) return false;
+  }
+  return at == text.size();
+}
+
+}  // namespace
+
+// A segment of all patterns that begin alike.
+struct Router::Node {
+  std::map<std::string, std::unique_ptr<Node>, std::less<>> texts;
+  std::unique_ptr<Node> name;  // {name}
+  std::unique_ptr<Node> rest;  // {name...}; a leaf
+
+  // What patterns that end here have: a handler and their names, in order.
+  struct Route {
+    Handler handler;
+    std::vector<std::string> names;
+  };
+  std::array<std::unique_ptr<Route>, kMethodCount> by_method;
+  std::unique_ptr<Route> any_method;
+
+  [[nodiscard]] const Route* route(Method method) const;
+  void add_allowed(unsigned& methods) const;
+};
+
+const Router::Node::Route* Router::Node::route(Method method) const {
+  if (const auto& exact = by_method[static_cast<std::size_t>(method)]) return exact.get();
+  if (method == Method::kHead) {
+    if (const auto& get = by_method[static_cast<std::size_t>(Method::kGet)]) return get.get();
+  }
+  return any_method.get();
+}
+
+void Router::Node::add_allowed(unsigned& methods) const {
+  for (int i = 0; i < kMethodCount; ++i) {
+    if (route(static_cast<Method>(i)) != nullptr) methods |= 1u << i;
+  }
+}
+
+namespace {
+
+// The search for one request: depth first, the more specific branch first, back if it leads nowhere.
+template <class Node>
+class Search {
+ public:
+  Search(Exchange& exchange, Method method) : exchange_(exchange), method_(method) {}
+
+  // `rest` is what is left of the path: empty, or beginning with the slash before the next segment.
+  const typename Node::Route* find(const Node& node, std::string_view rest, std::size_t values) {
+    if (rest.empty()) return accept(node, values);
+    const std::size_t slash = std::min(rest.find('/', 1), rest.size());
+    const std::string_view segment = rest.substr(1, slash - 1);
+    const std::string_view behind = rest.substr(slash);
+    if (!segment.empty()) {
+      if (const Node* child = text_child(node, segment)) {
+        if (const auto* route = find(*child, behind, values)) return route;
+      }
+      if (node.name != nullptr) {
+        values_[values] = segment;
+        if (const auto* route = find(*node.name, behind, values + 1)) return route;
+      }
+    }
+    if (node.rest == nullptr) return nullptr;
+    values_[values] = rest.substr(1);
+    return accept(*node.rest, values + 1);
+  }
+
+  [[nodiscard]] unsigned allowed() const { return allowed_; }
+
+ private:
+  static const Node* text_child(const Node& node, std::string_view segment) {
+    if (segment.find('%') == std::string_view::npos) {
+      const auto found = node.texts.find(segment);
+      return found == node.texts.end() ? nullptr : found->second.get();
+    }
+    for (const auto& [text, child] : node.texts) {
+      if (matches(text, segment)) return child.get();
+    }
+    return nullptr;
+  }
+
+  const typename Node::Route* accept(const Node& node, std::size_t values) {
+    const auto* route = node.route(method_);
+    if (route == nullptr) {
+      node.add_allowed(allowed_);
+      return nullptr;
+    }
+    exchange_.path_value_count = 0;
+    for (std::size_t i = 0; i < values; ++i) {
+      if (route->names[i].empty()) continue;
+      exchange_.path_values[exchange_.path_value_count++] = {route->names[i], values_[i]};
+    }
+    return route;
+  }
+
+  Exchange& exchange_;
+  const Method method_;
+  unsigned allowed_ = 0;  // a bit per method that would have found a handler
+  std::array<std::string_view, Exchange::kPathValuesMax + 1> values_;
+};
+
+std::string allow_list(unsigned methods) {
+  std::string list;
+  for (int i = 0; i < kMethodCount; ++i) {
+    if ((methods & (1u << i)) == 0) continue;
+    if (!list.empty()) list += ", ";
+    list += name(static_cast<Method>(i));
+  }
+  return list;
+}
+
+}  // namespace
+
+Router::Router() : root_(std::make_unique<Node>()) {}
+Router::Router(Router&&) noexcept = default;
+Router& Router::operator=(Router&&) noexcept = default;
+Router::~Router() = default;
+
+void Router::handle(std::string_view text, Handler handler) {
+  Pattern pattern = Pattern::parse(text);
+  Node* node = root_.get();
+  std::vector<std::string> names;
+  for (Pattern::Segment& segment : pattern.segments) {
+    std::unique_ptr<Node>& child = segment.kind == Pattern::Kind::kText   ? node->texts[segment.text]
+                                   : segment.kind == Pattern::Kind::kName ? node->name
+                                                                          : node->rest;
+    if (child == nullptr) child = std::make_unique<Node>();
+    if (segment.kind != Pattern::Kind::kText) names.push_back(std::move(segment.text));
+    node = child.get();
+  }
+  std::unique_ptr<Node::Route>& slot =
+      pattern.method ? node->by_method[static_cast<std::size_t>(*pattern.method)] : node->any_method;
+  if (slot != nullptr) {
+    throw std::invalid_argument("pattern \"" + std::string(text) + "\": another pattern matches the same requests");
+  }
+  slot = std::make_unique<Node::Route>(std::move(handler), std::move(names));
+}
+
+void Router::operator()(Request& request, ResponseWriter& response) const {
+  Exchange& exchange = request.connection().exchange();
+  const std::string_view path = request.path();
+  Search<Node> search(exchange, request.method());
+  // "/" has no segments; "*" is no path, and only OPTIONS can ask for it.
+  const std::string_view rest = path == "/" ? std::string_view{} : path;
+  if (path != "*") {
+    if (const Node::Route* route = search.find(*root_, rest, 0)) {
+      route->handler(request, response);
+      return;
+    }
+    if (search.allowed() == 0) return response.error(404);
+  }
+  unsigned allowed = search.allowed();
+  if (path == "*") allowed = (1u << kMethodCount) - 1;
+  allowed |= 1u << static_cast<int>(Method::kOptions);
+  response.header("Allow", allow_list(allowed));
+  if (request.method() == Method::kOptions) {
+    response.status(204);
+    return;
+  }
+  response.status(405);
+  response.text("Method Not Allowed\n");
+}
+
+}  // namespace tuza::http

@@ -1,0 +1,60 @@
+// An HTTP/1.1 server: a goroutine per connection.
+//
+//     int main() {
+//       return tuza::run([] {
+//         tuza::http::Router router;
+//         router.handle("GET /hello/{name}", [](tuza::http::Request& req, tuza::http::ResponseWriter& res) {
+//           res.text("Hello, " + std::string(req.path_value("name")) + "!\n");
+//         });
+//         return tuza::http::listen_and_serve("0.0.0.0:8080", std::move(router));
+//       });
+//     }
+//
+// Thread-safe, but for construction and destruction. Goroutines only.
+#pragma once
+
+#include <tuza/http/handler.h>
+#include <tuza/http/options.h>
+#include <tuza/http/router.h>
+#include <tuza/netpoll/serve.h>
+#include <tuza/sched/result.h>
+
+#include <memory>
+#include <string_view>
+
+namespace tuza::http {
+
+class Server {
+ public:
+  explicit Server(Handler handler, ServerOptions options = {});
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+  // serve() must have returned.
+  ~Server();
+
+  // Opens the listening socket; connections wait in its backlog until serve().
+  Result<void> listen(std::string_view address);
+  // Where it listens, with the port that the system chose for port 0. After listen().
+  [[nodiscard]] const net::Endpoint& endpoint() const;
+
+  // Serves until shutdown(); returns when the last connection has ended. After listen(). Parks.
+  Result<void> serve();
+
+  // Stops accepting, ends idle connections, lets requests in flight finish (their responses say
+  // "Connection: close"), and cuts off what is left after options.shutdown_timeout. Once. Parks.
+  // True: nothing had to be cut off.
+  bool shutdown();
+
+  [[nodiscard]] std::size_t connections() const;
+
+ private:
+  Handler handler_;
+  const ServerOptions options_;
+  std::unique_ptr<net::Server> server_;
+};
+
+// Serves on `address` until SIGTERM or SIGINT, then shuts down gracefully; a second signal ends the process
+// at once. Parks.
+Result<void> listen_and_serve(std::string_view address, Handler handler, ServerOptions options = {});
+
+}  // namespace tuza::http

@@ -1,0 +1,11 @@
+// Status codes and their reason phrases.
+#pragma once
+
+#include <string_view>
+
+namespace tuza::http {
+
+// "Not Found" for 404; "Unknown" for codes nobody has registered.
+std::string_view reason_phrase(int status);
+
+}  // namespace tuza::http

@@ -1,0 +1,66 @@
+// Character classes of HTTP and URIs, as tables; comparison without case.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace tuza::http {
+
+enum CharClass : std::uint8_t {
+  kTokenChar = 1,   // tchar, RFC 9110 5.6.2
+  kTargetChar = 2,  // pchar, "/" and "?" without "%", RFC 3986; and [ ] | which clients do send in queries
+  kHostChar = 4,    // unreserved and sub-delims of a reg-name, RFC 3986 3.2.2
+  kHexDigit = 8,
+};
+
+namespace detail {
+constexpr std::array<std::uint8_t, 256> make_char_table() {
+  std::array<std::uint8_t, 256> table{};
+  const auto mark = [&table](std::string_view chars, std::uint8_t bits) {
+    for (const char c : chars) table[static_cast<unsigned char>(c)] |= bits;
+  };
+  constexpr std::string_view kAlnum = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+  mark(kAlnum, kTokenChar | kTargetChar | kHostChar);
+  mark("!#$%&'*+-.^_`|~", kTokenChar);
+  mark("-._~!$&'()*+,;=", kHostChar);
+  mark("-._~!$&'()*+,;=:@/?[]|", kTargetChar);
+  mark("0123456789abcdefABCDEF", kHexDigit);
+  return table;
+}
+inline constexpr std::array<std::uint8_t, 256> kCharTable = make_char_table();
+}  // namespace detail
+
+constexpr bool is(char c, CharClass wanted) {
+  return (detail::kCharTable[static_cast<unsigned char>(c)] & wanted) != 0;
+}
+
+constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
+
+// ASCII letters compare without case, everything else exactly.
+constexpr bool equals_ignoring_case(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (lower(a[i]) != lower(b[i])) return false;
+  }
+  return true;
+}
+
+// Without the spaces and tabs around it (OWS).
+constexpr std::string_view trim(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+constexpr int hex_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  return lower(c) - 'a' + 10;
+}
+
+// The text at `at` is "%" and two hexadecimal digits.
+constexpr bool is_percent_escape(std::string_view text, std::size_t at) {
+  return at + 2 < text.size() && text[at] == '%' && is(text[at + 1], kHexDigit) && is(text[at + 2], kHexDigit);
+}
+
+}  // namespace tuza::http

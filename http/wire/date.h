@@ -1,0 +1,28 @@
+// The Date header, formatted once a second.
+//
+// RFC 9110 5.6.7. Each connection's working set has one, so that nothing is shared between threads.
+// Thread-unsafe.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace tuza::http {
+
+class Date {
+ public:
+  // "Date: Fri, 20 Nov 2026 20:15:00 GMT\r\n". `coarse_ns`: a monotonic time that may lag by milliseconds.
+  std::string_view line(std::int64_t coarse_ns) {
+    if (coarse_ns >= next_ns_) [[unlikely]] refresh(coarse_ns);
+    return {text_.data(), text_.size()};
+  }
+
+ private:
+  void refresh(std::int64_t coarse_ns);
+
+  std::array<char, 37> text_{};
+  std::int64_t next_ns_ = 0;  // when the wall clock's second ends
+};
+
+}  // namespace tuza::http

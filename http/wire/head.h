@@ -1,0 +1,48 @@
+// The head of a request: request line and header fields, as offsets into the bytes it came in.
+//
+// Offsets, because the bytes move while the head is still arriving (a buffer that fills up is replaced by a
+// larger one). Views are made when the head is complete and the bytes stay.
+#pragma once
+
+#include <tuza/http/method.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace tuza::http {
+
+inline constexpr std::size_t kHeadersLimit = 256;
+
+struct HeadSlice {
+  std::uint32_t begin = 0;
+  std::uint32_t size = 0;
+  [[nodiscard]] std::string_view in(const char* base) const { return {base + begin, size}; }
+};
+
+struct Head {
+  struct Field {
+    HeadSlice name, value;
+  };
+
+  Method method{};
+  std::uint8_t version_minor = 0;  // HTTP/1.<this>
+  HeadSlice target;
+  std::uint32_t field_count = 0;
+  std::uint32_t bytes = 0;  // of the whole head, the empty line included
+
+  // What framing found out (wire/framing.h).
+  bool chunked = false;
+  bool has_content_length = false;
+  bool keep_alive = false;
+  bool expects_continue = false;
+  std::uint64_t content_length = 0;
+  HeadSlice path;   // of the target, without query
+  HeadSlice query;  // without "?"
+  HeadSlice host;   // of the target in absolute form, else of the Host field
+
+  std::array<Field, kHeadersLimit> fields;  // the first field_count of them
+};
+
+}  // namespace tuza::http

@@ -1,0 +1,159 @@
+#include <tuza/http/wire/head_parser.h>
+
+#include <tuza/http/wire/chars.h>
+
+#include <algorithm>
+
+namespace tuza::http {
+namespace {
+
+constexpr BadRequest kRequestLineTooLong{414, "request line too long", 0};
+constexpr BadRequest kHeadTooLarge{431, "header fields too large", 0};
+constexpr BadRequest kTooManyHeaders{431, "too many header fields", 0};
+
+BadRequest at(BadRequest bad, std::size_t offset) {
+  bad.offset = offset;
+  return bad;
+}
+
+}  // namespace
+
+void HeadParser::add(HeadSlice& slice, const char* at, std::size_t size) const {
+  if (slice.size == 0) slice.begin = static_cast<std::uint32_t>(at - base_);
+  slice.size += static_cast<std::uint32_t>(size);
+}
+
+const llhttp_settings_t& HeadParser::settings() {
+  static const llhttp_settings_t shared = [] {
+    llhttp_settings_t s;
+    llhttp_settings_init(&s);
+    s.on_url = [](llhttp_t* p, const char* at, std::size_t size) {
+      self(p).add(self(p).head_->target, at, size);
+      return 0;
+    };
+    s.on_header_field = [](llhttp_t* p, const char* at, std::size_t size) {
+      HeadParser& me = self(p);
+      if (me.head_complete_) return 0;  // trailers are checked, counted and dropped
+      Head& head = *me.head_;
+      // A name after a value begins a new field; a name after a name goes on with it.
+      if (me.in_value_ || head.field_count == 0) {
+        if (head.field_count == std::min(me.options_->headers_max, kHeadersLimit)) {
+          me.too_many_headers_ = true;
+          return -1;
+        }
+        head.fields[head.field_count++] = Head::Field{};
+        me.in_value_ = false;
+      }
+      me.add(head.fields[head.field_count - 1].name, at, size);
+      return 0;
+    };
+    // Not left to the first byte of the value: there may be none.
+    s.on_header_field_complete = [](llhttp_t* p) {
+      self(p).in_value_ = true;
+      return 0;
+    };
+    s.on_header_value = [](llhttp_t* p, const char* at, std::size_t size) {
+      HeadParser& me = self(p);
+      if (me.head_complete_) return 0;
+      me.add(me.head_->fields[me.head_->field_count - 1].value, at, size);
+      return 0;
+    };
+    s.on_headers_complete = [](llhttp_t* p) {
+      self(p).head_complete_ = true;
+      return static_cast<int>(HPE_PAUSED);
+    };
+    s.on_body = [](llhttp_t* p, const char* at, std::size_t size) {
+      self(p).data_ = {at, size};
+      return static_cast<int>(HPE_PAUSED);
+    };
+    s.on_message_complete = [](llhttp_t* p) {
+      self(p).message_complete_ = true;
+      return static_cast<int>(HPE_PAUSED);
+    };
+    return s;
+  }();
+  return shared;
+}
+
+void HeadParser::begin(Head& head, const ServerOptions& options) {
+  llhttp_init(&parser_, HTTP_REQUEST, &settings());
+  parser_.data = this;
+  head_ = &head;
+  options_ = &options;
+  head.target = HeadSlice{};
+  head.field_count = 0;
+  fed_ = 0;
+  in_value_ = too_many_headers_ = head_complete_ = message_complete_ = false;
+  overhead_bytes_ = 0;
+}
+
+std::expected<bool, BadRequest> HeadParser::feed_head(const char* base, std::string_view input) {
+  base_ = base;
+  // Never more than the limit allows: what is beyond it is not looked at.
+  const std::string_view allowed = input.substr(0, options_->head_bytes_max - fed_);
+  const llhttp_errno_t error = llhttp_execute(&parser_, allowed.data(), allowed.size());
+  if (head_complete_ && error == HPE_PAUSED) {
+    head_->bytes = static_cast<std::uint32_t>(llhttp_get_error_pos(&parser_) - base);
+    if (head_->target.size > options_->request_line_bytes_max) return std::unexpected(kRequestLineTooLong);
+    return true;
+  }
+  if (error != HPE_OK) {
+    const char* position = llhttp_get_error_pos(&parser_);
+    const auto offset = fed_ + static_cast<std::size_t>(position == nullptr ? 0 : position - allowed.data());
+    if (too_many_headers_) return std::unexpected(at(kTooManyHeaders, offset));
+    return std::unexpected(explain({base, fed_ + allowed.size()}, offset));
+  }
+  fed_ += allowed.size();
+  const bool in_request_line = head_->field_count == 0;
+  if (head_->target.size > options_->request_line_bytes_max) {
+    return std::unexpected(at(kRequestLineTooLong, fed_));
+  }
+  if (fed_ == options_->head_bytes_max) {
+    return std::unexpected(at(in_request_line ? kRequestLineTooLong : kHeadTooLarge, fed_));
+  }
+  return false;
+}
+
+// What llhttp refused, in words and with the status that fits. `head` is all that has come of the head.
+BadRequest HeadParser::explain(std::string_view head, std::size_t offset) const {
+  switch (llhttp_get_errno(&parser_)) {
+    case HPE_INVALID_METHOD: {
+      // A well-formed method that llhttp does not know is not an error of the client's.
+      const std::size_t space = head.find(' ', head.find_first_not_of("\r\n"));
+      const std::string_view method = trim(head.substr(0, std::min(space, head.size())));
+      const bool token = space != std::string_view::npos && !method.empty() && method.size() <= 32 &&
+                         std::all_of(method.begin(), method.end(), [](char c) { return is(c, kTokenChar); });
+      return token ? BadRequest{501, "method not implemented", offset}
+                   : BadRequest{400, "malformed method", offset};
+    }
+    case HPE_INVALID_URL: return {400, "malformed request target", offset};
+    case HPE_INVALID_VERSION: return {505, "HTTP version not supported", offset};
+    case HPE_INVALID_CONSTANT: return {400, "malformed request line", offset};
+    case HPE_INVALID_HEADER_TOKEN: return {400, "malformed header field", offset};
+    case HPE_UNEXPECTED_CONTENT_LENGTH: return {400, "conflicting body lengths", offset};
+    case HPE_INVALID_CONTENT_LENGTH: return {400, "malformed Content-Length", offset};
+    case HPE_INVALID_TRANSFER_ENCODING: return {400, "malformed Transfer-Encoding", offset};
+    case HPE_INVALID_CHUNK_SIZE: return {400, "malformed chunk size", offset};
+    default: return {400, "malformed request", offset};
+  }
+}
+
+std::expected<HeadParser::BodyStep, BadRequest> HeadParser::feed_body(std::string_view input) {
+  llhttp_resume(&parser_);
+  data_ = {};
+  const llhttp_errno_t error = llhttp_execute(&parser_, input.data(), input.size());
+  std::size_t consumed = input.size();
+  if (error != HPE_OK) {
+    const char* position = llhttp_get_error_pos(&parser_);
+    consumed = position == nullptr ? 0 : static_cast<std::size_t>(position - input.data());
+    if (error != HPE_PAUSED) return std::unexpected(explain({}, consumed));
+  }
+  const std::size_t overhead = consumed - data_.size();
+  overhead_bytes_ = data_.empty() ? overhead_bytes_ + overhead : 0;
+  if (std::max(overhead_bytes_, overhead) > options_->chunk_overhead_bytes_max) {
+    return std::unexpected(BadRequest{400, "chunk extensions or trailers too large", consumed});
+  }
+  return BodyStep{data_, consumed, message_complete_};
+}
+
+}  // namespace tuza::http

@@ -1,0 +1,1 @@
+"""What all load test scenarios share. Standard library only."""

@@ -1,0 +1,75 @@
+"""Many keep-alive connections at once, held by this process: what wrk cannot do is leave them idle."""
+
+import select
+import socket
+
+from lib import http
+from lib.process import LoadTestError
+
+# Each source address has ports of its own, some 28,000.
+SOURCES = tuple(f"127.0.0.{i}" for i in range(2, 10))
+IP_BIND_ADDRESS_NO_PORT = getattr(socket, "IP_BIND_ADDRESS_NO_PORT", 24)  # not in Python 3.11
+# Connections, then requests, under way at once: below the backlog of any server's listener.
+BATCH = 128
+TIMEOUT_S = 10
+
+
+class Crowd:
+    """`count` connections to a server on this machine. A context manager: leaving it closes them."""
+
+    def __init__(self, port, path, body):
+        self._port = port
+        self._request = http.request_text(path, f"127.0.0.1:{port}")
+        self._body = body
+        self._connections = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def open(self, count):
+        """Opens `count` more connections, each with one request answered."""
+        for start in range(0, count, BATCH):
+            batch = [self._connect() for _ in range(min(BATCH, count - start))]
+            self._ask(batch)
+
+    def ask_all(self):
+        """One more request on each connection."""
+        for start in range(0, len(self._connections), BATCH):
+            self._ask(self._connections[start:start + BATCH])
+
+    def disturbed(self):
+        """How many connections the server closed, or sent something on, unasked."""
+        poller = select.epoll()
+        for connection in self._connections:
+            poller.register(connection.fileno(), select.EPOLLIN | select.EPOLLRDHUP)
+        with poller:
+            return len(poller.poll(0, max(1, len(self._connections))))
+
+    def close(self):
+        for connection in self._connections:
+            connection.close()
+        self._connections.clear()
+
+    def _connect(self):
+        connection = socket.socket()
+        self._connections.append(connection)
+        connection.setsockopt(socket.IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)
+        connection.settimeout(TIMEOUT_S)
+        try:
+            connection.bind((SOURCES[len(self._connections) % len(SOURCES)], 0))
+            connection.connect(("127.0.0.1", self._port))
+        except OSError as error:
+            raise LoadTestError(f"connection {len(self._connections)}: {error}") from error
+        return connection
+
+    def _ask(self, batch):
+        try:
+            for connection in batch:
+                connection.sendall(self._request)
+            for connection in batch:
+                http.check_response(http.receive(connection, 1, TIMEOUT_S)[0], self._body)
+        except OSError as error:
+            raise LoadTestError(f"with {len(self._connections)} connections open: {error}") from error

@@ -1,0 +1,88 @@
+"""Processes of a load test: started on given CPUs, never outliving the driver, ended by their own pid.
+
+Each runs in a session of its own, so that Ctrl-C at the terminal reaches the driver alone, which then stops
+them in order; and so that the workers of a server with several processes can be told by their session. If the
+driver is killed outright, the kernel kills them (PR_SET_PDEATHSIG).
+"""
+
+import contextlib
+import ctypes
+import os
+import resource
+import signal
+import subprocess
+
+PR_SET_PDEATHSIG = 1
+
+
+class LoadTestError(Exception):
+    """A measurement could not be made. The text is for the reader of the report."""
+
+
+def allowed_cpus():
+    """Returns (server CPU, client CPU, both), as sets for spawn()."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        raise LoadTestError("needs two CPUs: one for the server, one for its clients")
+    return {cpus[0]}, {cpus[1]}, {cpus[0], cpus[1]}
+
+
+def raise_descriptor_limit():
+    """Raises the soft limit for this process and its children; returns it."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
+def spawn(command, cpus, **popen):
+    """Starts `command` (a list) on the set `cpus`. The caller must stop() it."""
+    parent = os.getpid()
+    libc = ctypes.CDLL(None)
+
+    def prepare():
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # died before the line above
+            os._exit(1)
+        os.sched_setaffinity(0, cpus)
+
+    popen.setdefault("stdin", subprocess.DEVNULL)
+    try:
+        return subprocess.Popen(command, preexec_fn=prepare, start_new_session=True, **popen)
+    except OSError as error:
+        raise LoadTestError(f"cannot start {command[0]}: {error.strerror}") from error
+
+
+def stop(process, first=signal.SIGTERM, grace_s=8):
+    """Ends the process and returns its exit status. Blocks for at most `grace_s` and a little."""
+    if process.poll() is None:
+        process.send_signal(first)
+        try:
+            process.wait(grace_s)
+        except subprocess.TimeoutExpired:
+            # Not yet reaped, so its pid, and the group named by it, cannot be anybody else's.
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    return process.returncode
+
+
+@contextlib.contextmanager
+def running(command, cpus, **popen):
+    process = spawn(command, cpus, **popen)
+    try:
+        yield process
+    finally:
+        stop(process)
+        if process.stdout:
+            process.stdout.close()
+
+
+def run(command, cpus, timeout_s):
+    """Runs `command` to its end and returns its output (stdout, with stderr in it)."""
+    with running(command, cpus, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        try:
+            output, _ = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            raise LoadTestError(f"{command[0]} did not end within {timeout_s} s") from None
+    if process.returncode != 0:
+        raise LoadTestError(f"{command[0]} failed ({process.returncode}): {output.strip()}")
+    return output

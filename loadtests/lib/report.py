@@ -1,0 +1,80 @@
+"""What a run says: tables on stdout, progress on stderr, checks, bars, and every single measurement as CSV.
+
+A check is a promise about answers (right bodies, no errors): a failed one makes the exit status 1. A bar is
+a number to reach, `must` and `aim`, lower is better: a missed `must` changes the exit status under --strict.
+"""
+
+import csv
+import sys
+
+CSV_HEADER = ("date", "commit", "scenario", "case", "server", "round", "metric", "value")
+
+
+def table(headers, rows, left=2):
+    """Lines of a table; the first `left` columns are aligned left."""
+    cells = [[str(cell) for cell in row] for row in [headers, *rows]]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(headers))]
+    lines = []
+    for row in cells:
+        padded = [cell.ljust(width) if i < left else cell.rjust(width)
+                  for i, (cell, width) in enumerate(zip(row, widths))]
+        lines.append("  ".join(padded).rstrip())
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return lines
+
+
+def duration(us):
+    """Microseconds for a reader: three digits and a unit."""
+    if us >= 1e6:
+        return f"{us / 1e6:.3g} s"
+    return f"{us / 1e3:.3g} ms" if us >= 1e3 else f"{us:.0f} us"
+
+
+def verdict(value, must, aim):
+    """`value` against its bars, as shown: a value that reads 1.20 has reached 1.20."""
+    if round(value, 2) > must:
+        return f"must {must:.2f} MISSED"
+    return f"must {must:.2f} ok, aim {aim:.2f} {'ok' if round(value, 2) <= aim else 'not yet'}"
+
+
+class Report:
+    def __init__(self, csv_file=None, date="", commit=""):
+        self._csv = csv.writer(csv_file) if csv_file else None
+        self._csv_file = csv_file
+        self._stamp = (date, commit)
+        self._failed = []
+        self._missed = []
+        if self._csv:
+            self._csv.writerow(CSV_HEADER)
+
+    def say(self, *lines):
+        print(*lines, sep="\n", flush=True)
+
+    def progress(self, text):
+        print(f"  .. {text}", file=sys.stderr, flush=True)
+
+    def fail(self, text):
+        self._failed.append(text)
+        print(f"  CHECK FAILED: {text}", file=sys.stderr, flush=True)
+
+    def bar(self, what, value, must, aim):
+        """Compares, remembers a miss, and returns the words for the table."""
+        words = verdict(value, must, aim)
+        if words.endswith("MISSED"):
+            self._missed.append(f"{what}: {value:.2f}, {words}")
+        return words
+
+    def record(self, scenario, case, server, round_number, metrics):
+        """One measurement: {metric: value}. Written at once: an interrupted run leaves what it has."""
+        if self._csv:
+            for metric, value in metrics.items():
+                row = (*self._stamp, scenario, case, server, round_number, metric, f"{value:.6g}")
+                self._csv.writerow(row)
+            self._csv_file.flush()
+
+    def finish(self, strict):
+        """Prints the summary and returns the exit status."""
+        self.say("")
+        for title, items in (("bars missed", self._missed), ("checks failed", self._failed)):
+            self.say(f"{title}: {len(items)}", *(f"  {item}" for item in items))
+        return 1 if self._failed or (strict and self._missed) else 0

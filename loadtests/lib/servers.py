@@ -1,0 +1,133 @@
+"""The servers under test: where they come from, starting them, reading what they use, stopping them."""
+
+import contextlib
+import random
+import re
+import shlex
+import socket
+import tempfile
+import time
+from dataclasses import dataclass
+
+from lib import http, process, procfs
+from lib.process import LoadTestError
+
+FLOOR = "floor"
+OURS = "hello"  # what the bars are for
+BUILT = {
+    FLOOR: "loadtests/floor --listen 127.0.0.1:{port}",
+    OURS: "examples/hello --listen 127.0.0.1:{port}",
+}
+START_TIMEOUT_S = 10
+
+
+@dataclass(frozen=True)
+class Spec:
+    name: str
+    command: tuple  # words; {port} in them stands for the port
+
+
+def parse_specs(text, build):
+    """`floor,hello,other=COMMAND {port}` to Specs. A comma that no name follows belongs to the command."""
+    specs = []
+    for item in re.split(r",(?=[\w.-]+(?:=|,|$))", text):
+        name, given, command = item.partition("=")
+        if given:
+            words = shlex.split(command)
+        elif name in BUILT:
+            words = shlex.split(BUILT[name])
+            words[0] = str(build / words[0])
+        else:
+            raise ValueError(f"no server named {name!r}: give {name}=COMMAND with {{port}} in it")
+        if not any("{port}" in word for word in words):
+            raise ValueError(f"the command of {name} must have {{port}} in it")
+        if name in (spec.name for spec in specs):
+            raise ValueError(f"server {name} is named twice")
+        specs.append(Spec(name, tuple(words)))
+    return specs
+
+
+def free_port():
+    """A port below those the kernel gives to clients, so that none of their connections is in the way."""
+    for _ in range(100):
+        port = random.randrange(20000, 32000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise LoadTestError("no free port")
+
+
+class Server:
+    """A running server. Its readings cover every process of its session."""
+
+    def __init__(self, spec, port, child, log):
+        self.name = spec.name
+        self.port = port
+        self._child = child
+        self._log = log
+        self.pids = [child.pid]
+
+    def url(self, path):
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def cpu_time(self):
+        return self._reading(procfs.cpu_time)
+
+    def memory_kb(self):
+        return self._reading(procfs.memory_kb)
+
+    def voluntary_switches(self):
+        return self._reading(procfs.voluntary_switches)
+
+    def _reading(self, function):
+        self.check_alive()
+        try:
+            return function(self.pids)
+        except OSError as error:
+            raise self.error(f"a process of it ended: {error}") from error
+
+    def check_alive(self):
+        if self._child.poll() is not None:
+            raise self.error(f"ended by itself with status {self._child.returncode}")
+
+    def error(self, text):
+        """A LoadTestError that ends with what the server last printed."""
+        self._log.seek(0)
+        last = self._log.read().decode("utf-8", "replace").strip().splitlines()[-10:]
+        return LoadTestError("\n    ".join([f"{self.name}: {text}", *last]))
+
+    def wait_until_it_answers(self, path):
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while True:
+            self.check_alive()
+            try:
+                http.exchange(self.port, path, timeout_s=1)
+                break
+            except LoadTestError as error:
+                if time.monotonic() > deadline:
+                    raise self.error(f"no answer {START_TIMEOUT_S} s after the start: {error}") from error
+                time.sleep(0.02)
+        self.pids = procfs.session_members(self._child.pid)
+
+
+@contextlib.contextmanager
+def serving(spec, cpus, path):
+    """Starts the server on the CPU set `cpus`, yields it when it answers, and stops it.
+
+    Ending by anything but exit 0 or the SIGTERM sent to it is an error of the server's.
+    """
+    port = free_port()
+    command = [word.replace("{port}", str(port)) for word in spec.command]
+    with tempfile.TemporaryFile() as log:
+        with process.running(command, cpus, stdout=log, stderr=log) as child:
+            server = Server(spec, port, child, log)
+            server.wait_until_it_answers(path)
+            yield server
+            server.check_alive()
+        if child.returncode not in (0, -15):
+            raise server.error(f"asked to stop, it ended with status {child.returncode}")
+
+
+def reference(specs):
+    """The server ratios are taken to: the floor, or the first one named."""
+    return next((spec for spec in specs if spec.name == FLOOR), specs[0])

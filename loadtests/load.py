@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Load tests: `load.py SCENARIO [options]`, or `./dev load SCENARIO [options]`.
+
+README.md says how they measure. Exit status: 0; 1 if a check failed (wrong answers, errors; with --strict
+also a missed bar); 2 for a wrong command line; 130 after Ctrl-C. Servers never survive this program.
+"""
+
+import argparse
+import contextlib
+import importlib
+import pkgutil
+import signal
+import sys
+from pathlib import Path
+
+import scenarios
+from lib import machine, process, servers
+from lib.report import Report
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def find_scenarios():
+    names = sorted(module.name for module in pkgutil.iter_modules(scenarios.__path__))
+    return {name: importlib.import_module(f"scenarios.{name}") for name in names}
+
+
+def positive(text):
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def parse_arguments(arguments, modules):
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--servers", default="floor,hello", metavar="LIST",
+                        help="names, or name=COMMAND with {port} in it (default floor,hello)")
+    common.add_argument("--rounds", type=positive, default=5, help="interleaved rounds (default 5)")
+    common.add_argument("--seconds", type=positive, default=4, help="per measurement (default 4)")
+    common.add_argument("--path", default="/plaintext", help="what to ask for (default /plaintext)")
+    common.add_argument("--body", default="Hello, World!", type=str.encode, help="what the answer must be")
+    common.add_argument("--build", type=Path, default=ROOT / "build" / "release", metavar="DIR",
+                        help="the build directory servers are taken from (default build/release)")
+    common.add_argument("--csv", type=Path, metavar="FILE", help="write every single measurement there")
+    common.add_argument("--strict", action="store_true", help="a missed bar fails the run")
+    parser = argparse.ArgumentParser(prog="load", description="Load tests; see loadtests/README.md.")
+    kinds = parser.add_subparsers(dest="scenario", required=True, metavar="SCENARIO")
+    for name, module in modules.items():
+        module.add_options(kinds.add_parser(name, parents=[common], help=module.DESCRIPTION))
+    everything = kinds.add_parser("all", parents=[common], help="all of them, one after another")
+    for module in modules.values():
+        module.add_options(everything)
+    args = parser.parse_args(arguments)
+    try:
+        return args, servers.parse_specs(args.servers, args.build)
+    except ValueError as error:
+        parser.error(str(error))
+
+
+def run(args, specs, chosen):
+    date, commit = machine.now(), machine.commit(ROOT)
+    with contextlib.ExitStack() as stack:
+        csv_file = stack.enter_context(args.csv.open("w", newline="")) if args.csv else None
+        report = Report(csv_file, date, commit)
+        report.say(*machine.describe(args.build, commit, date))
+        for module in chosen:
+            try:
+                module.run(specs, args, report)
+            except process.LoadTestError as error:
+                report.fail(str(error))
+        return report.finish(args.strict)
+
+
+def interrupt(_number, _frame):
+    raise KeyboardInterrupt
+
+
+def main():
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupt)  # so that servers are stopped on the way out
+    process.raise_descriptor_limit()  # 1,024 connections do not fit into the usual 1,024 descriptors
+    modules = find_scenarios()
+    args, specs = parse_arguments(sys.argv[1:], modules)
+    chosen = modules.values() if args.scenario == "all" else [modules[args.scenario]]
+    try:
+        return run(args, specs, chosen)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except OSError as error:
+        print(f"load: {error}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

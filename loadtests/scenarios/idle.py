@@ -1,0 +1,103 @@
+"""Idle: what a keep-alive connection costs while nothing happens on it, and that nothing happens then.
+
+Memory is the server process's growth per connection, after each has had one request answered; the kernel's
+socket memory is outside of it and alike for all servers. It is read twice, because a runtime may give memory
+back only when a connection has been idle for some seconds. Afterwards every connection must still work.
+"""
+
+import time
+
+from lib import http, process, servers
+from lib.clients import Crowd
+from lib.process import LoadTestError
+from lib.report import table
+
+DESCRIPTION = "memory per idle keep-alive connection, CPU of an idle server"
+SPARE_DESCRIPTORS = 300
+READ_AFTER_S = (1, 10)
+CPU_WINDOW_S = 5
+MEMORY_MUST_KB, MEMORY_AIM_KB = 6, 1
+# "Uses no CPU", with room for a look at the clock now and then: a thousandth of a core.
+CPU_MUST_MS, CPU_AIM_MS = 5, 1
+
+
+def add_options(parser):
+    parser.add_argument("--idle", type=int, default=18000, metavar="N", help="connections (default 18000)")
+
+
+def run(specs, args, report):
+    limit = process.raise_descriptor_limit() - SPARE_DESCRIPTORS
+    count = min(args.idle, limit)
+    report.say("", f"idle: {count:,} connections" +
+               (f" (the descriptor limit allows no more than {limit:,})" if count < args.idle else ""))
+    if count < 1:
+        raise LoadTestError("idle needs at least one connection")
+    rows = []
+    for spec in specs:
+        try:
+            rows.append(measure(spec, count, args, report))
+        except LoadTestError as error:
+            report.fail(f"idle: {error}")
+    if rows:
+        memory = [f"{name} {after} s" for after in READ_AFTER_S for name in ("Rss", "Pss", "VmPTE")]
+        headers = ["server", *memory, "Rss closed", f"CPU ms/{CPU_WINDOW_S} s: none", "switches", "all idle",
+                   "switches"]
+        report.say("", "bytes of growth per connection; CPU and voluntary context switches of the server in "
+                   f"{CPU_WINDOW_S} s", "without connections and with all of them idle", "",
+                   *table(headers, [row for row, _ in rows], left=1),
+                   *(line for _, lines in rows for line in lines))
+
+
+def measure(spec, count, args, report):
+    """Returns (row of the table, lines about the bars)."""
+    server_cpu = process.allowed_cpus()[0]
+    with servers.serving(spec, server_cpu, args.path) as server:
+        http.verify(server.port, args.path, args.body)
+        time.sleep(1)  # what starting up left to do
+        before = server.memory_kb()
+        quiet_ms, quiet_switches = idle_cpu(server)
+        with Crowd(server.port, args.path, args.body) as crowd:
+            report.progress(f"{spec.name}: opening {count:,} connections")
+            crowd.open(count)
+            opened = time.monotonic()
+            growth = []
+            for after in READ_AFTER_S:
+                time.sleep(max(0.0, opened + after - time.monotonic()))
+                growth.append(per_connection(server.memory_kb(), before, count))
+            held_ms, held_switches = idle_cpu(server)
+            if disturbed := crowd.disturbed():
+                raise server.error(f"{disturbed} of {count} idle connections were closed or written to")
+            crowd.ask_all()
+        time.sleep(1)
+        closed = per_connection(server.memory_kb(), before, count)
+        http.verify(server.port, args.path, args.body)
+    metrics = {f"{name}_{after}s_bytes": found[name]
+               for after, found in zip(READ_AFTER_S, growth) for name in found}
+    metrics |= {"rss_closed_bytes": closed["Rss"], "cpu_none_ms": quiet_ms, "switches_none": quiet_switches,
+                "cpu_idle_ms": held_ms, "switches_idle": held_switches}
+    report.record("idle", str(count), spec.name, 1, metrics)
+    row = [spec.name, *(f"{value:,.0f}" for found in growth for value in found.values()),
+           f"{closed['Rss']:,.0f}", f"{quiet_ms:.2f}", quiet_switches, f"{held_ms:.2f}", held_switches]
+    return row, bars(spec, growth[-1]["Rss"], (quiet_ms, held_ms), report)
+
+
+def per_connection(memory_kb, before_kb, count):
+    """{name: bytes}"""
+    return {name: (memory_kb[name] - before_kb[name]) * 1024 / count for name in memory_kb}
+
+
+def idle_cpu(server):
+    """Returns (CPU ms, voluntary context switches) of the next CPU_WINDOW_S seconds."""
+    cpu, switches = server.cpu_time(), server.voluntary_switches()
+    time.sleep(CPU_WINDOW_S)
+    return (server.cpu_time() - cpu).total_s * 1e3, server.voluntary_switches() - switches
+
+
+def bars(spec, rss_bytes, cpu_ms, report):
+    if spec.name != servers.OURS:
+        return []
+    lines = [("KB per idle connection", rss_bytes / 1024, MEMORY_MUST_KB, MEMORY_AIM_KB)]
+    for when, value in zip(("without connections", "all connections idle"), cpu_ms):
+        lines.append((f"CPU ms in {CPU_WINDOW_S} s, {when}", value, CPU_MUST_MS, CPU_AIM_MS))
+    return [""] + [f"{spec.name}, {what}: {value:.2f}  {report.bar(f'idle, {what}', value, must, aim)}"
+                   for what, value, must, aim in lines]

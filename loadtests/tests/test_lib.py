@@ -1,0 +1,229 @@
+"""The parsers, against text as the programs print it, and what the report makes of numbers.
+
+Run from loadtests/: python3 -m unittest
+"""
+
+import contextlib
+import io
+import os
+import socket
+import time
+import unittest
+from pathlib import Path
+
+from lib import http, machine, procfs, report, servers, strace, wrk
+from lib.process import LoadTestError
+
+WRK_GOOD = """Running 4s test @ http://127.0.0.1:8080/plaintext
+  1 threads and 256 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     1.66ms  582.09us   7.56ms   77.55%
+    Req/Sec   162.36k   157.90   170.51k    90.00%
+  Latency Distribution
+     50%    1.59ms
+     75%    1.93ms
+     90%    2.30ms
+     99%    3.48ms
+  649350 requests in 4.10s, 78.75MB read
+Requests/sec: 158378.05
+Transfer/sec:     19.21MB
+"""
+WRK_ERRORS = """Running 1s test @ http://127.0.0.1:8080/
+  1 threads and 4 connections
+  Thread Stats   Avg      Stdev     Max   +/- Stdev
+    Latency     0.00us    0.00us   0.00us    -nan%
+    Req/Sec     0.00      0.00     0.00      -nan%
+  Latency Distribution
+     50%    0.00us
+     75%    0.00us
+     90%    0.00us
+     99%    1.10s
+  25 requests in 1.00m, 1.32MB read
+  Socket errors: connect 0, read 4, write 4107, timeout 0
+  Non-2xx or 3xx responses: 25
+Requests/sec:      0.00
+Transfer/sec:       0.00B
+"""
+STRACE = """% time     seconds  usecs/call     calls    errors syscall
+------ ----------- ----------- --------- --------- ------------------
+ 34.85    0.003800          15      9240         1 sendto
+ 31.54    0.003439          11      9293         7 recvfrom
+ 29.98    0.003269          11       297           epoll_wait
+  1.16    0.000126          15         8         4 accept4
+------ ----------- ----------- --------- --------- ------------------
+100.00    0.010896          12     18838        12 total
+"""
+ANSWER = b"HTTP/1.1 200 OK\r\nServer: x\r\ncontent-length:  5\r\n\r\nhello"
+
+
+class WrkReport(unittest.TestCase):
+    def test_totals_and_percentiles(self):
+        result = wrk.parse(WRK_GOOD)
+        self.assertEqual((result.requests, result.seconds), (649350, 4.1))
+        self.assertAlmostEqual(result.p50_us, 1590)
+        self.assertAlmostEqual(result.p99_us, 3480)
+        self.assertAlmostEqual(result.rate, 649350 / 4.1)
+        self.assertEqual(result.errors, ())
+
+    def test_errors_are_kept_and_other_units_understood(self):
+        result = wrk.parse(WRK_ERRORS)
+        self.assertEqual(result.errors, ("Socket errors: connect 0, read 4, write 4107, timeout 0",
+                                         "Non-2xx or 3xx responses: 25"))
+        self.assertEqual((result.seconds, result.p50_us, result.p99_us), (60, 0, 1.1e6))
+
+    def test_no_answer_at_all_is_an_error(self):
+        result = wrk.parse(WRK_ERRORS.replace("25 requests", "0 requests"))
+        self.assertIn("no request was answered", result.errors)
+
+    def test_anything_else_is_refused(self):
+        for text in ("unable to connect to 127.0.0.1:1 Connection refused\n",
+                     "\n".join(line for line in WRK_GOOD.splitlines() if "%" not in line)):
+            with self.assertRaises(LoadTestError):
+                wrk.parse(text)
+
+    def test_pipelining_writes_a_script_and_removes_it(self):
+        with wrk.script(1) as options:
+            self.assertEqual(options, [])
+        with wrk.script(16) as (option, name):
+            self.assertEqual(option, "-s")
+            self.assertIn("for i = 1, 16 do requests[i] = wrk.format() end", Path(name).read_text())
+        self.assertFalse(Path(name).exists())
+
+
+class ProcFiles(unittest.TestCase):
+    def test_stat_of_a_name_with_spaces_and_parentheses(self):
+        text = "4711 (a) (b c) S 1 4700 4699 0 -1 4194304 95 0 0 0 123 456 7 8 20 0 3 0 70938 2"
+        self.assertEqual(procfs.parse_stat(text), (4699, 123, 456))
+
+    def test_fields_of_smaps_rollup_and_status(self):
+        text = "00400000-7ffd ---p 00000000 00:00 0  [rollup]\nRss:  1234 kB\nPss:\t 567 kB\nPss_Anon: 1 kB\n"
+        self.assertEqual(procfs.parse_fields(text, ("Rss", "Pss", "VmPTE")),
+                         {"Rss": 1234, "Pss": 567, "VmPTE": 0})
+
+    def test_busy_ticks_leave_out_idle_and_iowait(self):
+        text = "cpu  1 2 4 800 1600 8 16 32 1 0\ncpu0 9 9\n"
+        self.assertEqual(procfs.parse_busy_ticks(text), 1 + 2 + 4 + 8 + 16 + 32)
+
+    def test_own_cpu_time_grows_with_work_and_is_divided_without_loss(self):
+        pids = [os.getpid()]
+        start = procfs.cpu_time(pids)
+        while (used := procfs.cpu_time(pids) - start).total_s < 0.05:
+            pass
+        self.assertAlmostEqual(used.user_s + used.system_s, used.total_s)
+        self.assertGreaterEqual(used.user_s, 0)
+
+    def test_division_scales_ticks_to_the_exact_total(self):
+        used = procfs.CpuTime(5.0, 110, 390) - procfs.CpuTime(1.0, 10, 90)
+        self.assertEqual((used.total_s, used.user_s, used.system_s), (4.0, 1.0, 3.0))
+
+    def test_own_memory_and_switches_can_be_read(self):
+        pids = [os.getpid()]
+        memory = procfs.memory_kb(pids)
+        self.assertGreater(min(memory["Rss"], memory["Pss"], memory["VmPTE"]), 0)
+        before = procfs.voluntary_switches(pids)
+        time.sleep(0.001)
+        self.assertGreater(procfs.voluntary_switches(pids), before)
+
+
+class StraceSummary(unittest.TestCase):
+    def test_counts_and_errors_with_and_without_the_errors_column(self):
+        calls = strace.parse_summary(STRACE)
+        self.assertEqual(calls["recvfrom"], strace.Calls(9293, 7))
+        self.assertEqual(calls["epoll_wait"], strace.Calls(297, 0))
+        self.assertNotIn("total", calls)
+
+    def test_kinds(self):
+        kinds, others = strace.by_kind(strace.parse_summary(STRACE) | {"readv": strace.Calls(7, 1)})
+        self.assertEqual(kinds["read"], strace.Calls(9300, 8))
+        self.assertEqual(kinds["write"].count, 9240)
+        self.assertEqual(kinds["epoll_ctl"].count, 0)
+        self.assertEqual(list(others), ["accept4"])
+
+
+class HttpAnswers(unittest.TestCase):
+    def test_incomplete_until_the_last_byte(self):
+        for size in range(len(ANSWER)):
+            self.assertIsNone(http.parse_response(ANSWER[:size]))
+        response, size = http.parse_response(ANSWER + b"HTTP")
+        self.assertEqual((response.status, response.body, size), (200, b"hello", len(ANSWER)))
+
+    def test_what_cannot_be_checked_is_refused(self):
+        for data in (b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n", b"hello\r\n\r\n"):
+            with self.assertRaises(LoadTestError):
+                http.parse_response(data)
+
+    def test_exactly_the_answers_asked_for(self):
+        self.assertEqual(len(self.received(ANSWER * 3, 3)), 3)
+        for data, count in ((ANSWER * 2, 3), (ANSWER * 3, 2), (ANSWER + b"x", 1)):
+            with self.assertRaises(LoadTestError):
+                self.received(data, count)
+
+    def test_status_and_body_must_match(self):
+        http.check_response(http.Response(200, {}, b"a"), b"a")
+        for response in (http.Response(404, {}, b"a"), http.Response(200, {}, b"ab")):
+            with self.assertRaises(LoadTestError):
+                http.check_response(response, b"a")
+
+    def received(self, data, count):
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            theirs.sendall(data)
+            theirs.shutdown(socket.SHUT_WR)
+            return http.receive(ours, count, timeout_s=5)
+
+
+class ServerNames(unittest.TestCase):
+    def test_built_ones_come_from_the_build_directory(self):
+        floor, hello = servers.parse_specs("floor,hello", Path("/b"))
+        self.assertEqual(floor.command, ("/b/loadtests/floor", "--listen", "127.0.0.1:{port}"))
+        self.assertEqual((hello.name, hello.command[0]), ("hello", "/b/examples/hello"))
+
+    def test_others_bring_their_command(self):
+        one, two, floor = servers.parse_specs("a=x -p{port} 'y z',b=w 1,2 {port},floor", Path("/b"))
+        self.assertEqual(one.command, ("x", "-p{port}", "y z"))
+        self.assertEqual(two.command, ("w", "1,2", "{port}"))
+        self.assertEqual(servers.reference([one, two, floor]), floor)
+        self.assertEqual(servers.reference([one, two]), one)
+
+    def test_mistakes_are_named(self):
+        for text in ("unknown", "a=command", "floor,floor", ""):
+            with self.assertRaises(ValueError):
+                servers.parse_specs(text, Path("/b"))
+
+
+class Reports(unittest.TestCase):
+    def test_verdicts_at_the_bar_and_just_above(self):
+        self.assertEqual(report.verdict(1.204, 1.20, 1.08), "must 1.20 ok, aim 1.08 not yet")
+        self.assertEqual(report.verdict(1.206, 1.20, 1.08), "must 1.20 MISSED")
+        self.assertEqual(report.verdict(1.08, 1.20, 1.08), "must 1.20 ok, aim 1.08 ok")
+
+    def test_exit_status(self):
+        def status(strict, missed=False, failed=False):
+            found = report.Report()
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+                if missed:
+                    found.bar("x", 2, 1, 1)
+                if failed:
+                    found.fail("x")
+                return found.finish(strict)
+
+        self.assertEqual([status(True), status(False, missed=True)], [0, 0])
+        self.assertEqual([status(True, missed=True), status(False, failed=True)], [1, 1])
+
+    def test_table_aligns(self):
+        self.assertEqual(report.table(["a", "bb"], [["xyz", 1]], left=1), ["a    bb", "---  --", "xyz   1"])
+
+    def test_csv_has_a_line_for_each_number(self):
+        file = io.StringIO()
+        report.Report(file, "d", "c").record("s", "64", "floor", 1, {"rate": 123456.7, "p50_us": 2})
+        self.assertEqual(file.getvalue().splitlines()[1:],
+                         ["d,c,s,64,floor,1,rate,123457", "d,c,s,64,floor,1,p50_us,2"])
+
+    def test_cmake_cache(self):
+        text = "# c\n//doc=1\nCMAKE_CXX_FLAGS:STRING=-O2 -DX=1\n\nA-ADVANCED:INTERNAL=1\n"
+        cache = machine.parse_cmake_cache(text)
+        self.assertEqual(cache["CMAKE_CXX_FLAGS"], "-O2 -DX=1")
+
+
+if __name__ == "__main__":
+    unittest.main()

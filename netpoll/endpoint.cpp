@@ -1,0 +1,90 @@
+#include <tuza/netpoll/endpoint.h>
+
+#include <netdb.h>
+#include <tuza/sched/arch/last_error.h>
+
+#include <asio/ip/tcp.hpp>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+namespace tuza::net {
+namespace {
+
+struct HostPort {
+  std::string host;
+  std::uint16_t port;
+};
+
+std::optional<HostPort> split(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  std::string_view host = text.substr(0, colon);
+  const std::string_view digits = text.substr(colon + 1);
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+  const bool bracketed = host.size() >= 2 && host.front() == '[' && host.back() == ']';
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  // An IPv6 address must be in brackets: in "::1:80" nobody can tell the port from the address.
+  if (!bracketed && host.find(':') != std::string_view::npos) return std::nullopt;
+  return HostPort{std::string(host), port};
+}
+
+Error bad_address(std::string_view text) { return Error(Errc::kBadAddress, "parse", std::string(text)); }
+
+Error resolver_error(int code, std::string_view text) {
+  if (code == EAI_SYSTEM) return Error::from_errno(last_error(), "resolve", std::string(text));
+  if (code == EAI_MEMORY) return Error::from_errno(ENOMEM, "resolve", std::string(text));
+  return Error(Errc::kNoSuchHost, "resolve", std::string(text));
+}
+
+std::optional<Endpoint> from_address(const HostPort& parts) {
+  if (parts.host.empty()) return Endpoint(asio::ip::tcp::v6(), parts.port);
+  std::error_code error;
+  const asio::ip::address address = asio::ip::make_address(parts.host, error);
+  if (error) return std::nullopt;
+  return Endpoint(address, parts.port);
+}
+
+}  // namespace
+
+Result<Endpoint> parse_endpoint(std::string_view host_port) {
+  const std::optional<HostPort> parts = split(host_port);
+  if (!parts) return std::unexpected(bad_address(host_port));
+  const std::optional<Endpoint> endpoint = from_address(*parts);
+  if (!endpoint) return std::unexpected(bad_address(host_port));
+  return *endpoint;
+}
+
+Result<Endpoint> resolve(std::string_view host_port) {
+  const std::optional<HostPort> parts = split(host_port);
+  if (!parts) return std::unexpected(bad_address(host_port));
+  if (const std::optional<Endpoint> endpoint = from_address(*parts)) return *endpoint;
+  struct addrinfo hints {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_ADDRCONFIG;
+  struct addrinfo* list = nullptr;
+  const int code = getaddrinfo(parts->host.c_str(), nullptr, &hints, &list);
+  if (code != 0) return std::unexpected(resolver_error(code, host_port));
+  const std::unique_ptr<struct addrinfo, decltype(&freeaddrinfo)> owner(list, &freeaddrinfo);
+  for (const struct addrinfo* at = list; at != nullptr; at = at->ai_next) {
+    Endpoint endpoint;
+    if (at->ai_addrlen > endpoint.capacity()) continue;
+    std::memcpy(endpoint.data(), at->ai_addr, at->ai_addrlen);
+    endpoint.port(parts->port);
+    return endpoint;
+  }
+  return std::unexpected(Error(Errc::kNoSuchHost, "resolve", std::string(host_port)));
+}
+
+std::string to_string(const Endpoint& endpoint) {
+  const std::string host = endpoint.address().to_string();
+  const std::string port = std::to_string(endpoint.port());
+  return endpoint.address().is_v6() ? "[" + host + "]:" + port : host + ":" + port;
+}
+
+}  // namespace tuza::net

@@ -1,0 +1,163 @@
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/netpoll/tcp.h>
+#include <tuza/sched/arch/syscall.h>
+
+#include <asio/ip/tcp.hpp>
+
+#include <cerrno>
+#include <utility>
+
+namespace tuza::net {
+namespace {
+
+using Side = Descriptor::Side;
+
+// A socket that is closed again unless it was released.
+class NewSocket {
+ public:
+  explicit NewSocket(int family)
+      : fd_(sys::invoke(SYS_socket, family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP)) {}
+  ~NewSocket() {
+    if (fd_ >= 0) sys::invoke(SYS_close, fd_);
+  }
+  NewSocket(const NewSocket&) = delete;
+  NewSocket& operator=(const NewSocket&) = delete;
+
+  [[nodiscard]] long fd() const { return fd_; }
+  int release() { return static_cast<int>(std::exchange(fd_, -1)); }
+  long set(int level, int name, int value) const {
+    return sys::invoke(SYS_setsockopt, fd_, level, name, &value, sizeof value);
+  }
+
+ private:
+  long fd_;
+};
+
+Result<Endpoint> resolve_for(std::string_view network, std::string_view address) {
+  if (network != "tcp" && network != "tcp4" && network != "tcp6") {
+    return std::unexpected(Error::from_errno(EPROTONOSUPPORT, "network", std::string(network)));
+  }
+  Result<Endpoint> endpoint = resolve(address);
+  if (!endpoint) return endpoint;
+  const bool any = endpoint->address().is_unspecified();
+  if (network == "tcp4" && any) *endpoint = Endpoint(asio::ip::tcp::v4(), endpoint->port());
+  if (endpoint->address().is_v6() ? network == "tcp4" : network == "tcp6") {
+    return std::unexpected(Error::from_errno(EAFNOSUPPORT, "network", std::string(address)));
+  }
+  return endpoint;
+}
+
+int family_of(const Endpoint& endpoint) { return endpoint.address().is_v6() ? AF_INET6 : AF_INET; }
+
+// 0 or -errno.
+long bind_and_listen(const NewSocket& socket, const Endpoint& endpoint, std::string_view network,
+                     const ListenOptions& options) {
+  long error = socket.set(SOL_SOCKET, SO_REUSEADDR, 1);
+  if (error == 0 && options.reuse_port) error = socket.set(SOL_SOCKET, SO_REUSEPORT, 1);
+  if (error == 0 && endpoint.address().is_v6()) {
+    error = socket.set(IPPROTO_IPV6, IPV6_V6ONLY, network == "tcp6" ? 1 : 0);
+  }
+  // Connections inherit it: one system call less for each.
+  if (error == 0) error = socket.set(IPPROTO_TCP, TCP_NODELAY, 1);
+  if (error == 0) error = sys::invoke(SYS_bind, socket.fd(), endpoint.data(), endpoint.size());
+  if (error == 0) error = sys::invoke(SYS_listen, socket.fd(), options.backlog);
+  return error;
+}
+
+// Errors of accept that concern the one connection that was to be accepted, accept(2).
+bool is_lost_connection(long error) {
+  switch (-error) {
+    case ECONNABORTED:
+    case EPROTO:
+    case ENOPROTOOPT:
+    case EHOSTDOWN:
+    case ENONET:
+    case EHOSTUNREACH:
+    case EOPNOTSUPP:
+    case ENETUNREACH:
+    case ENETDOWN: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+Result<Listener> listen(std::string_view network, std::string_view address, const ListenOptions& options) {
+  Result<Endpoint> endpoint = resolve_for(network, address);
+  if (!endpoint) return std::unexpected(endpoint.error());
+  const auto fail = [&](long error) {
+    return std::unexpected(Error::from_errno(static_cast<int>(-error), "listen", std::string(address)));
+  };
+  // ":80" on a machine without IPv6 is "0.0.0.0:80".
+  for (;;) {
+    NewSocket socket(family_of(*endpoint));
+    const bool any_v6 = network == "tcp" && endpoint->address().is_v6() && endpoint->address().is_unspecified();
+    if (socket.fd() == -EAFNOSUPPORT && any_v6) {
+      *endpoint = Endpoint(asio::ip::tcp::v4(), endpoint->port());
+      continue;
+    }
+    if (socket.fd() < 0) return fail(socket.fd());
+    if (const long error = bind_and_listen(socket, *endpoint, network, options); error != 0) return fail(error);
+    socklen_t length = static_cast<socklen_t>(endpoint->capacity());
+    sys::invoke(SYS_getsockname, socket.fd(), endpoint->data(), &length);
+    Result<Descriptor*> descriptor = Descriptor::open(socket.release(), "listen");
+    if (!descriptor) return std::unexpected(descriptor.error());
+    return Listener(detail::DescriptorOwner(*descriptor), *endpoint);
+  }
+}
+
+Result<Conn> Listener::accept() {
+  const Result<long> fd = descriptor_->retry(Side::kRead, "accept", [](int listener) {
+    for (;;) {
+      const long accepted =
+          sys::invoke(SYS_accept4, listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+      if (accepted >= 0 || !is_lost_connection(accepted)) return accepted;
+    }
+  });
+  if (!fd) return std::unexpected(fd.error());
+  Result<Descriptor*> descriptor = Descriptor::open(static_cast<int>(*fd), "accept");
+  if (!descriptor) return std::unexpected(descriptor.error());
+  return Conn(detail::DescriptorOwner(*descriptor));
+}
+
+void Listener::close() { descriptor_->close(); }
+
+Result<Conn> dial(std::string_view network, std::string_view address, TimePoint deadline) {
+  const Result<Endpoint> endpoint = resolve_for(network, address);
+  if (!endpoint) return std::unexpected(endpoint.error());
+  const auto fail = [&](Error error) {
+    return std::unexpected(Error(error.code(), "dial", std::string(address)));
+  };
+  NewSocket socket(family_of(*endpoint));
+  if (socket.fd() < 0) return fail(Error::from_errno(static_cast<int>(-socket.fd()), "dial"));
+  socket.set(IPPROTO_TCP, TCP_NODELAY, 1);
+  Result<Descriptor*> opened = Descriptor::open(socket.release(), "dial");
+  if (!opened) return fail(opened.error());
+  Conn conn{detail::DescriptorOwner(*opened)};
+  conn.set_write_deadline(deadline);
+  bool started = false;
+  const Result<long> connected = (*opened)->retry(Side::kWrite, "dial", [&](int fd) -> long {
+    if (!std::exchange(started, true)) {
+      const long error = sys::invoke(SYS_connect, fd, endpoint->data(), endpoint->size());
+      return error == -EINPROGRESS ? -EAGAIN : error;
+    }
+    // Writable, or failed. An edge may be of the time before connect(): not connected yet says ENOTCONN.
+    int error = 0;
+    socklen_t length = sizeof error;
+    sys::invoke(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &length);
+    if (error != 0) return -error;
+    struct sockaddr_storage peer;
+    socklen_t peer_length = sizeof peer;
+    const long named = sys::invoke(SYS_getpeername, fd, &peer, &peer_length);
+    return named == -ENOTCONN ? -EAGAIN : named;
+  });
+  if (!connected) return fail(connected.error());
+  conn.set_write_deadline(kNoDeadline);
+  return conn;
+}
+
+}  // namespace tuza::net

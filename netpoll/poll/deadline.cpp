@@ -1,0 +1,55 @@
+#include <tuza/netpoll/poll/deadline.h>
+
+#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/enter.h>
+
+#include <mutex>
+
+namespace tuza::net {
+
+void Deadline::set(std::int64_t when_ns) {
+  if (when_ns != kNone && when_ns <= rt::now_ns()) {
+    deadline_.store(kExpired, std::memory_order_seq_cst);
+    on_expiry_(argument_);
+    return;
+  }
+  deadline_.store(when_ns, std::memory_order_seq_cst);
+  if (when_ns == kNone) return;
+  const std::int64_t armed = armed_.load(std::memory_order_seq_cst);
+  if (armed != kNone && armed <= when_ns) return;
+  const rt::Enter rt;  // a goroutine must not lose its P while it holds the mutex
+  const std::scoped_lock lock(mutex_);
+  const std::int64_t latest = deadline_.load(std::memory_order_seq_cst);
+  if (latest != kNone && latest != kExpired) arm(latest);
+}
+
+void Deadline::arm(std::int64_t when_ns) {
+  timer_.function = &Deadline::timer_fired;
+  timer_.argument = this;
+  armed_.store(when_ns, std::memory_order_seq_cst);
+  rt::timer_arm(timer_, when_ns);
+}
+
+void Deadline::timer_fired(rt::Timer& timer) {
+  auto& self = *static_cast<Deadline*>(timer.argument);
+  {
+    const std::scoped_lock lock(self.mutex_);
+    self.armed_.store(kNone, std::memory_order_seq_cst);
+    std::int64_t deadline = self.deadline_.load(std::memory_order_seq_cst);
+    do {
+      if (deadline == kNone || deadline == kExpired) return;
+      if (deadline > rt::now_ns()) return self.arm(deadline);  // it was moved since the timer was armed
+    } while (!self.deadline_.compare_exchange_strong(deadline, kExpired, std::memory_order_seq_cst));
+  }
+  self.on_expiry_(self.argument_);
+}
+
+void Deadline::clear() {
+  const rt::Enter rt;
+  const std::scoped_lock lock(mutex_);
+  deadline_.store(kNone, std::memory_order_seq_cst);
+  armed_.store(kNone, std::memory_order_seq_cst);
+  rt::timer_stop(timer_);
+}
+
+}  // namespace tuza::net

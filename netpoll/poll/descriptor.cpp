@@ -1,0 +1,189 @@
+#include <tuza/netpoll/poll/descriptor.h>
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <tuza/netpoll/poll/descriptor_pool.h>
+#include <tuza/netpoll/poll/netpoller.h>
+#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/io_source.h>
+#include <tuza/sched/park.h>
+#include <tuza/sched/rt/clock.h>
+
+#include <algorithm>
+
+namespace tuza::net {
+
+Result<Descriptor*> Descriptor::open(int fd, std::string_view op) {
+  Result<Netpoller*> netpoller = Netpoller::get();
+  Descriptor* d = netpoller ? DescriptorPool::take() : nullptr;
+  long error = d == nullptr ? -ENOMEM : 0;
+  if (d != nullptr) {
+    d->fd_ = fd;
+    d->holders_.store(2, std::memory_order_relaxed);
+    error = (*netpoller)->poller().add(fd, d->cookie());
+  }
+  if (error == 0) return d;
+  if (d != nullptr) {
+    d->dispose();
+  } else {
+    sys::invoke(SYS_close, fd);
+  }
+  if (!netpoller) return std::unexpected(netpoller.error());
+  return std::unexpected(Error::from_errno(static_cast<int>(-error), op));
+}
+
+void Descriptor::close() {
+  if (!mutex_.close()) return;
+  // The mark is set: whoever announces itself from now on sees it, and who is parked already is woken here.
+  wake(Side::kRead);
+  wake(Side::kWrite);
+  if (mutex_.release()) close_number();
+}
+
+void Descriptor::dispose() {
+  close();
+  drop_holder();
+}
+
+void Descriptor::close_number() {
+  read_deadline_.clear();
+  write_deadline_.clear();
+  sequence_.fetch_add(1, std::memory_order_release);  // events for it are dropped from here on
+  sys::invoke(SYS_close, fd_);                        // ends the registration, too
+  fd_ = -1;
+  drop_holder();
+}
+
+void Descriptor::drop_holder() {
+  if (holders_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  drained_ = false;
+  write_timeout_ns_.store(0, std::memory_order_relaxed);
+  hung_up_.store(false, std::memory_order_relaxed);
+  reader_.reset();
+  writer_.reset();
+  mutex_.reset();
+  DescriptorPool::put(this);
+}
+
+Error Descriptor::reason(std::string_view op) const {
+  return Error(mutex_.closed() ? Errc::kClosed : Errc::kTimeout, op);
+}
+
+Result<void> Descriptor::wait(Side side, std::string_view op) {
+  const WaitReason why = side == Side::kRead ? WaitReason::kIoRead : WaitReason::kIoWrite;
+  // Woken without an event and without a reason: the deadline was moved just when it passed.
+  while (!slot(side).wait(why, [this, side] { return must_not_wait(side); })) {
+    if (must_not_wait(side)) return std::unexpected(reason(op));
+  }
+  return {};
+}
+
+Result<void> Descriptor::wait_to_write() {
+  const std::int64_t timeout = write_timeout_ns_.load(std::memory_order_relaxed);
+  if (timeout == 0) return wait(Side::kWrite, "write");
+  write_deadline_.set(rt::now_ns() + timeout);
+  Result<void> waited = wait(Side::kWrite, "write");
+  if (waited) write_deadline_.set(Deadline::kNone);
+  return waited;
+}
+
+void Descriptor::wake(Side side) {
+  rt::G* g = slot(side).wake(false);
+  if (g == nullptr) return;
+  rt::io_wait_ends();
+  rt::ready(g);
+}
+
+void Descriptor::wake_reader(void* self) { static_cast<Descriptor*>(self)->wake(Side::kRead); }
+void Descriptor::wake_writer(void* self) { static_cast<Descriptor*>(self)->wake(Side::kWrite); }
+
+Descriptor* Descriptor::from_cookie(std::uint64_t cookie) {
+  Descriptor* d = DescriptorPool::at(static_cast<std::uint32_t>(cookie));
+  return d != nullptr && d->cookie() == cookie ? d : nullptr;
+}
+
+Descriptor::Woken Descriptor::deliver(Events events) {
+  // Before the wake: a reader that wakes must not trust a short read over a hang-up.
+  if (events.hung_up) hung_up_.store(true, std::memory_order_release);
+  return {events.readable ? reader_.wake(true) : nullptr, events.writable ? writer_.wake(true) : nullptr};
+}
+
+Result<std::size_t> Descriptor::read_locked(std::span<std::byte> into, LazyBuffer* lazy) {
+  if (read_deadline_.expired()) return std::unexpected(reason("read"));
+  for (;;) {
+    if (drained_ && !hung_up_.load(std::memory_order_acquire)) {
+      if (Result<void> waited = wait(Side::kRead, "read"); !waited) return std::unexpected(waited.error());
+    }
+    if (lazy != nullptr) into = lazy->take();
+    const long n = sys::invoke(SYS_read, fd_, into.data(), into.size());
+    if (n >= 0) {
+      drained_ = static_cast<std::size_t>(n) < into.size();
+      return static_cast<std::size_t>(n);
+    }
+    if (lazy != nullptr) lazy->give_back();
+    if (n == -EINTR) continue;
+    if (n != -EAGAIN) return std::unexpected(Error::from_errno(static_cast<int>(-n), "read"));
+    if (Result<void> waited = wait(Side::kRead, "read"); !waited) return std::unexpected(waited.error());
+    drained_ = false;
+  }
+}
+
+Result<std::size_t> Descriptor::read(std::span<std::byte> into) {
+  const Use use(*this, Side::kRead);
+  if (!use) return std::unexpected(Error(Errc::kClosed, "read"));
+  return read_locked(into, nullptr);
+}
+
+Result<std::size_t> Descriptor::read(LazyBuffer& into) {
+  const Use use(*this, Side::kRead);
+  if (!use) return std::unexpected(Error(Errc::kClosed, "read"));
+  return read_locked({}, &into);
+}
+
+Result<void> Descriptor::write_all(std::span<const std::byte> data) {
+  const Use use(*this, Side::kWrite);
+  if (!use) return std::unexpected(Error(Errc::kClosed, "write"));
+  if (write_deadline_.expired()) return std::unexpected(reason("write"));
+  while (!data.empty()) {
+    const long n = sys::invoke(SYS_sendto, fd_, data.data(), data.size(), MSG_NOSIGNAL, nullptr, 0);
+    if (n >= 0) {
+      data = data.subspan(static_cast<std::size_t>(n));
+    } else if (n == -EAGAIN) {
+      if (Result<void> waited = wait_to_write(); !waited) return waited;
+    } else if (n != -EINTR) {
+      return std::unexpected(Error::from_errno(static_cast<int>(-n), "write"));
+    }
+  }
+  return {};
+}
+
+Result<void> Descriptor::write_all(std::span<struct iovec> pieces) {
+  constexpr std::size_t kPiecesMax = 1024;  // IOV_MAX
+  const Use use(*this, Side::kWrite);
+  if (!use) return std::unexpected(Error(Errc::kClosed, "write"));
+  if (write_deadline_.expired()) return std::unexpected(reason("write"));
+  for (;;) {
+    while (!pieces.empty() && pieces.front().iov_len == 0) pieces = pieces.subspan(1);
+    if (pieces.empty()) return {};
+    struct msghdr message {};
+    message.msg_iov = pieces.data();
+    message.msg_iovlen = std::min(pieces.size(), kPiecesMax);
+    const long n = sys::invoke(SYS_sendmsg, fd_, &message, MSG_NOSIGNAL);
+    if (n == -EAGAIN) {
+      if (Result<void> waited = wait_to_write(); !waited) return waited;
+    } else if (n < 0 && n != -EINTR) {
+      return std::unexpected(Error::from_errno(static_cast<int>(-n), "write"));
+    }
+    for (auto left = static_cast<std::size_t>(std::max(n, 0L)); left > 0;) {
+      struct iovec& first = pieces.front();
+      const std::size_t taken = std::min(left, first.iov_len);
+      first.iov_base = static_cast<std::byte*>(first.iov_base) + taken;
+      first.iov_len -= taken;
+      left -= taken;
+      if (first.iov_len == 0) pieces = pieces.subspan(1);
+    }
+  }
+}
+
+}  // namespace tuza::net

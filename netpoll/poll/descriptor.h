@@ -1,0 +1,177 @@
+// A descriptor that goroutines can wait for: a socket, a pipe, an eventfd.
+//
+// Descriptors are type-stable: slots in slabs that are recycled but never unmapped, each with an index and
+// a sequence number that go into the event cookie, so that an event for a recycled descriptor is recognised
+// and dropped instead of waking a stranger.
+//
+// One registration with the poller for life, edge-triggered, for both directions. What that asks of us: after
+// an edge, read until the socket is known to be drained. A read that returns less than was asked for says
+// so already, which saves the read that would return EAGAIN; the next read then waits for an edge first.
+// That is wrong for one case: the end of the stream may have come with the data, in the same edge. Events
+// that say "hang up" are therefore remembered, and after one every read asks the kernel.
+//
+// Thread-safe. Reads exclude each other, as do writes. Functions that wait park the goroutine.
+#pragma once
+
+#include <tuza/netpoll/poll/deadline.h>
+#include <tuza/netpoll/poll/fd_mutex.h>
+#include <tuza/netpoll/poll/wait_slot.h>
+#include <tuza/sched/result.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include <sys/uio.h>
+
+namespace tuza::net {
+
+// A buffer that does not exist while nothing has come.
+class LazyBuffer {
+ public:
+  // Called when the descriptor may be readable.
+  virtual std::span<std::byte> take() = 0;
+  // Called when it was not, after take(): the reader goes on waiting.
+  virtual void give_back() = 0;
+
+ protected:
+  ~LazyBuffer() = default;
+};
+
+class Descriptor {
+ public:
+  using Side = FdMutex::Side;
+
+  // Registers the open, non-blocking `fd`, and owns it from then on, also if this fails. The caller owns the
+  // descriptor until dispose().
+  static Result<Descriptor*> open(int fd, std::string_view op);
+
+  // All calls return Errc::kClosed from now on, those that wait here included; the last of them gives the
+  // number back to the system. May be called again, and by anybody. Does not park.
+  void close();
+
+  // Closes; the owner will not touch the descriptor again. Calls of others may still be under way.
+  void dispose();
+
+  // At least one byte, or 0 at the end of the stream. Parks.
+  Result<std::size_t> read(std::span<std::byte> into);
+  // The same for a reader that takes a buffer only when there is something to read. Parks.
+  Result<std::size_t> read(LazyBuffer& into);
+  // All of it, or an error; then some of it may have been sent. Sockets only. Parks.
+  Result<void> write_all(std::span<const std::byte> data);
+  // The same for several pieces, gathered into as few system calls as possible. Changes `pieces`.
+  Result<void> write_all(std::span<struct iovec> pieces);
+  // Runs `call(fd)`, a system call that returns -errno, until it no longer says EAGAIN. Parks. For accept and
+  // connect.
+  template <class Call>
+  Result<long> retry(Side side, std::string_view op, Call call);
+  // Runs `call(fd)` with the descriptor kept open. Does not park by itself.
+  template <class Call>
+  Result<long> control(std::string_view op, Call call);
+
+  // Deadlines for calls of one direction, present ones included; see Deadline::set.
+  void set_deadline(Side side, std::int64_t when_ns) { deadline(side).set(when_ns); }
+
+  // Each wait of a write at most so long; 0: no limit. Sets the write deadline for the length of the wait.
+  void set_write_timeout(std::int64_t timeout_ns) { write_timeout_ns_.store(timeout_ns, std::memory_order_relaxed); }
+
+  // -- For the poller.
+  [[nodiscard]] std::uint64_t cookie() const {
+    return std::uint64_t{sequence_.load(std::memory_order_relaxed)} << 32 | index_;
+  }
+  // What the cookie of an event names; null if that descriptor is gone.
+  static Descriptor* from_cookie(std::uint64_t cookie);
+  struct Events {
+    bool readable, writable, hung_up;
+  };
+  // Takes note, and returns the goroutines that waited: to be readied by the caller, null for none.
+  struct Woken {
+    rt::G* reader;
+    rt::G* writer;
+  };
+  Woken deliver(Events events);
+
+ private:
+  friend class DescriptorPool;
+  explicit Descriptor(std::uint32_t index)
+      : index_(index),
+        read_deadline_(&Descriptor::wake_reader, this),
+        write_deadline_(&Descriptor::wake_writer, this) {}
+
+  Deadline& deadline(Side side) { return side == Side::kRead ? read_deadline_ : write_deadline_; }
+  WaitSlot& slot(Side side) { return side == Side::kRead ? reader_ : writer_; }
+  static void wake_reader(void* self);
+  static void wake_writer(void* self);
+  void wake(Side side);
+
+  // With the lock of `side` held: waits for an edge. An error if closed, or if the deadline has passed.
+  Result<void> wait(Side side, std::string_view op);
+  // The reason not to wait, or not to go on waiting; if there is one.
+  [[nodiscard]] bool must_not_wait(Side side) { return mutex_.closed() || deadline(side).expired(); }
+  [[nodiscard]] Error reason(std::string_view op) const;
+  Result<void> wait_to_write();
+  Result<std::size_t> read_locked(std::span<std::byte> into, LazyBuffer* lazy);
+
+  void close_number();
+  void drop_holder();
+
+  // A reference, with the lock of a side or without, for a scope. False if the descriptor is closed.
+  class Use {
+   public:
+    Use(Descriptor& d, Side side) : d_(d), side_(side), locks_(true), ok_(d.mutex_.lock(side)) {}
+    explicit Use(Descriptor& d) : d_(d), side_(Side::kRead), locks_(false), ok_(d.mutex_.acquire()) {}
+    ~Use() {
+      if (ok_ && (locks_ ? d_.mutex_.unlock(side_) : d_.mutex_.release())) d_.close_number();
+    }
+    Use(const Use&) = delete;
+    Use& operator=(const Use&) = delete;
+    explicit operator bool() const { return ok_; }
+
+   private:
+    Descriptor& d_;
+    const Side side_;
+    const bool locks_;
+    const bool ok_;
+  };
+
+  const std::uint32_t index_;
+  std::atomic<std::uint32_t> sequence_{0};  // raised when the number is given back
+  std::atomic<std::uint32_t> holders_{0};   // the owner, and the open number; at 0 the slot is recycled
+  int fd_ = -1;                             // guarded by references: constant while there is one
+  bool drained_ = false;                    // guarded by the read lock: nothing to read until an edge
+  std::atomic<bool> hung_up_{false};        // the peer has ended the stream, or there is an error
+  std::atomic<std::int64_t> write_timeout_ns_{0};
+  FdMutex mutex_;
+  WaitSlot reader_;
+  WaitSlot writer_;
+  Deadline read_deadline_;
+  Deadline write_deadline_;
+  Descriptor* next_free_ = nullptr;  // owner: DescriptorPool
+};
+
+template <class Call>
+Result<long> Descriptor::retry(Side side, std::string_view op, Call call) {
+  const Use use(*this, side);
+  if (!use) return std::unexpected(Error(Errc::kClosed, op));
+  if (deadline(side).expired()) return std::unexpected(reason(op));
+  for (;;) {
+    const long result = call(fd_);
+    if (result >= 0) return result;
+    if (result == -EINTR) continue;
+    if (result != -EAGAIN) return std::unexpected(Error::from_errno(static_cast<int>(-result), op));
+    if (Result<void> waited = wait(side, op); !waited) return std::unexpected(waited.error());
+  }
+}
+
+template <class Call>
+Result<long> Descriptor::control(std::string_view op, Call call) {
+  const Use use(*this);
+  if (!use) return std::unexpected(Error(Errc::kClosed, op));
+  const long result = call(fd_);
+  if (result < 0) return std::unexpected(Error::from_errno(static_cast<int>(-result), op));
+  return result;
+}
+
+}  // namespace tuza::net

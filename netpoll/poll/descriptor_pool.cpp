@@ -1,0 +1,57 @@
+#include <tuza/netpoll/poll/descriptor_pool.h>
+
+#include <tuza/sched/raw_mutex.h>
+#include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/mapping.h>
+
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <new>
+
+namespace tuza::net {
+namespace {
+
+constexpr std::uint32_t kSlabDescriptors = 1024;
+constexpr std::uint32_t kSlabsMax = 4096;  // four million descriptors
+
+std::array<std::atomic<Descriptor*>, kSlabsMax> g_slabs{};  // written under g_mutex
+rt::RawMutex g_mutex;
+std::uint32_t g_made = 0;      // guarded by g_mutex
+Descriptor* g_free = nullptr;  // guarded by g_mutex
+
+}  // namespace
+
+Descriptor* DescriptorPool::take() {
+  const rt::Enter rt;  // a goroutine must not lose its P while it holds the mutex
+  const std::scoped_lock lock(g_mutex);
+  if (Descriptor* d = g_free; d != nullptr) {
+    g_free = d->next_free_;
+    return d;
+  }
+  const std::uint32_t slab = g_made / kSlabDescriptors;
+  if (slab == kSlabsMax) return nullptr;
+  if (g_made % kSlabDescriptors == 0) {
+    auto* memory = static_cast<Descriptor*>(rt::map_pages(kSlabDescriptors * sizeof(Descriptor)));
+    if (memory == nullptr) return nullptr;
+    g_slabs[slab].store(memory, std::memory_order_release);
+  }
+  Descriptor* at = &g_slabs[slab].load(std::memory_order_relaxed)[g_made % kSlabDescriptors];
+  return ::new (static_cast<void*>(at)) Descriptor(g_made++);
+}
+
+void DescriptorPool::put(Descriptor* descriptor) {
+  const rt::Enter rt;
+  const std::scoped_lock lock(g_mutex);
+  descriptor->next_free_ = g_free;
+  g_free = descriptor;
+}
+
+Descriptor* DescriptorPool::at(std::uint32_t index) {
+  // Only indices of registered descriptors come here, so the slab is there and the descriptor made.
+  if (index / kSlabDescriptors >= kSlabsMax) return nullptr;
+  Descriptor* slab = g_slabs[index / kSlabDescriptors].load(std::memory_order_acquire);
+  return slab == nullptr ? nullptr : &slab[index % kSlabDescriptors];
+}
+
+}  // namespace tuza::net

@@ -1,0 +1,72 @@
+#include <tuza/netpoll/poll/fd_mutex.h>
+
+#include <tuza/sched/rt/check.h>
+
+namespace tuza::net {
+
+bool FdMutex::acquire() {
+  std::uint64_t state = state_.load(std::memory_order_relaxed);
+  do {
+    if ((state & kClosed) != 0) return false;
+    if ((state & kReferenceMask) == kReferenceMask) rt::fatal("too many users of one descriptor");
+  } while (!state_.compare_exchange_weak(state, state + kReference, std::memory_order_acquire,
+                                         std::memory_order_relaxed));
+  return true;
+}
+
+bool FdMutex::release() {
+  const std::uint64_t before = state_.fetch_sub(kReference, std::memory_order_acq_rel);
+  if ((before & kReferenceMask) == 0) rt::fatal("a descriptor was released once too often");
+  return (before & kClosed) != 0 && (before & kReferenceMask) == kReference;
+}
+
+bool FdMutex::lock_slow(Side side) {
+  std::uint64_t state = state_.load(std::memory_order_relaxed);
+  for (;;) {
+    if ((state & kClosed) != 0) return false;
+    const bool locked = (state & lock_bit(side)) != 0;
+    if (locked && waiters(state, side) == kWaiterMax) rt::fatal("too many waiters for one descriptor");
+    const std::uint64_t wanted = locked ? state + waiter(side) : state + kReference + lock_bit(side);
+    if (!state_.compare_exchange_weak(state, wanted, std::memory_order_acq_rel,
+                                      std::memory_order_relaxed)) {
+      continue;
+    }
+    if (!locked) return true;
+    // Whoever unlocks or closes takes this waiter out of the count, and then releases the semaphore once.
+    semaphore(side).acquire();
+    state = state_.load(std::memory_order_relaxed);
+  }
+}
+
+bool FdMutex::unlock_slow(Side side) {
+  std::uint64_t state = state_.load(std::memory_order_relaxed);
+  std::uint64_t wanted = 0;
+  do {
+    if ((state & lock_bit(side)) == 0) rt::fatal("a descriptor was unlocked once too often");
+    wanted = state - lock_bit(side) - kReference;
+    if (waiters(state, side) > 0) wanted -= waiter(side);
+  } while (!state_.compare_exchange_weak(state, wanted, std::memory_order_acq_rel,
+                                         std::memory_order_relaxed));
+  if (waiters(state, side) > 0) semaphore(side).release();
+  return (wanted & kClosed) != 0 && (wanted & kReferenceMask) == 0;
+}
+
+bool FdMutex::close() {
+  std::uint64_t state = state_.load(std::memory_order_relaxed);
+  std::uint64_t wanted = 0;
+  do {
+    if ((state & kClosed) != 0) return false;
+    wanted = (state | kClosed) + kReference;
+    wanted -= waiters(state, Side::kRead) * waiter(Side::kRead);
+    wanted -= waiters(state, Side::kWrite) * waiter(Side::kWrite);
+    // seq_cst: whoever waits announces itself and then looks whether it is closed (WaitSlot); this side closes
+    // and then looks who is announced.
+  } while (!state_.compare_exchange_weak(state, wanted, std::memory_order_seq_cst,
+                                         std::memory_order_relaxed));
+  for (const Side side : {Side::kRead, Side::kWrite}) {
+    for (std::uint64_t n = waiters(state, side); n > 0; --n) semaphore(side).release();
+  }
+  return true;
+}
+
+}  // namespace tuza::net

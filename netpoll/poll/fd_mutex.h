@@ -1,0 +1,83 @@
+// Who may use a descriptor: reference count, read lock, write lock and "closed" in one word.
+//
+// The number of a descriptor must not be given back to the system while a goroutine is in a system call
+// with it: the number may mean something else by then. Each user holds a reference; close() forbids new
+// ones, and whoever drops the last one closes the number. Reads exclude each other, and so do writes, so
+// that two goroutines that write to one connection do not interleave their bytes.
+//
+//   63        43 42        23 22         3    2      1      0
+//  | writers    | readers    | references | write | read  | closed |
+//  |   waiting  |   waiting  |            | locked| locked|        |
+//
+// One compare-and-swap takes the lock and the reference; one gives them back.
+//
+// Thread-safe. lock_*() park while another goroutine reads (writes). Source: Go's internal/poll/fd_mutex.go.
+#pragma once
+
+#include <tuza/sched/sync/semaphore.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace tuza::net {
+
+class FdMutex {
+ public:
+  enum class Side : std::uint8_t { kRead, kWrite };
+
+  // A reference without a lock. False once closed.
+  [[nodiscard]] bool acquire();
+  // A reference and the lock of one side; parks while somebody else has it. False once closed.
+  [[nodiscard]] bool lock(Side side) {
+    std::uint64_t idle = kIdle;  // open, nobody uses it: the usual case
+    if (state_.compare_exchange_strong(idle, kIdle + kReference + lock_bit(side), std::memory_order_acquire,
+                                       std::memory_order_relaxed)) {
+      return true;
+    }
+    return lock_slow(side);
+  }
+
+  // Give back what acquire() and lock() gave. True: it was the last reference of a closed descriptor, and
+  // the caller must give the descriptor back now.
+  [[nodiscard]] bool release();
+  [[nodiscard]] bool unlock(Side side) {
+    std::uint64_t alone = kIdle + kReference + lock_bit(side);
+    if (state_.compare_exchange_strong(alone, kIdle, std::memory_order_release, std::memory_order_relaxed)) {
+      return false;
+    }
+    return unlock_slow(side);
+  }
+
+  // Forbids new references and wakes those that wait for a lock; the caller holds a reference then. False if
+  // it was closed already.
+  [[nodiscard]] bool close();
+
+  [[nodiscard]] bool closed() const { return (state_.load(std::memory_order_seq_cst) & kClosed) != 0; }
+
+  // For the next use of this memory, when nobody has a reference.
+  void reset() { state_.store(kIdle, std::memory_order_release); }
+
+ private:
+  static constexpr std::uint64_t kIdle = 0;
+  static constexpr std::uint64_t kClosed = 1;
+  static constexpr std::uint64_t kReference = std::uint64_t{1} << 3;
+  static constexpr std::uint64_t kReferenceMask = ((std::uint64_t{1} << 20) - 1) << 3;
+  static constexpr std::uint64_t kWaiterMax = (std::uint64_t{1} << 20) - 1;
+
+  static std::uint64_t lock_bit(Side side) { return side == Side::kRead ? 2 : 4; }
+  static unsigned waiter_shift(Side side) { return side == Side::kRead ? 23 : 43; }
+  static std::uint64_t waiter(Side side) { return std::uint64_t{1} << waiter_shift(side); }
+  static std::uint64_t waiters(std::uint64_t state, Side side) {
+    return (state >> waiter_shift(side)) & kWaiterMax;
+  }
+  Semaphore& semaphore(Side side) { return side == Side::kRead ? readers_ : writers_; }
+
+  bool lock_slow(Side side);
+  bool unlock_slow(Side side);
+
+  std::atomic<std::uint64_t> state_{kIdle};
+  Semaphore readers_{0};  // where those wait that want the read lock
+  Semaphore writers_{0};
+};
+
+}  // namespace tuza::net

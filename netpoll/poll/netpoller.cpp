@@ -1,0 +1,92 @@
+#include <tuza/netpoll/poll/netpoller.h>
+
+#include <errno.h>
+#include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/g_list.h>
+#include <tuza/sched/rt/machine_thread.h>
+#include <tuza/sched/rt/poll_role.h>
+
+#include <array>
+#include <memory>
+#include <mutex>
+
+namespace tuza::net {
+namespace {
+
+rt::RawMutex g_mutex;
+std::atomic<Netpoller*> g_netpoller{nullptr};  // written under g_mutex
+
+void collect(rt::GList& ready, rt::G* g) {
+  if (g == nullptr) return;
+  g->win();
+  ready.push_back(g);
+}
+
+}  // namespace
+
+Result<Netpoller*> Netpoller::get() {
+  if (Netpoller* existing = g_netpoller.load(std::memory_order_acquire)) return existing;
+  const rt::Enter rt;  // a goroutine must not lose its P while it holds the mutex
+  const std::scoped_lock lock(g_mutex);
+  if (Netpoller* existing = g_netpoller.load(std::memory_order_relaxed)) return existing;
+  long error = 0;
+  std::unique_ptr<Netpoller> made(new Netpoller(error));
+  if (error != 0) return std::unexpected(Error::from_errno(static_cast<int>(-error), "netpoll"));
+  made->started_ = rt::start_helper_thread(made->thread_, "tuza-netpoll", &Netpoller::thread_main, made.get());
+  if (!made->started_) return std::unexpected(Error::from_errno(EAGAIN, "netpoll"));
+  if (!attach_io_source(*made)) {
+    made->stop_thread();
+    return std::unexpected(Error(Errc::kNotRunning, "netpoll"));
+  }
+  g_netpoller.store(made.get(), std::memory_order_release);
+  return made.release();
+}
+
+void Netpoller::poll(std::int64_t timeout_ns, rt::GList& ready) {
+  std::array<PollEvent, 128> events;
+  const std::size_t n = poller_.wait(timeout_ns, events);
+  for (std::size_t i = 0; i < n; ++i) {
+    Descriptor* descriptor = Descriptor::from_cookie(events[i].cookie);
+    if (descriptor == nullptr) continue;  // closed since
+    const Descriptor::Woken woken =
+        descriptor->deliver({events[i].readable, events[i].writable, events[i].hung_up});
+    collect(ready, woken.reader);
+    collect(ready, woken.writer);
+  }
+}
+
+void Netpoller::take_over() { note_.wake(); }
+
+void* Netpoller::thread_main(void* self) {
+  static_cast<Netpoller*>(self)->run();
+  return nullptr;
+}
+
+void Netpoller::run() {
+  for (;;) {
+    note_.sleep();
+    if (stopping_.load(std::memory_order_acquire)) return;
+    rt::GList ready;
+    poll(-1, ready);
+    rt::poll_role_returned(std::move(ready));
+  }
+}
+
+void Netpoller::stop_thread() {
+  stopping_.store(true, std::memory_order_release);
+  poller_.wake();
+  note_.wake();
+  rt::join_helper_thread(thread_);
+}
+
+void Netpoller::detach() {
+  stop_thread();
+  {
+    const std::scoped_lock lock(g_mutex);
+    g_netpoller.store(nullptr, std::memory_order_release);
+  }
+  delete this;
+}
+
+}  // namespace tuza::net

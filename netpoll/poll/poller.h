@@ -1,0 +1,54 @@
+// The port to the operating system's event mechanism. One contract, one file per backend.
+//
+// A backend watches descriptors for both directions, edge-triggered, one registration each, and hands out
+// events with the cookie the registration was given. What it promises:
+//
+//   - after add(), every transition to readable or writable yields an event; if the descriptor is readable
+//     or writable already, so does that;
+//   - events may be spurious, and several transitions may come as one event, but none is forgotten;
+//   - an event that also tells of the end of the stream, an error or a hang-up says so (hung_up), and is
+//     both readable and writable then, so that whoever waits finds out by trying;
+//   - closing the descriptor ends its registration; an event that was under way may still come;
+//   - wake() makes a wait() that blocks, now or next, return at once. It is not an event.
+//
+// Thread-safe: add() and wake() at any time, wait() on several threads at once.
+// Backends: poller_epoll.cpp (Linux).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+namespace tuza::net {
+
+struct PollEvent {
+  std::uint64_t cookie;
+  bool readable;
+  bool writable;
+  bool hung_up;
+};
+
+class Poller {
+ public:
+  // Sets `error` to 0, or to -errno; the poller is useless then.
+  explicit Poller(long& error);
+  ~Poller();
+  Poller(const Poller&) = delete;
+  Poller& operator=(const Poller&) = delete;
+
+  // Registers `fd`; 0 or -errno.
+  long add(int fd, std::uint64_t cookie);
+
+  // Waits for at most `timeout_ns` (0: not at all; negative: for ever) until there are events, and returns
+  // how many. Blocks the M.
+  std::size_t wait(std::int64_t timeout_ns, std::span<PollEvent> into);
+
+  void wake();
+
+ private:
+  int poll_fd_ = -1;
+  int wake_fd_ = -1;
+  std::atomic<bool> wake_pending_{false};
+};
+
+}  // namespace tuza::net

@@ -1,0 +1,51 @@
+#include <tuza/netpoll/poll/wait_slot.h>
+
+#include <tuza/sched/io_source.h>
+#include <tuza/sched/park.h>
+#include <tuza/sched/rt/check.h>
+
+namespace tuza::net {
+
+bool WaitSlot::announce() {
+  for (;;) {
+    if (consume()) return false;
+    std::uintptr_t nil = kNil;
+    // seq_cst: pairs with wake(false), see above.
+    if (state_.compare_exchange_strong(nil, kWaiting, std::memory_order_seq_cst)) return true;
+    if (nil != kReady) rt::fatal("two goroutines wait for one direction of a descriptor");
+  }
+}
+
+bool WaitSlot::commit(rt::G* g, void* self) {
+  auto& slot = *static_cast<WaitSlot*>(self);
+  rt::io_wait_begins();
+  std::uintptr_t waiting = kWaiting;
+  // release: whoever takes the goroutine out sees it parked.
+  if (slot.state_.compare_exchange_strong(waiting, reinterpret_cast<std::uintptr_t>(g),
+                                          std::memory_order_acq_rel)) {
+    return true;
+  }
+  rt::io_wait_ends();
+  return false;
+}
+
+void WaitSlot::park(WaitReason reason) { rt::park(&WaitSlot::commit, this, reason); }
+
+bool WaitSlot::retract() {
+  const std::uintptr_t before = state_.exchange(kNil, std::memory_order_acq_rel);
+  if (before > kWaiting) rt::fatal("a goroutine left its wait slot while it was parked there");
+  return before == kReady;
+}
+
+rt::G* WaitSlot::wake(bool ready) {
+  std::uintptr_t before = state_.load(std::memory_order_seq_cst);
+  for (;;) {
+    if (before == kReady || (before == kNil && !ready)) return nullptr;
+    const std::uintptr_t after = ready ? kReady : kNil;
+    if (state_.compare_exchange_weak(before, after, std::memory_order_acq_rel)) {
+      return before > kWaiting ? reinterpret_cast<rt::G*>(before) : nullptr;
+    }
+  }
+}
+
+}  // namespace tuza::net

@@ -1,0 +1,204 @@
+#include <tuza/netpoll/serve.h>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/go.h>
+#include <tuza/sched/log.h>
+#include <tuza/sched/rt/check.h>
+#include <tuza/sched/time/sleep.h>
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace tuza::net {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+std::int64_t limit_on_connections(const ServeOptions& options) {
+  if (options.max_connections != 0) return static_cast<std::int64_t>(options.max_connections);
+  struct rlimit limit {};
+  sys::invoke(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &limit);
+  const auto descriptors = static_cast<std::int64_t>(std::min<rlim_t>(limit.rlim_cur, 1 << 24));
+  return std::max<std::int64_t>({descriptors - 32, descriptors / 2, 1});
+}
+
+bool is_out_of_resources(const Error& error) {
+  return error.is(std::errc::too_many_files_open) || error.is(std::errc::too_many_files_open_in_system) ||
+         error.is(std::errc::no_buffer_space) || error.is(std::errc::not_enough_memory) ||
+         error.is(std::errc::no_space_on_device);  // epoll_ctl: fs.epoll.max_user_watches
+}
+
+}  // namespace
+
+// A descriptor to give up when there is no other: it buys the system call that tells one client to go away.
+class SpareDescriptor {
+ public:
+  SpareDescriptor() { reopen(); }
+  ~SpareDescriptor() {
+    if (fd_ >= 0) sys::invoke(SYS_close, fd_);
+  }
+  SpareDescriptor(const SpareDescriptor&) = delete;
+  SpareDescriptor& operator=(const SpareDescriptor&) = delete;
+
+  // Takes the oldest connection out of the backlog and closes it. Somebody else may snatch the descriptor in
+  // between; then nothing happens, and the spare comes back when there is one again.
+  void turn_one_away(Listener& listener) {
+    if (fd_ >= 0) sys::invoke(SYS_close, std::exchange(fd_, -1));
+    (void)listener.descriptor_->control("accept", [](int fd) -> long {
+      const long accepted = sys::invoke(SYS_accept4, fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+      return accepted < 0 ? accepted : sys::invoke(SYS_close, accepted);
+    });
+    reopen();
+  }
+
+ private:
+  void reopen() { fd_ = sys::invoke(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC); }
+  long fd_ = -1;
+};
+
+bool Session::begin_idle() {
+  // seq_cst on both, against shutdown(): it either finds this session idle, or is seen here.
+  idle_.store(true, std::memory_order_seq_cst);
+  return !server_.draining_.load(std::memory_order_seq_cst);
+}
+
+bool Session::draining() const { return server_.draining_.load(std::memory_order_relaxed); }
+
+Server::Server(Listener&& listener, Handler handler, const ServeOptions& options)
+    : own_listener_(std::move(listener)),
+      listener_(*own_listener_),
+      handler_(std::move(handler)),
+      slots_(limit_on_connections(options)) {}
+
+Server::Server(Listener& listener, Handler handler, const ServeOptions& options)
+    : listener_(listener), handler_(std::move(handler)), slots_(limit_on_connections(options)) {}
+
+Server::~Server() {
+  if (connections() != 0) rt::fatal("net::Server destroyed while connections are open");
+}
+
+Result<void> Server::serve() {
+  const Result<void> result = accept_loop();
+  wait_for_sessions(kNoDeadline);
+  return result;
+}
+
+Result<void> Server::accept_loop() {
+  constexpr auto kFirstPause = 5ms;
+  static LogLimiter out_of_resources;
+  SpareDescriptor spare;
+  std::chrono::milliseconds pause = kFirstPause;
+  for (;;) {
+    slots_.acquire();
+    if (draining_.load(std::memory_order_relaxed)) return {};
+    Result<Conn> conn = listener_.accept();
+    if (conn) {
+      pause = kFirstPause;
+      start(std::move(*conn));
+      continue;
+    }
+    slots_.release();
+    if (conn.error().closed()) return {};
+    if (!is_out_of_resources(conn.error())) return std::unexpected(conn.error());
+    out_of_resources.log(LogLevel::kWarning, "tuza: " + conn.error().message() +
+                                                 "; new connections wait (" + std::to_string(connections()) +
+                                                 " are open)");
+    spare.turn_one_away(listener_);
+    // In small steps: a connection that ends makes room, and shutdown() should not be kept waiting.
+    const std::size_t open = connections();
+    for (auto waited = 0ms; waited < pause && connections() >= open && !draining_.load(); waited += 5ms) {
+      sleep_for(5ms);
+    }
+    pause = std::min<std::chrono::milliseconds>(pause * 2, 1s);
+  }
+}
+
+void Server::start(Conn conn) {
+  static LogLimiter out_of_memory;
+  connections_.fetch_add(1, std::memory_order_relaxed);
+  const Result<void> started =
+      try_go({.name = "conn"}, [this, conn = std::move(conn)]() mutable { run(std::move(conn)); });
+  if (started) return;
+  out_of_memory.log(LogLevel::kError, "tuza: no memory for another connection's goroutine; it is closed");
+  connections_.fetch_sub(1, std::memory_order_relaxed);
+  slots_.release();
+}
+
+void Server::run(Conn conn) {
+  struct Ended {
+    Server& server;
+    ~Ended() {
+      Semaphore& slots = server.slots_;
+      slots.release();
+      // The last access: whoever waits for the count to reach zero may destroy the server.
+      server.connections_.fetch_sub(1, std::memory_order_release);
+    }
+  } ended{*this};
+  Session session(*this, std::move(conn));
+  add(session);
+  struct Removed {
+    Server& server;
+    Session& session;
+    ~Removed() { server.remove(session); }
+  } removed{*this, session};
+  handler_(session);
+}
+
+void Server::add(Session& session) {
+  const std::scoped_lock lock(mutex_);
+  session.next_ = sessions_;
+  if (sessions_ != nullptr) sessions_->previous_ = &session;
+  sessions_ = &session;
+}
+
+void Server::remove(Session& session) {
+  const std::scoped_lock lock(mutex_);
+  (session.previous_ != nullptr ? session.previous_->next_ : sessions_) = session.next_;
+  if (session.next_ != nullptr) session.next_->previous_ = session.previous_;
+}
+
+template <class Action>
+void Server::for_each_session(Action action) {
+  const std::scoped_lock lock(mutex_);
+  for (Session* session = sessions_; session != nullptr; session = session->next_) action(*session);
+}
+
+bool Server::wait_for_sessions(TimePoint deadline) {
+  // Looked at in small steps rather than signalled: it happens once in the life of a server, and a
+  // connection that ends has nothing to do for it.
+  while (connections_.load(std::memory_order_acquire) > 0) {
+    if (Clock::now() >= deadline) return false;
+    sleep_for(1ms);
+  }
+  return true;
+}
+
+bool Server::shutdown(TimePoint deadline) {
+  draining_.store(true, std::memory_order_seq_cst);
+  listener_.close();
+  slots_.release();  // the accept loop may be waiting for one
+  for_each_session([](Session& session) {
+    if (session.idle_.load(std::memory_order_seq_cst)) session.conn_.set_read_deadline(Clock::now());
+  });
+  if (wait_for_sessions(deadline)) return true;
+  for_each_session([](Session& session) { session.conn_.close(); });
+  wait_for_sessions(kNoDeadline);
+  return false;
+}
+
+Result<void> serve(Listener& listener, std::move_only_function<void(Conn&) const> handler,
+                   const ServeOptions& options) {
+  Server server(
+      listener, [&handler](Session& session) { handler(session.conn()); }, options);
+  return server.serve();
+}
+
+}  // namespace tuza::net

@@ -1,0 +1,110 @@
+// The accept loop: a goroutine per connection, a limit on how many, and a graceful end.
+//
+//     auto listener = tuza::net::listen("tcp", "127.0.0.1:7000").value();
+//     tuza::net::serve(listener, [](tuza::net::Conn& conn) {
+//       std::array<std::byte, 4096> buf;
+//       while (auto n = conn.read(buf)) {
+//         if (*n == 0 || !conn.write_all(std::span(buf).first(*n))) break;
+//       }
+//     });
+//
+// Out of descriptors (EMFILE and its like) the loop neither spins nor gives up: it logs at most once a
+// second, gives up one connection of the backlog with the help of a descriptor kept in reserve (that client
+// learns at once that it is not served), waits 5 ms, doubling to 1 s, and goes on as soon as a connection
+// ends. The others wait in the backlog meanwhile.
+//
+// An exception that leaves the handler ends the process, as from any goroutine.
+#pragma once
+
+#include <tuza/netpoll/tcp.h>
+#include <tuza/sched/sync/mutex.h>
+#include <tuza/sched/sync/semaphore.h>
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <optional>
+
+namespace tuza::net {
+
+class Server;
+
+// One connection of a Server, while its handler runs. Lives on the handler's goroutine.
+class Session {
+ public:
+  [[nodiscard]] Conn& conn() { return conn_; }
+
+  // The handler is about to wait for the client to want something. False: the server is shutting down, and
+  // the handler should return instead. While idle, a shutdown interrupts the read (Errc::kTimeout).
+  [[nodiscard]] bool begin_idle();
+  void end_idle() { idle_.store(false, std::memory_order_relaxed); }
+  // The server is shutting down: finish what is begun.
+  [[nodiscard]] bool draining() const;
+
+ private:
+  friend class Server;
+  Session(Server& server, Conn conn) : server_(server), conn_(std::move(conn)) {}
+
+  Server& server_;
+  Conn conn_;
+  std::atomic<bool> idle_{false};
+  Session* next_ = nullptr;      // guarded by Server::mutex_
+  Session* previous_ = nullptr;  // guarded by Server::mutex_
+};
+
+struct ServeOptions {
+  // Connections open at once; more wait in the backlog. 0: as many as the descriptor limit allows, less 32
+  // for other uses (but at least half of it).
+  std::size_t max_connections = 0;
+};
+
+class Server {
+ public:
+  // Called on the connection's own goroutine; the connection is closed when it returns.
+  using Handler = std::move_only_function<void(Session&) const>;
+
+  Server(Listener&& listener, Handler handler, const ServeOptions& options = {});
+  // The listener stays the caller's; closing it ends serve(), too.
+  Server(Listener& listener, Handler handler, const ServeOptions& options = {});
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+  // Every call must have returned, and every connection have ended.
+  ~Server();
+
+  [[nodiscard]] const Endpoint& endpoint() const { return listener_.endpoint(); }
+  // Connections that are open.
+  [[nodiscard]] std::size_t connections() const { return connections_.load(std::memory_order_relaxed); }
+
+  // Accepts and serves until shutdown() has been called and every connection has ended. Parks.
+  Result<void> serve();
+
+  // Stops accepting, interrupts idle sessions, and waits for the others until `deadline`; then closes their
+  // connections. True: all had ended by themselves. May be called once. Parks.
+  bool shutdown(TimePoint deadline);
+
+ private:
+  friend class Session;
+  Result<void> accept_loop();
+  void start(Conn conn);
+  void run(Conn conn);
+  void add(Session& session);
+  void remove(Session& session);
+  bool wait_for_sessions(TimePoint deadline);
+  template <class Action>
+  void for_each_session(Action action);
+
+  std::optional<Listener> own_listener_;
+  Listener& listener_;
+  Handler handler_;
+  Semaphore slots_;
+  std::atomic<bool> draining_{false};
+  std::atomic<std::size_t> connections_{0};
+  Mutex mutex_;
+  Session* sessions_ = nullptr;  // guarded by mutex_
+};
+
+// Serves `listener` until it is closed, then waits for the connections to end. Parks.
+Result<void> serve(Listener& listener, std::move_only_function<void(Conn&) const> handler,
+                   const ServeOptions& options = {});
+
+}  // namespace tuza::net

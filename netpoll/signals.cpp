@@ -1,0 +1,80 @@
+#include <tuza/netpoll/signals.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/sched/arch/syscall.h>
+
+#include <atomic>
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+namespace tuza::net {
+namespace {
+
+std::atomic<bool> g_open{false};
+std::atomic<int> g_pipe_write{-1};  // read by the signal handler
+
+void on_signal(int number) {
+  const auto byte = static_cast<unsigned char>(number);
+  // A full pipe holds thousands of signals nobody has looked at: one less does not matter.
+  const int fd = g_pipe_write.load(std::memory_order_acquire);
+  if (fd >= 0) sys::invoke(SYS_write, fd, &byte, 1);
+}
+
+}  // namespace
+
+struct SignalSet::State {
+  detail::DescriptorOwner reader;
+  int write_fd = -1;
+  std::vector<std::pair<int, struct sigaction>> before;
+
+  ~State() {
+    for (auto& [number, action] : before) sigaction(number, &action, nullptr);
+    g_pipe_write.store(-1, std::memory_order_release);
+    if (write_fd >= 0) sys::invoke(SYS_close, write_fd);
+    g_open.store(false, std::memory_order_release);
+  }
+};
+
+SignalSet::SignalSet(std::unique_ptr<State> state) : state_(std::move(state)) {}
+SignalSet::SignalSet(SignalSet&&) noexcept = default;
+SignalSet::~SignalSet() = default;
+
+Result<SignalSet> SignalSet::open(std::initializer_list<int> signals) {
+  if (g_open.exchange(true, std::memory_order_acq_rel)) {
+    return std::unexpected(Error::from_errno(EBUSY, "signals"));
+  }
+  auto state = std::make_unique<State>();
+  int fds[2];
+  const long error = sys::invoke(SYS_pipe2, fds, O_NONBLOCK | O_CLOEXEC);
+  if (error < 0) return std::unexpected(Error::from_errno(static_cast<int>(-error), "signals"));
+  state->write_fd = fds[1];
+  Result<Descriptor*> reader = Descriptor::open(fds[0], "signals");
+  if (!reader) return std::unexpected(reader.error());
+  state->reader.reset(*reader);
+  g_pipe_write.store(fds[1], std::memory_order_release);
+  struct sigaction action {};
+  action.sa_handler = &on_signal;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  for (const int number : signals) {
+    struct sigaction before {};
+    sigaction(number, &action, &before);
+    state->before.emplace_back(number, before);
+  }
+  return SignalSet(std::move(state));
+}
+
+Result<int> SignalSet::wait() {
+  std::byte number{};
+  const Result<std::size_t> n = state_->reader->read(std::span(&number, 1));
+  if (!n) return std::unexpected(n.error());
+  return std::to_integer<int>(number);
+}
+
+void SignalSet::close() { state_->reader->close(); }
+
+}  // namespace tuza::net

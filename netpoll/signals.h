@@ -1,0 +1,38 @@
+// Waiting for signals: SIGTERM and its like, received by a goroutine.
+//
+//     auto signals = tuza::net::SignalSet::open({SIGTERM, SIGINT}).value();
+//     tuza::go([&] { while (auto n = signals.wait()) drain(); });
+//
+// The handler writes the number into a pipe, and the goroutine reads it: nothing else runs in signal context.
+// While a SignalSet is open, its signals do nothing else; when it is closed they do what they did before.
+//
+// Thread-safe. One SignalSet at a time in a process.
+#pragma once
+
+#include <tuza/netpoll/tcp.h>
+#include <tuza/sched/result.h>
+
+#include <initializer_list>
+#include <memory>
+
+namespace tuza::net {
+
+class SignalSet {
+ public:
+  // Error: EBUSY if another one is open.
+  static Result<SignalSet> open(std::initializer_list<int> signals);
+  SignalSet(SignalSet&&) noexcept;
+  SignalSet& operator=(SignalSet&&) = delete;
+  ~SignalSet();
+
+  // The next signal. Errc::kClosed after close(). Parks.
+  Result<int> wait();
+  void close();
+
+ private:
+  struct State;
+  explicit SignalSet(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tuza::net

@@ -1,0 +1,125 @@
+// TCP: listener, connection, dialer. Blocking calls that block only the goroutine.
+//
+//     auto listener = tuza::net::listen("tcp", "127.0.0.1:7000").value();
+//     while (auto conn = listener.accept()) {
+//       tuza::go([conn = std::move(*conn)]() mutable { serve(conn); });
+//     }
+//
+// Ownership: Conn and Listener own their socket and close it when they are destroyed. They can be moved while
+// nobody uses them.
+//
+// Thread-safe: any goroutine may call any function at any time. Reads of one connection exclude each other,
+// and so do writes, so a write_all() is not torn apart by another. close() may be called while others read
+// or write: they return with Errc::kClosed. What must not happen is destruction during a call.
+//
+// Errors are values: Errc::kClosed, Errc::kTimeout, or what the system says. There is no SIGPIPE.
+#pragma once
+
+#include <tuza/netpoll/endpoint.h>
+#include <tuza/sched/result.h>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+
+struct iovec;
+
+namespace tuza::net {
+
+class Descriptor;
+class LazyBuffer;
+
+namespace detail {
+struct Dispose {
+  void operator()(Descriptor* descriptor) const;
+};
+using DescriptorOwner = std::unique_ptr<Descriptor, Dispose>;
+}  // namespace detail
+
+using TimePoint = std::chrono::steady_clock::time_point;
+// No deadline.
+inline constexpr TimePoint kNoDeadline = TimePoint::max();
+
+class Conn {
+ public:
+  explicit Conn(detail::DescriptorOwner descriptor) : descriptor_(std::move(descriptor)) {}
+
+  // Waits for at least one byte; returns how many came, 0 at the end of the stream. Parks.
+  Result<std::size_t> read(std::span<std::byte> into);
+  Result<std::size_t> read(std::span<char> into) { return read(std::as_writable_bytes(into)); }
+  // As read(), taking the buffer only when there is something to read: an idle connection needs none.
+  Result<std::size_t> read(LazyBuffer& into);
+  // Fills `into`; Errc::kEndOfStream if the stream ends before. Parks.
+  Result<void> read_full(std::span<std::byte> into);
+
+  // Sends everything, or returns an error after some of it may have been sent. Parks.
+  Result<void> write_all(std::span<const std::byte> data);
+  Result<void> write_all(std::string_view text) { return write_all(std::as_bytes(std::span(text))); }
+  // Several pieces with as few system calls as possible. Changes the elements of `pieces`.
+  Result<void> writev_all(std::span<struct iovec> pieces);
+
+  // From this point of time on, calls of that direction fail with Errc::kTimeout, also those that wait
+  // already. Stays until set again; kNoDeadline takes it away. Cheap: two memory operations, unless it is
+  // earlier than before. Does not park.
+  void set_read_deadline(TimePoint when);
+  void set_write_deadline(TimePoint when);
+  void set_deadline(TimePoint when);
+
+  // A limit for each time a write has to wait for the peer to take something: 0 is none, and the default. It
+  // costs nothing while writes do not wait. Replaces a write deadline.
+  void set_write_timeout(std::chrono::nanoseconds timeout);
+
+  // Ends the stream to the peer; reading goes on.
+  Result<void> close_write();
+  // Ends everything; calls that wait return Errc::kClosed. May be called again. Does not park.
+  void close();
+  // Makes the close that follows abort the connection: the peer sees a reset, nothing lingers.
+  Result<void> set_linger_zero();
+
+  Result<void> set_no_delay(bool on);  // on from the beginning
+  Result<void> set_keep_alive(bool on);
+
+  Result<Endpoint> local_endpoint() const;
+  Result<Endpoint> remote_endpoint() const;
+
+ private:
+  detail::DescriptorOwner descriptor_;
+};
+
+struct ListenOptions {
+  int backlog = 4096;       // connections that wait to be accepted; the system may allow fewer
+  bool reuse_port = false;  // several sockets on one port, each with a share of the connections
+};
+
+class Listener {
+ public:
+  explicit Listener(detail::DescriptorOwner descriptor, Endpoint endpoint)
+      : descriptor_(std::move(descriptor)), endpoint_(std::move(endpoint)) {}
+
+  // The next connection. Parks. An error that concerns one connection only is not reported: the next one is
+  // waited for. Out of descriptors or memory (EMFILE, ENFILE, ENOBUFS, ENOMEM): the connection stays in the
+  // backlog; see serve() for what to do then.
+  Result<Conn> accept();
+  // Ends accept(), now and later, with Errc::kClosed. Does not park.
+  void close();
+
+  // Where it listens, with the port that the system chose for port 0.
+  [[nodiscard]] const Endpoint& endpoint() const { return endpoint_; }
+
+ private:
+  friend class SpareDescriptor;
+  detail::DescriptorOwner descriptor_;
+  Endpoint endpoint_;
+};
+
+// `network` is "tcp", "tcp4" or "tcp6". ":80" listens on every address; so does "[::]:80", for both versions
+// of IP with "tcp". May block the thread if the host is a name. Goroutines only.
+Result<Listener> listen(std::string_view network, std::string_view address,
+                        const ListenOptions& options = {});
+
+// Connects; gives up at `deadline`. May block the thread if the host is a name. Parks. Goroutines only.
+Result<Conn> dial(std::string_view network, std::string_view address, TimePoint deadline = kNoDeadline);
+
+}  // namespace tuza::net
