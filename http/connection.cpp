@@ -68,13 +68,13 @@ bool Connection::read_head() {
     if (exchange_ != nullptr && !exchange_->input.empty()) {
       Input& input = exchange_->input;
       if (!std::exchange(head_begun_, true)) exchange_->parser.begin(exchange_->head, options_);
-      const std::string_view unread = input.unread();
+      const std::size_t unread = input.unread().size();
       const auto complete = exchange_->parser.feed_head(input.request(), unread);
       if (!complete) {
         refuse(complete.error());
         return false;
       }
-      input.consume(*complete ? exchange_->head.bytes - input.request_bytes() : unread.size());
+      input.consume(*complete ? exchange_->head.bytes - input.request_bytes() : unread);
       if (*complete) return true;
     }
     if (!wait_for_bytes()) return false;
@@ -118,6 +118,7 @@ std::optional<BadRequest> Connection::begin_request() {
   body_ = Body{};
   if (const auto framed = frame(exchange_->input.request(), head); !framed) return framed.error();
   body_.chunked = head.chunked;
+  if (head.chunked) exchange_->parser.expect_chunks();
   body_.remaining = head.content_length;
   body_.complete = !head.chunked && head.content_length == 0;
   body_.continue_wanted = head.expects_continue && !body_.complete;
@@ -176,6 +177,7 @@ bool Connection::finish_request() {
 bool Connection::skip_body() {
   // The client may be waiting for the response before it sends the rest.
   if (exchange_->input.empty() && !flush()) return false;
+  body_.deadline = Clock::now() + options_.skip_timeout;
   std::array<std::byte, 1024> scrap;
   for (std::uint64_t skipped = 0; skipped <= kSkippedBodyMax;) {
     const Result<std::size_t> n = read_body(scrap);

@@ -23,6 +23,8 @@ struct ServerOptions {
   // A body must arrive within this time plus the time it takes at the minimum rate.
   std::chrono::milliseconds body_timeout{30'000};
   std::size_t body_rate_min_bytes_per_second = 1 << 10;
+  // What is left of a body when the handler has answered is read for so long, to keep the connection.
+  std::chrono::milliseconds skip_timeout{2'000};
   std::chrono::milliseconds write_timeout{30'000};  // without any progress
 
   // -- The server itself.

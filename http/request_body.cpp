@@ -33,7 +33,8 @@ void Connection::prepare_to_wait_for_body() {
   const auto at_rate = std::chrono::nanoseconds(static_cast<std::int64_t>(
       1e9 * static_cast<double>(body_.received) /
       static_cast<double>(std::max<std::size_t>(options_.body_rate_min_bytes_per_second, 1))));
-  conn().set_read_deadline(net::TimePoint(std::chrono::nanoseconds(body_.started_ns) + grace + at_rate));
+  const net::TimePoint at_least(std::chrono::nanoseconds(body_.started_ns) + grace + at_rate);
+  conn().set_read_deadline(std::min(at_least, body_.deadline));
 }
 
 Result<std::size_t> Connection::read_body(std::span<std::byte> into) {

@@ -84,6 +84,9 @@ class Conn {
   Result<Endpoint> local_endpoint() const;
   Result<Endpoint> remote_endpoint() const;
 
+  // For layers above and tests that need what is not offered here.
+  [[nodiscard]] Descriptor& descriptor() { return *descriptor_; }
+
  private:
   detail::DescriptorOwner descriptor_;
 };

@@ -32,6 +32,7 @@
 # threads, and `goroutine N` ends with the command. Registers that a call does not preserve are <not saved>
 # in a parked goroutine; so are v8-v15 on aarch64.
 
+import bisect
 import collections
 import contextlib
 import itertools
@@ -152,7 +153,8 @@ class Goroutine:
         self.wait_reason = record.enumerator("wait_reason")
         self.locked = record.integer("locked_m") != 0
         self.entry = record.integer("entry")
-        self.stack_low = record.integer("stack.guard_low")
+        self.guard_low = record.integer("stack.guard_low")
+        self.stack_low = record.integer("stack.low")
         self.stack_top = record.integer("stack.top")
         self.context_sp = record.integer("context.sp")  # the saved frame, unless it has a thread
         self.thread = None  # the gdb thread that executes it
@@ -160,7 +162,7 @@ class Goroutine:
         self._line = record.integer("site_line")
 
     def owns(self, sp):
-        return self.stack_low < sp <= self.stack_top
+        return self.guard_low < sp <= self.stack_top  # in the guard: it is just overflowing
 
     def state(self):
         details = []
@@ -190,18 +192,18 @@ class Runtime:
 
     @staticmethod
     def _symbol():
-        # The language decides which of the two an `extern "C"` in a namespace is called.
-        for name in ("tuza::rt::tuza_sched", "tuza_sched"):
-            symbol = gdb.lookup_global_symbol(name)
-            if symbol is not None:
+        # Compilers differ in whether an `extern "C"` variable in a namespace is called by the longer name.
+        found = [gdb.lookup_global_symbol(name) for name in ("tuza::rt::tuza_sched", "tuza_sched")]
+        for symbol in found:
+            # Debug info of level 1 has variables, but calls them all int.
+            if symbol is not None and bare(symbol.type).code == gdb.TYPE_CODE_PTR:
                 return symbol
         try:
             gdb.parse_and_eval("&tuza_sched")
         except gdb.error:
-            raise gdb.GdbError("No goroutines: the program has no Tuza in it (no symbol tuza_sched).") from None
-        raise gdb.GdbError(
-            "Tuza's debug info has no types: run.cpp must be compiled with -g (not -g1), and not be stripped."
-        )
+            message = "No goroutines: no symbol tuza_sched. The program has no Tuza in it, or is stripped."
+            raise gdb.GdbError(message) from None
+        raise gdb.GdbError("Tuza's debug info has no types: its run.cpp must be compiled with -g (not -g1).")
 
     def _read_goroutines(self):
         pool = gdb.Value(self._sched.address_of("gs")).cast(self._sched.layout.member("gs")[1].pointer())
@@ -437,14 +439,16 @@ class CoreFile:
             kind, _, offset, address, _, in_file, _, _ = struct.unpack("<IIQQQQQQ", file.read(56))
             if kind == 1:  # PT_LOAD
                 self._segments.append((address, in_file, offset))
+        self._segments.sort()
 
     def write(self, address, memory):
-        for start, size, offset in self._segments:
-            if start <= address and address + len(memory) <= start + size:
-                self._file.seek(offset + address - start)
-                self._file.write(memory)
-                return True
-        return False
+        i = bisect.bisect_right(self._segments, address, key=lambda segment: segment[0])
+        start, size, offset = self._segments[i - 1]
+        if not start <= address <= address + len(memory) <= start + size:
+            return False
+        self._file.seek(offset + address - start)
+        self._file.write(memory)
+        return True
 
 
 def save_stacks(goroutines, path):
@@ -485,7 +489,7 @@ One line each: id, state, name, place of creation. A * marks those that a thread
 class GoroutineCommand(gdb.Command):
     """Run a gdb command in the context of a goroutine: goroutine ID COMMAND, goroutine all COMMAND.
 Example: goroutine 17 bt
-Frames of a parked goroutine are numbered from 1."""
+Frames of a parked goroutine are numbered from 1, or above; commands start with the first one selected."""
 
     def __init__(self):
         super().__init__("goroutine", gdb.COMMAND_STACK, gdb.COMPLETE_NONE)

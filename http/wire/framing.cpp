@@ -179,6 +179,7 @@ Checked Framing::field(const Head::Field& field) {
     default: break;
   }
   // 5.1: a field name is a token, and nothing stands between it and the colon.
+  if (name.empty()) return fail(400, "header field without a name", offset_of(value));
   for (std::size_t i = 0; i < name.size(); ++i) {
     if (!is(name[i], kTokenChar)) return fail(400, "malformed header field name", field.name.begin + i);
   }

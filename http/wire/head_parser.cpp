@@ -16,6 +16,14 @@ BadRequest at(BadRequest bad, std::size_t offset) {
   return bad;
 }
 
+// llhttp 8 does not take tabs behind the digits of a Content-Length, which RFC 9112 5 allows. They mean the
+// same as spaces, so they become spaces, and the head is parsed once more.
+bool replace_tabs(char* at, const char* end) {
+  if (at >= end || *at != '\t') return false;
+  while (at < end && (*at == '\t' || *at == ' ')) *at++ = ' ';
+  return true;
+}
+
 }  // namespace
 
 void HeadParser::add(HeadSlice& slice, const char* at, std::size_t size) const {
@@ -83,27 +91,39 @@ void HeadParser::begin(Head& head, const ServerOptions& options) {
   head.target = HeadSlice{};
   head.field_count = 0;
   fed_ = 0;
-  in_value_ = too_many_headers_ = head_complete_ = message_complete_ = false;
+  in_value_ = unknown_method_ = too_many_headers_ = head_complete_ = message_complete_ = false;
   overhead_bytes_ = 0;
 }
 
-std::expected<bool, BadRequest> HeadParser::feed_head(const char* base, std::string_view input) {
+llhttp_errno_t HeadParser::execute_head(char* base, std::size_t size) {
+  const std::size_t all = fed_ + size;
+  llhttp_errno_t error = llhttp_execute(&parser_, base + fed_, size);
+  while (error == HPE_INVALID_CONTENT_LENGTH &&
+         replace_tabs(base + (llhttp_get_error_pos(&parser_) - base), base + all)) {
+    begin(*head_, *options_);
+    base_ = base;
+    error = llhttp_execute(&parser_, base, all);
+  }
+  return error;
+}
+
+std::expected<bool, BadRequest> HeadParser::feed_head(char* base, std::size_t input_size) {
   base_ = base;
   // Never more than the limit allows: what is beyond it is not looked at.
-  const std::string_view allowed = input.substr(0, options_->head_bytes_max - fed_);
-  const llhttp_errno_t error = llhttp_execute(&parser_, allowed.data(), allowed.size());
+  const std::size_t size = std::min(input_size, options_->head_bytes_max - fed_);
+  const std::size_t all = fed_ + size;
+  if (unknown_method_) {
+    fed_ = all;
+    return judge_method({base, all});
+  }
+  const llhttp_errno_t error = execute_head(base, size);
   if (head_complete_ && error == HPE_PAUSED) {
     head_->bytes = static_cast<std::uint32_t>(llhttp_get_error_pos(&parser_) - base);
     if (head_->target.size > options_->request_line_bytes_max) return std::unexpected(kRequestLineTooLong);
     return true;
   }
-  if (error != HPE_OK) {
-    const char* position = llhttp_get_error_pos(&parser_);
-    const auto offset = fed_ + static_cast<std::size_t>(position == nullptr ? 0 : position - allowed.data());
-    if (too_many_headers_) return std::unexpected(at(kTooManyHeaders, offset));
-    return std::unexpected(explain({base, fed_ + allowed.size()}, offset));
-  }
-  fed_ += allowed.size();
+  if (error != HPE_OK) return head_failed(base, all);
+  fed_ = all;
   const bool in_request_line = head_->field_count == 0;
   if (head_->target.size > options_->request_line_bytes_max) {
     return std::unexpected(at(kRequestLineTooLong, fed_));
@@ -114,18 +134,33 @@ std::expected<bool, BadRequest> HeadParser::feed_head(const char* base, std::str
   return false;
 }
 
-// What llhttp refused, in words and with the status that fits. `head` is all that has come of the head.
-BadRequest HeadParser::explain(std::string_view head, std::size_t offset) const {
+std::expected<bool, BadRequest> HeadParser::head_failed(const char* base, std::size_t size) {
+  const char* position = llhttp_get_error_pos(&parser_);
+  const auto offset = static_cast<std::size_t>(position == nullptr ? 0 : position - base);
+  if (too_many_headers_) return std::unexpected(at(kTooManyHeaders, offset));
+  if (llhttp_get_errno(&parser_) == HPE_INVALID_METHOD) {
+    unknown_method_ = true;
+    fed_ = size;
+    return judge_method({base, size});
+  }
+  return std::unexpected(explain(offset));
+}
+
+// llhttp gives up at the first letter of a method it does not know. A well-formed one is not the client's
+// fault and gets another status than garbage, so it must be seen to its end.
+std::expected<bool, BadRequest> HeadParser::judge_method(std::string_view head) {
+  constexpr std::size_t kMethodBytesMax = 32;
+  const std::size_t begin = std::min(head.find_first_not_of("\r\n"), head.size());
+  const std::string_view method = head.substr(begin, head.find(' ', begin) - begin);
+  const bool token = std::all_of(method.begin(), method.end(), [](char c) { return is(c, kTokenChar); });
+  if (!token || method.size() > kMethodBytesMax) return std::unexpected(BadRequest{400, "malformed method", begin});
+  if (begin + method.size() == head.size()) return false;
+  return std::unexpected(BadRequest{501, "method not implemented", begin});
+}
+
+// What llhttp refused, in words and with the status that fits.
+BadRequest HeadParser::explain(std::size_t offset) const {
   switch (llhttp_get_errno(&parser_)) {
-    case HPE_INVALID_METHOD: {
-      // A well-formed method that llhttp does not know is not an error of the client's.
-      const std::size_t space = head.find(' ', head.find_first_not_of("\r\n"));
-      const std::string_view method = trim(head.substr(0, std::min(space, head.size())));
-      const bool token = space != std::string_view::npos && !method.empty() && method.size() <= 32 &&
-                         std::all_of(method.begin(), method.end(), [](char c) { return is(c, kTokenChar); });
-      return token ? BadRequest{501, "method not implemented", offset}
-                   : BadRequest{400, "malformed method", offset};
-    }
     case HPE_INVALID_URL: return {400, "malformed request target", offset};
     case HPE_INVALID_VERSION: return {505, "HTTP version not supported", offset};
     case HPE_INVALID_CONSTANT: return {400, "malformed request line", offset};
@@ -146,7 +181,7 @@ std::expected<HeadParser::BodyStep, BadRequest> HeadParser::feed_body(std::strin
   if (error != HPE_OK) {
     const char* position = llhttp_get_error_pos(&parser_);
     consumed = position == nullptr ? 0 : static_cast<std::size_t>(position - input.data());
-    if (error != HPE_PAUSED) return std::unexpected(explain({}, consumed));
+    if (error != HPE_PAUSED) return std::unexpected(explain(consumed));
   }
   const std::size_t overhead = consumed - data_.size();
   overhead_bytes_ = data_.empty() ? overhead_bytes_ + overhead : 0;

@@ -25,10 +25,14 @@ class HeadParser {
   // Forgets everything; the next byte begins a request, whose head goes to `head`.
   void begin(Head& head, const ServerOptions& options);
 
-  // Feeds more bytes of the head. `base` is where the request began; what was fed before still stands
-  // between there and `input`, though the bytes may have moved since. True: the head is complete, its bytes
-  // are counted in head.bytes. False: all of `input` is taken and more is needed.
-  std::expected<bool, BadRequest> feed_head(const char* base, std::string_view input);
+  // Feeds more bytes of the head, `input_size` of them. They follow those that were fed before, which begin
+  // at `base` now (the bytes may have moved since). True: the head is complete, its bytes are counted in
+  // head.bytes. False: all of the input is taken and more is needed. May replace tabs around the value of
+  // Content-Length by spaces.
+  std::expected<bool, BadRequest> feed_head(char* base, std::size_t input_size);
+
+  // Framing has found that the body is chunked. (llhttp 8 misses that behind a tab.)
+  void expect_chunks() { parser_.flags |= F_CHUNKED; }
 
   // One step through a chunked body.
   struct BodyStep {
@@ -42,7 +46,10 @@ class HeadParser {
   static const llhttp_settings_t& settings();
   static HeadParser& self(llhttp_t* parser) { return *static_cast<HeadParser*>(parser->data); }
   void add(HeadSlice& slice, const char* at, std::size_t size) const;
-  BadRequest explain(std::string_view input, std::size_t offset) const;
+  llhttp_errno_t execute_head(char* base, std::size_t size);
+  std::expected<bool, BadRequest> head_failed(const char* base, std::size_t size);
+  std::expected<bool, BadRequest> judge_method(std::string_view head);
+  BadRequest explain(std::size_t offset) const;
 
   llhttp_t parser_;
   Head* head_ = nullptr;
@@ -50,6 +57,7 @@ class HeadParser {
   const char* base_ = nullptr;
   std::size_t fed_ = 0;  // bytes of the head fed so far
   bool in_value_ = false;
+  bool unknown_method_ = false;  // llhttp gave up at the method, which has not come to its end yet
   bool too_many_headers_ = false;
   bool head_complete_ = false;
   bool message_complete_ = false;

@@ -35,7 +35,7 @@ class Input {
   void consume(std::size_t n) { begin_ += n; }
 
   // Where the request in progress began.
-  [[nodiscard]] const char* request() const { return data_ + keep_; }
+  [[nodiscard]] char* request() { return data_ + keep_; }
   // Those of its bytes that were consumed already.
   [[nodiscard]] std::size_t request_bytes() const { return begin_ - keep_; }
 

@@ -5,6 +5,7 @@ so requests per second would compare wrk with itself. Rounds are interleaved, ea
 every measurement, and the ratio is taken within a round, because absolute times drift by a third in minutes.
 """
 
+import argparse
 import statistics
 import time
 from dataclasses import asdict, dataclass, fields
@@ -57,20 +58,23 @@ class Measurement:
 
 
 def add_options(parser):
-    names = ",".join([case.name for case in CASES] + [SYSCALLS])
-    parser.add_argument("--cases", default=names, metavar="LIST", help=f"of {names} (default: all)")
+    names = [case.name for case in CASES] + [SYSCALLS]
+
+    def parse_cases(text):
+        if unknown := set(text.split(",")) - set(names):
+            raise argparse.ArgumentTypeError(f"no case named {', '.join(sorted(unknown))}")
+        return text.split(",")
+
+    parser.add_argument("--cases", type=parse_cases, default=names, metavar="LIST",
+                        help=f"of {','.join(names)} (default: all)")
 
 
 def run(specs, args, report):
-    chosen = args.cases.split(",")
-    unknown = set(chosen) - {case.name for case in CASES} - {SYSCALLS}
-    if unknown:
-        raise LoadTestError(f"plaintext has no case {', '.join(sorted(unknown))}")
-    cases = [case for case in CASES if case.name in chosen]
+    cases = [case for case in CASES if case.name in args.cases]
     if cases:
         results = measure_all(specs, cases, args, report)
         show(specs, cases, results, args, report)
-    if SYSCALLS in chosen:
+    if SYSCALLS in args.cases:
         count_syscalls(specs, args, report)
 
 

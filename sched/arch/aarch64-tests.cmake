@@ -5,10 +5,10 @@
 # Everything is compiled with -mbranch-protection=standard, so that return addresses are signed and landing
 # pads are needed; -z now, because guarded code has no pad for lazy binding (tests/landing_pads_test.cpp).
 #
-# What this cannot show: qemu on x86-64 orders memory as x86-64 does, so reorderings that only aarch64 makes do
-# not happen; and it answers MADV_GUARD_INSTALL with success and does nothing, so the stacks have the other kind
-# of guard (rt/stack_arena.cpp). With that kind vm.max_map_count ends at about 33,000 stacks, and the test that
-# wants 100,000 is left out; all others run.
+# What this cannot show: qemu on x86-64 orders memory as x86-64 does, so reorderings that only aarch64 makes
+# do not happen. And it answers MADV_GUARD_INSTALL with success and does nothing, so the stacks have the other
+# kind of guard (rt/stack_arena.cpp). With that kind vm.max_map_count ends at about 33,000 stacks, and the
+# test that wants 100,000 is left out; all others run.
 
 set(tree ${PROJECT_BINARY_DIR}/aarch64)
 set(jobs 2)

@@ -1,0 +1,86 @@
+// What the HTTP tests share: a server in this process, a raw client, responses taken apart.
+#pragma once
+
+#include <tuza/http/server.h>
+#include <tuza/netpoll/tcp.h>
+#include <tuza/sched/sync/wait_group.h>
+#include <tuza/sched/tests/testing.h>
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tuza::http::testing {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+// A server on a port of its own, for the length of a scope on a goroutine.
+class TestServer {
+ public:
+  explicit TestServer(Handler handler, ServerOptions options = {});
+  ~TestServer();
+
+  [[nodiscard]] std::string address() const { return net::to_string(server_.endpoint()); }
+  Server& server() { return server_; }
+
+ private:
+  Server server_;
+  WaitGroup serving_;
+};
+
+struct Response {
+  int status = 0;  // 0: what came is no HTTP response
+  std::multimap<std::string, std::string> headers;  // names in lower case
+  std::string body;
+  bool complete = false;
+
+  [[nodiscard]] std::string header(const std::string& name) const;
+  [[nodiscard]] bool has(const std::string& name) const { return headers.contains(name); }
+};
+
+// Takes `bytes` apart; `closed`: the stream has ended there. Interim (1xx) responses are included.
+// `to_head`: the first response answers HEAD.
+std::vector<Response> parse_responses(std::string_view bytes, bool closed, bool to_head = false);
+
+// A connection that collects what comes.
+class RawClient {
+ public:
+  explicit RawClient(const std::string& address);
+
+  void send(std::string_view bytes);
+  // Reads until `enough` is true of what has come, the peer closes, or `patience` passes without a byte.
+  template <class Enough>
+  void read_until(Enough enough, std::chrono::milliseconds patience = 20s) {
+    while (!closed_ && !enough()) {
+      if (!read_some(patience)) return;
+    }
+  }
+  void read_until_closed(std::chrono::milliseconds patience = 20s) {
+    read_until([] { return false; }, patience);
+  }
+  // Until there are `n` complete final responses.
+  std::vector<Response> read_responses(std::size_t n, bool to_head = false);
+
+  [[nodiscard]] bool closed() const { return closed_; }
+  [[nodiscard]] const std::string& received() const { return received_; }
+  net::Conn& conn() { return conn_; }
+
+ private:
+  bool read_some(std::chrono::milliseconds patience);
+
+  net::Conn conn_;
+  std::string received_;
+  bool closed_ = false;
+};
+
+// Sends `request` on a connection of its own and returns the first final response.
+Response fetch(const std::string& address, std::string_view request, bool to_head = false);
+inline std::string get(std::string_view path) {
+  return "GET " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n\r\n";
+}
+
+}  // namespace tuza::http::testing
