@@ -30,7 +30,8 @@
 #
 # Limits. Commands that run the program (continue, step, finish) do not belong behind `goroutine N`: gdb runs
 # threads, and `goroutine N` ends with the command. Registers that a call does not preserve are <not saved>
-# in a parked goroutine; so are v8-v15 on aarch64.
+# in a parked goroutine; so are v8-v15 on aarch64. In the instant in which a thread's scheduler is about to
+# switch to a goroutine, that one counts as running already, and its back trace is the scheduler's.
 
 import bisect
 import collections

@@ -17,8 +17,8 @@ constexpr std::uint32_t kSlabsMax = 4096;  // four million descriptors
 
 std::array<std::atomic<Descriptor*>, kSlabsMax> g_slabs{};  // written under g_mutex
 rt::RawMutex g_mutex;
-std::uint32_t g_made = 0;      // guarded by g_mutex
-Descriptor* g_free = nullptr;  // guarded by g_mutex
+std::atomic<std::uint32_t> g_made{0};  // written under g_mutex; those below it are made
+Descriptor* g_free = nullptr;          // guarded by g_mutex
 
 }  // namespace
 
@@ -29,15 +29,18 @@ Descriptor* DescriptorPool::take() {
     g_free = d->next_free_;
     return d;
   }
-  const std::uint32_t slab = g_made / kSlabDescriptors;
+  const std::uint32_t index = g_made.load(std::memory_order_relaxed);
+  const std::uint32_t slab = index / kSlabDescriptors;
   if (slab == kSlabsMax) return nullptr;
-  if (g_made % kSlabDescriptors == 0) {
+  if (index % kSlabDescriptors == 0) {
     auto* memory = static_cast<Descriptor*>(rt::map_pages(kSlabDescriptors * sizeof(Descriptor)));
     if (memory == nullptr) return nullptr;
-    g_slabs[slab].store(memory, std::memory_order_release);
+    g_slabs[slab].store(memory, std::memory_order_relaxed);
   }
-  Descriptor* at = &g_slabs[slab].load(std::memory_order_relaxed)[g_made % kSlabDescriptors];
-  return ::new (static_cast<void*>(at)) Descriptor(g_made++);
+  Descriptor* at = &g_slabs[slab].load(std::memory_order_relaxed)[index % kSlabDescriptors];
+  Descriptor* d = ::new (static_cast<void*>(at)) Descriptor(index);
+  g_made.store(index + 1, std::memory_order_release);  // pairs with at(): whoever sees it sees the descriptor
+  return d;
 }
 
 void DescriptorPool::put(Descriptor* descriptor) {
@@ -48,10 +51,8 @@ void DescriptorPool::put(Descriptor* descriptor) {
 }
 
 Descriptor* DescriptorPool::at(std::uint32_t index) {
-  // Only indices of registered descriptors come here, so the slab is there and the descriptor made.
-  if (index / kSlabDescriptors >= kSlabsMax) return nullptr;
-  Descriptor* slab = g_slabs[index / kSlabDescriptors].load(std::memory_order_acquire);
-  return slab == nullptr ? nullptr : &slab[index % kSlabDescriptors];
+  if (index >= g_made.load(std::memory_order_acquire)) return nullptr;
+  return &g_slabs[index / kSlabDescriptors].load(std::memory_order_relaxed)[index % kSlabDescriptors];
 }
 
 }  // namespace tuza::net
