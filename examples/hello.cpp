@@ -15,7 +15,8 @@ int main(int argc, char** argv) {
     const auto hello = [](Request&, ResponseWriter& res) { res.send("text/plain", "Hello, World!"); };
     router.handle("GET /", hello);
     router.handle("GET /plaintext", hello);
-    router.handle("GET /json", [](Request&, ResponseWriter& res) { res.json(R"({"message":"Hello, World!"})"); });
+    router.handle("GET /json",
+                  [](Request&, ResponseWriter& res) { res.json(R"({"message":"Hello, World!"})"); });
     router.handle("POST /echo", [](Request& req, ResponseWriter& res) {
       const tuza::Result<std::string_view> body = req.body();
       if (!body) return;  // malformed, too large or too slow: the server answers

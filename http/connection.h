@@ -73,7 +73,7 @@ class Connection final : private net::LazyBuffer {
     bool continue_wanted = false;  // the client waits for "100 Continue" before it sends the body
     std::int64_t started_ns = 0;   // when the handler first had to wait for it
     net::TimePoint deadline = net::kNoDeadline;  // beside the one that follows from the minimum rate
-    std::string_view slice;        // data of a chunk that was decoded but not taken
+    std::string_view slice;                      // data of a chunk that was decoded but not taken
     std::optional<BadRequest> error;
   };
 

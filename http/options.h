@@ -28,7 +28,7 @@ struct ServerOptions {
   std::chrono::milliseconds write_timeout{30'000};  // without any progress
 
   // -- The server itself.
-  std::size_t max_connections = 0;  // open at once; 0: what the descriptor limit allows
+  std::size_t max_connections = 0;                     // open at once; 0: what the descriptor limit allows
   std::chrono::milliseconds shutdown_timeout{10'000};  // for requests in flight, then they are cut off
   std::string server_name = "Tuza";                    // the Server header; empty: none
 };

@@ -54,16 +54,20 @@ bool Connection::body_allowed() const {
 
 void Connection::set_status(int code) {
   require(!response_.head_sent, "status() after the response has begun");
-  if (code < 200 || code > 599) throw std::invalid_argument("HTTP status out of range: " + std::to_string(code));
+  if (code < 200 || code > 599)
+    throw std::invalid_argument("HTTP status out of range: " + std::to_string(code));
   response_.status = code;
 }
 
 void Connection::add_header(std::string_view name, std::string_view value) {
   require(!response_.head_sent, "header() after the response has begun");
-  const bool token = !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return is(c, kTokenChar); });
+  const bool token =
+      !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return is(c, kTokenChar); });
   if (!token) throw std::invalid_argument("malformed header field name");
   // A line end in a value would let whoever provided it write the rest of the response.
-  const auto control = [](char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; };
+  const auto control = [](char c) {
+    return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
+  };
   if (std::any_of(value.begin(), value.end(), control)) {
     throw std::invalid_argument("control character in the value of " + std::string(name));
   }
@@ -146,7 +150,8 @@ void Connection::send_whole(std::string_view content_type, std::string_view body
 
 Result<void> Connection::send_large(std::string_view body) {
   std::string& out = exchange_->out;
-  std::array<struct iovec, 2> pieces{{{out.data(), out.size()}, {const_cast<char*>(body.data()), body.size()}}};
+  std::array<struct iovec, 2> pieces{
+      {{out.data(), out.size()}, {const_cast<char*>(body.data()), body.size()}}};
   Result<void> sent = conn().writev_all(pieces);
   out.clear();
   broken_ = !sent;

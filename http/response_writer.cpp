@@ -8,7 +8,9 @@
 namespace tuza::http {
 
 void ResponseWriter::status(int code) { connection_.set_status(code); }
-void ResponseWriter::header(std::string_view name, std::string_view value) { connection_.add_header(name, value); }
+void ResponseWriter::header(std::string_view name, std::string_view value) {
+  connection_.add_header(name, value);
+}
 void ResponseWriter::close() { connection_.close_after_response(); }
 void ResponseWriter::send(std::string_view content_type, std::string_view body) {
   connection_.send_whole(content_type, body);

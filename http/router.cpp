@@ -158,7 +158,8 @@ void Router::handle(std::string_view text, Handler handler) {
   std::unique_ptr<Node::Route>& slot =
       pattern.method ? node->by_method[static_cast<std::size_t>(*pattern.method)] : node->any_method;
   if (slot != nullptr) {
-    throw std::invalid_argument("pattern \"" + std::string(text) + "\": another pattern matches the same requests");
+    throw std::invalid_argument("pattern \"" + std::string(text) +
+                                "\": another pattern matches the same requests");
   }
   slot = std::make_unique<Node::Route>(std::move(handler), std::move(names));
 }

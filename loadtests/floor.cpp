@@ -169,15 +169,13 @@ class Worker {
     const std::uint32_t ends = count_head_ends(bytes, connection.matched);
     if (ends == 0) return;
     connection.owed_bytes = ends * static_cast<std::uint32_t>(kAnswer.size());
-    if (send_owed(fd, connection) && connection.owed_bytes > 0)
-      control(EPOLL_CTL_MOD, fd, EPOLLOUT);
+    if (send_owed(fd, connection) && connection.owed_bytes > 0) control(EPOLL_CTL_MOD, fd, EPOLLOUT);
   }
 
   // The client reads more slowly than it asks. Until the rest is out nothing more is read from it.
   void resume_send(int fd) {
     Connection& connection = connections_[static_cast<std::size_t>(fd)];
-    if (send_owed(fd, connection) && connection.owed_bytes == 0)
-      control(EPOLL_CTL_MOD, fd, EPOLLIN);
+    if (send_owed(fd, connection) && connection.owed_bytes == 0) control(EPOLL_CTL_MOD, fd, EPOLLIN);
   }
 
   // One write. Returns false if the connection is gone, and closed here. The answers are one text
@@ -224,8 +222,7 @@ Options parse_options(int argc, char** argv) {
       std::fputs(kUsage, stdout);
       std::exit(0);
     }
-    if (name != "--listen" && name != "--threads")
-      fail_usage("unknown option " + std::string(name));
+    if (name != "--listen" && name != "--threads") fail_usage("unknown option " + std::string(name));
     if (++i == argc) fail_usage(std::string(name) + " needs a value");
     const std::string_view value = argv[i];
     if (name == "--threads") {
@@ -269,8 +266,7 @@ std::vector<int> listen_on(const Options& options, unsigned count) {
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   addrinfo* address = nullptr;
-  if (const int error =
-          ::getaddrinfo(options.host.c_str(), options.port.c_str(), &hints, &address)) {
+  if (const int error = ::getaddrinfo(options.host.c_str(), options.port.c_str(), &hints, &address)) {
     std::fprintf(stderr, "floor: cannot listen on %s: %s\n", name.c_str(), ::gai_strerror(error));
     std::_Exit(1);
   }

@@ -95,13 +95,15 @@ Result<Listener> listen(std::string_view network, std::string_view address, cons
   // ":80" on a machine without IPv6 is "0.0.0.0:80".
   for (;;) {
     NewSocket socket(family_of(*endpoint));
-    const bool any_v6 = network == "tcp" && endpoint->address().is_v6() && endpoint->address().is_unspecified();
+    const bool any_v6 =
+        network == "tcp" && endpoint->address().is_v6() && endpoint->address().is_unspecified();
     if (socket.fd() == -EAFNOSUPPORT && any_v6) {
       *endpoint = Endpoint(asio::ip::tcp::v4(), endpoint->port());
       continue;
     }
     if (socket.fd() < 0) return fail(socket.fd());
-    if (const long error = bind_and_listen(socket, *endpoint, network, options); error != 0) return fail(error);
+    if (const long error = bind_and_listen(socket, *endpoint, network, options); error != 0)
+      return fail(error);
     socklen_t length = static_cast<socklen_t>(endpoint->capacity());
     sys::invoke(SYS_getsockname, socket.fd(), endpoint->data(), &length);
     Result<Descriptor*> descriptor = Descriptor::open(socket.release(), "listen");

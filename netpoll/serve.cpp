@@ -108,9 +108,8 @@ Result<void> Server::accept_loop() {
     slots_.release();
     if (conn.error().closed()) return {};
     if (!is_out_of_resources(conn.error())) return std::unexpected(conn.error());
-    out_of_resources.log(LogLevel::kWarning, "tuza: " + conn.error().message() +
-                                                 "; new connections wait (" + std::to_string(connections()) +
-                                                 " are open)");
+    out_of_resources.log(LogLevel::kWarning, "tuza: " + conn.error().message() + "; new connections wait (" +
+                                                 std::to_string(connections()) + " are open)");
     spare.turn_one_away(listener_);
     // In small steps: a connection that ends makes room, and shutdown() should not be kept waiting.
     const std::size_t open = connections();

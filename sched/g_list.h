@@ -32,9 +32,9 @@ class GList {
 
   inline void push_back(G* g);
   inline void push_front(G* g);
-  inline G* pop_front();                  // null when empty
+  inline G* pop_front();                   // null when empty
   inline void splice_back(GList&& other);  // appends all of `other`
-  inline bool remove(G* g);               // false if it is not here; linear
+  inline bool remove(G* g);                // false if it is not here; linear
 
  private:
   G* head_ = nullptr;

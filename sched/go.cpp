@@ -35,9 +35,8 @@ Spawn spawn_begin(const SpawnRequest& request) {
   Sched* sched = entry.sched();
   if (sched == nullptr) fatal("go() outside tuza::run");
   P* p = rt.p();
-  const std::uint8_t stack_class = request.options.stack_bytes == 0
-                                       ? kDefaultStackClass
-                                       : stack_class_for(request.options.stack_bytes);
+  const std::uint8_t stack_class =
+      request.options.stack_bytes == 0 ? kDefaultStackClass : stack_class_for(request.options.stack_bytes);
   const bool small = request.closure_bytes <= G::kInlineClosureBytes &&
                      request.closure_alignment <= alignof(std::max_align_t);
   const bool bare = small && !request.stack_now && stack_class == kDefaultStackClass;

@@ -4,8 +4,8 @@
 //     tuza::go({.name = "compactor", .stack_bytes = 1 << 20}, [] { compact_for_ever(); });
 //
 // The function object is moved into the goroutine (its record, or its stack if it is large) and destroyed
-// after it returned; nothing is allocated once the process has warmed up. The goroutine starts soon, on some thread; it never
-// runs inside go(). An exception that leaves it ends the process, as a panic does in Go.
+// after it returned; nothing is allocated once the process has warmed up. The goroutine starts soon, on some
+// thread; it never runs inside go(). An exception that leaves it ends the process, as a panic does in Go.
 //
 // Thread-safe; any thread may call it while tuza::run is on. Does not park. What happened before go() is
 // visible to the goroutine.
@@ -66,8 +66,7 @@ template <class F>
 bool spawn(const GoOptions& options, F&& function, bool stack_now, const std::source_location& where) {
   using Closure = std::decay_t<F>;
   static_assert(std::invocable<Closure>, "a goroutine's function takes no arguments");
-  const Spawn spawn =
-      spawn_begin(SpawnRequest{options, sizeof(Closure), alignof(Closure), stack_now, where});
+  const Spawn spawn = spawn_begin(SpawnRequest{options, sizeof(Closure), alignof(Closure), stack_now, where});
   if (spawn.storage == nullptr) return false;
   struct Guard {
     const Spawn* spawn;
@@ -92,16 +91,15 @@ void go(const GoOptions& options, F&& function,
 }
 
 template <class F>
-  requires std::invocable<std::decay_t<F>>
+requires std::invocable<std::decay_t<F>>
 void go(F&& function, const std::source_location& where = std::source_location::current()) {
   go(GoOptions{}, std::forward<F>(function), where);
 }
 
 // As go(); ENOMEM if there is no memory for the stack, and `function` has not been moved from then.
 template <class F>
-[[nodiscard]] Result<void> try_go(
-    const GoOptions& options, F&& function,
-    const std::source_location& where = std::source_location::current()) {
+[[nodiscard]] Result<void> try_go(const GoOptions& options, F&& function,
+                                  const std::source_location& where = std::source_location::current()) {
   if (rt::spawn(options, std::forward<F>(function), true, where)) return {};
   return std::unexpected(Error::from_errno(ENOMEM, "go"));
 }

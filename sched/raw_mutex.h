@@ -21,8 +21,7 @@ class RawMutex {
 
   bool try_lock() {
     std::uint32_t free = 0;
-    return state_.compare_exchange_strong(free, 1, std::memory_order_acquire,
-                                          std::memory_order_relaxed);
+    return state_.compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed);
   }
   void lock() {
     if (!try_lock()) lock_contended();

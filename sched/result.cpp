@@ -13,8 +13,8 @@ class Category final : public std::error_category {
       case Errc::kEndOfStream: return "unexpected end of stream";
       case Errc::kBadAddress: return "not an address of the form host:port";
       case Errc::kNoSuchHost: return "no such host";
-    case Errc::kBadMessage: return "malformed message";
-    case Errc::kNotRunning: return "no runtime: call it inside tuza::run";
+      case Errc::kBadMessage: return "malformed message";
+      case Errc::kNotRunning: return "no runtime: call it inside tuza::run";
     }
     return "unknown error";
   }

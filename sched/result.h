@@ -17,19 +17,17 @@ namespace tuza {
 
 // What the operating system has no number for.
 enum class Errc {
-  kClosed = 1,      // the object was closed, before or during the call
-  kTimeout,         // its deadline passed
-  kEndOfStream,     // the peer has ended the stream in the middle of something
-  kBadAddress,      // the text is not an address
-  kNoSuchHost,      // the resolver does not know the name
-  kBadMessage,      // what the peer sent breaks the protocol
-  kNotRunning,      // no tuza::run is on
+  kClosed = 1,   // the object was closed, before or during the call
+  kTimeout,      // its deadline passed
+  kEndOfStream,  // the peer has ended the stream in the middle of something
+  kBadAddress,   // the text is not an address
+  kNoSuchHost,   // the resolver does not know the name
+  kBadMessage,   // what the peer sent breaks the protocol
+  kNotRunning,   // no tuza::run is on
 };
 
 const std::error_category& error_category();
-inline std::error_code make_error_code(Errc code) {
-  return {static_cast<int>(code), error_category()};
-}
+inline std::error_code make_error_code(Errc code) { return {static_cast<int>(code), error_category()}; }
 
 class [[nodiscard]] Error {
  public:

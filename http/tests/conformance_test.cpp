@@ -96,7 +96,8 @@ class Conversation {
   }
   [[nodiscard]] char letter(int status) const {
     const auto& good = case_.also_good;
-    if ((status >= 200 && status < 300) || std::find(good.begin(), good.end(), status) != good.end()) return 'A';
+    if ((status >= 200 && status < 300) || std::find(good.begin(), good.end(), status) != good.end())
+      return 'A';
     if (status == 404 || status == 405) return 'N';
     if (status >= 300 && status < 400) return 'R';
     return status >= 400 ? 'E' : 'Z';
@@ -129,8 +130,8 @@ std::string mode_name(const ::testing::TestParamInfo<Mode>& mode) {
   }
   return "";
 }
-INSTANTIATE_TEST_SUITE_P(Sent, ConformanceTest, ::testing::Values(Mode::kWhole, Mode::kBytes, Mode::kLineEnds),
-                         &mode_name);
+INSTANTIATE_TEST_SUITE_P(Sent, ConformanceTest,
+                         ::testing::Values(Mode::kWhole, Mode::kBytes, Mode::kLineEnds), &mode_name);
 
 Router example_router() {
   Router router;

@@ -7,7 +7,8 @@
 
 namespace tuza::http::testing {
 
-TestServer::TestServer(Handler handler, ServerOptions options) : server_(std::move(handler), std::move(options)) {
+TestServer::TestServer(Handler handler, ServerOptions options)
+    : server_(std::move(handler), std::move(options)) {
   const Result<void> listening = server_.listen("127.0.0.1:0");
   EXPECT_TRUE(listening) << listening.error().message();
   serving_.go([this] {

@@ -33,7 +33,7 @@ class TestServer {
 };
 
 struct Response {
-  int status = 0;  // 0: what came is no HTTP response
+  int status = 0;                                   // 0: what came is no HTTP response
   std::multimap<std::string, std::string> headers;  // names in lower case
   std::string body;
   bool complete = false;

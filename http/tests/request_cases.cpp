@@ -51,21 +51,36 @@ void apply(RequestCase& c, const std::string& line) {
   in >> word;
   const std::string rest = line.size() > word.size() ? line.substr(word.size() + 1) : "";
   int number = 0;
-  if (word == "rfc") c.rfc = rest;
-  else if (word == "accept") set_verdict(c, RequestCase::Expect::kAccept, in);
-  else if (word == "reject") set_verdict(c, RequestCase::Expect::kReject, in);
-  else if (word == "either") set_verdict(c, RequestCase::Expect::kEither, in);
-  else if (word == "outcome") c.outcome = rest;
-  else if (word == "status") c.also_good.push_back(std::stoi(rest));
-  else if (word == "close") c.must_close = true;
-  else if (word == "after") c.good_first = std::stoi(rest);
-  else if (word == "open") c.may_stay_open = true;
-  else if (word == "head") c.to_head = true;
-  else if (word == "echo") c.echo = unescape(rest);
-  else if (word == "without-header") c.without_header = rest;
-  else if (word == "without-body") c.without_body = rest;
-  else if (word == "split") while (in >> number) c.splits.push_back(static_cast<std::size_t>(number));
-  else throw std::runtime_error("requests.txt: cannot read: " + line);
+  if (word == "rfc")
+    c.rfc = rest;
+  else if (word == "accept")
+    set_verdict(c, RequestCase::Expect::kAccept, in);
+  else if (word == "reject")
+    set_verdict(c, RequestCase::Expect::kReject, in);
+  else if (word == "either")
+    set_verdict(c, RequestCase::Expect::kEither, in);
+  else if (word == "outcome")
+    c.outcome = rest;
+  else if (word == "status")
+    c.also_good.push_back(std::stoi(rest));
+  else if (word == "close")
+    c.must_close = true;
+  else if (word == "after")
+    c.good_first = std::stoi(rest);
+  else if (word == "open")
+    c.may_stay_open = true;
+  else if (word == "head")
+    c.to_head = true;
+  else if (word == "echo")
+    c.echo = unescape(rest);
+  else if (word == "without-header")
+    c.without_header = rest;
+  else if (word == "without-body")
+    c.without_body = rest;
+  else if (word == "split")
+    while (in >> number) c.splits.push_back(static_cast<std::size_t>(number));
+  else
+    throw std::runtime_error("requests.txt: cannot read: " + line);
 }
 
 }  // namespace

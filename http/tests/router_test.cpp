@@ -25,7 +25,8 @@ class RouterTest : public ::testing::Test {
     tuza::testing::run_with(1, [&] {
       TestServer server(std::move(router_));
       for (const auto& [line, expected] : cases) {
-        const Response r = fetch(server.address(), line + " HTTP/1.1\r\nHost: a\r\n\r\n", line.starts_with("HEAD"));
+        const Response r =
+            fetch(server.address(), line + " HTTP/1.1\r\nHost: a\r\n\r\n", line.starts_with("HEAD"));
         std::string got = std::to_string(r.status) + " " + r.body;
         if (r.status == 405 || r.status == 204) got = std::to_string(r.status) + " " + r.header("allow");
         EXPECT_EQ(got, expected) << line;
@@ -93,8 +94,8 @@ TEST_F(RouterTest, DecodesSegmentsAfterTakingThePathApart) {
 }
 
 TEST(Router, RefusesPatternsThatMakeNoSense) {
-  for (const char* pattern : {"", "GET", "items", "BREW /", "GET items", "/a//b", "/{", "/a{b}", "/{a}b", "/{}",
-                              "/{1}", "/{a}/{a}", "/{a...}/b", "/{...}", "//"}) {
+  for (const char* pattern : {"", "GET", "items", "BREW /", "GET items", "/a//b", "/{", "/a{b}", "/{a}b",
+                              "/{}", "/{1}", "/{a}/{a}", "/{a...}/b", "/{...}", "//"}) {
     EXPECT_THROW(Router().handle(pattern, naming("x")), std::invalid_argument) << pattern;
   }
   Router router;

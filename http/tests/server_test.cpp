@@ -62,9 +62,9 @@ TEST_P(ServerTest, KeepsTheConnection) {
 TEST_P(ServerTest, ClosesWhenTheClientAsksForItAndForHttp10) {
   run_with(GetParam(), [] {
     TestServer server(hello_router());
-    for (const char* request : {"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
-                                "GET / HTTP/1.1\r\nHost: a\r\nConnection: x, CLOSE\r\n\r\n",
-                                "GET / HTTP/1.0\r\n\r\n"}) {
+    for (const char* request :
+         {"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+          "GET / HTTP/1.1\r\nHost: a\r\nConnection: x, CLOSE\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"}) {
       RawClient client(server.address());
       client.send(request);
       client.read_until_closed();
@@ -273,7 +273,8 @@ TEST_P(ServerTest, AnExceptionBecomesA500AndALogLineAndNothingElse) {
     while (!logged()) fetch(server.address(), get("/throw"));
   });
   set_log_sink(nullptr);
-  EXPECT_NE(g_log[0].find("the handler of GET /throw has thrown: the disk is gone"), std::string::npos) << g_log[0];
+  EXPECT_NE(g_log[0].find("the handler of GET /throw has thrown: the disk is gone"), std::string::npos)
+      << g_log[0];
   g_log.clear();
 }
 
@@ -374,8 +375,8 @@ TEST_P(ServerTest, LimitsAreExact) {
     const auto chunked = [](std::size_t n) {
       char size[32];
       std::snprintf(size, sizeof size, "%zx\r\n", n);
-      return "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + (size + std::string(n, 'c')) +
-             "\r\n0\r\n\r\n";
+      return "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" +
+             (size + std::string(n, 'c')) + "\r\n0\r\n\r\n";
     };
     EXPECT_EQ(status(chunked(5000)), 200);
     EXPECT_EQ(status(chunked(5001)), 413);
@@ -397,8 +398,10 @@ TEST_P(ServerTest, AnswersWhatItDoesNotImplement) {
     EXPECT_EQ(status("GET / HTTP/1.2"), 505);
     EXPECT_EQ(status("GET / ICE/1.0"), 400);
     EXPECT_EQ(status("OPTIONS * RTSP/1.0"), 400);
-    EXPECT_EQ(fetch(server.address(), "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n").status,
-              501);
+    EXPECT_EQ(
+        fetch(server.address(), "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n")
+            .status,
+        501);
   });
 }
 

@@ -25,7 +25,8 @@ class AtPageEnd {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     const std::size_t used = (bytes.size() + page - 1) / page * page;
     size_ = used + page;
-    map_ = static_cast<char*>(mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    map_ =
+        static_cast<char*>(mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     mprotect(map_ + used, page, PROT_NONE);
     begin_ = map_ + used - bytes.size();
     std::memcpy(begin_, bytes.data(), bytes.size());
@@ -57,10 +58,11 @@ std::string describe(std::string_view bytes, const std::vector<std::size_t>& spl
     if (!*complete) continue;
     const auto framed = frame(copy.begin(), *head);
     if (!framed) return std::to_string(framed.error().status) + " " + std::string(framed.error().text);
-    std::string text = std::string(name(head->method)) + "|" + std::string(head->path.in(copy.begin())) + "|" +
-                       std::string(head->query.in(copy.begin())) + "|" + std::string(head->host.in(copy.begin())) +
-                       "|" + std::to_string(head->content_length) + (head->chunked ? " chunked" : "") +
-                       (head->keep_alive ? " keep" : " close") + " " + std::to_string(head->bytes);
+    std::string text = std::string(name(head->method)) + "|" + std::string(head->path.in(copy.begin())) +
+                       "|" + std::string(head->query.in(copy.begin())) + "|" +
+                       std::string(head->host.in(copy.begin())) + "|" + std::to_string(head->content_length) +
+                       (head->chunked ? " chunked" : "") + (head->keep_alive ? " keep" : " close") + " " +
+                       std::to_string(head->bytes);
     for (std::uint32_t f = 0; f < head->field_count; ++f) {
       text += "|" + std::string(head->fields[f].name.in(copy.begin())) + "=" +
               std::string(head->fields[f].value.in(copy.begin()));
@@ -111,7 +113,8 @@ std::string in_chunks(std::string_view body, std::size_t step, std::string& deco
 }
 
 TEST(HeadParser, DecodesChunksHoweverTheyArrive) {
-  for (const char* body : {"0\r\n\r\n", "5\r\nhello\r\n0\r\n\r\nGET", "5;a=b;c=\"d\"\r\nhello\r\n6\r\n world\r\n000\r\nX: y\r\n\r\nrest",
+  for (const char* body : {"0\r\n\r\n", "5\r\nhello\r\n0\r\n\r\nGET",
+                           "5;a=b;c=\"d\"\r\nhello\r\n6\r\n world\r\n000\r\nX: y\r\n\r\nrest",
                            "5\r\nhelloX\r\n", "g\r\n", "5\nhello\r\n0\r\n\r\n", "FFFFFFFFFFFFFFFFF\r\n"}) {
     std::string whole, decoded;
     const std::string verdict = in_chunks(body, 1000, whole);
@@ -141,25 +144,27 @@ TEST_P(FramingTest, Means) {
 
 INSTANTIATE_TEST_SUITE_P(
     Targets, FramingTest,
-    ::testing::Values(FramingCase{"GET / HTTP/1.1\r\nHost: h\r\n\r\n", "GET|/||h|0 keep"},
-                      FramingCase{"GET /a/b?c=d?e HTTP/1.1\r\nHost: h\r\n\r\n", "GET|/a/b|c=d?e|h|0 keep"},
-                      FramingCase{"GET /? HTTP/1.1\r\nHost: h\r\n\r\n", "GET|/||h|0 keep"},
-                      FramingCase{"GET http://x.org HTTP/1.1\r\nHost: h\r\n\r\n", "GET|/||x.org|0 keep"},
-                      FramingCase{"GET HTTP://x.org:80?q HTTP/1.1\r\nHost: h\r\n\r\n", "GET|/|q|x.org:80|0 keep"},
-                      FramingCase{"GET https://x.org/p?q HTTP/1.1\r\nHost: h\r\n\r\n", "GET|/p|q|x.org|0 keep"},
-                      FramingCase{"GET http:///p HTTP/1.1\r\nHost: h\r\n\r\n", "400 "},
-                      FramingCase{"GET ftp://x/ HTTP/1.1\r\nHost: h\r\n\r\n", "400 "},
-                      FramingCase{"OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", "OPTIONS|*||h|0 keep"},
-                      FramingCase{"GET * HTTP/1.1\r\nHost: h\r\n\r\n", "400 "},
-                      FramingCase{"GET /a%2 HTTP/1.1\r\nHost: h\r\n\r\n", "400 "},
-                      FramingCase{"GET /%41%zz HTTP/1.1\r\nHost: h\r\n\r\n", "400 "}));
+    ::testing::Values(
+        FramingCase{"GET / HTTP/1.1\r\nHost: h\r\n\r\n", "GET|/||h|0 keep"},
+        FramingCase{"GET /a/b?c=d?e HTTP/1.1\r\nHost: h\r\n\r\n", "GET|/a/b|c=d?e|h|0 keep"},
+        FramingCase{"GET /? HTTP/1.1\r\nHost: h\r\n\r\n", "GET|/||h|0 keep"},
+        FramingCase{"GET http://x.org HTTP/1.1\r\nHost: h\r\n\r\n", "GET|/||x.org|0 keep"},
+        FramingCase{"GET HTTP://x.org:80?q HTTP/1.1\r\nHost: h\r\n\r\n", "GET|/|q|x.org:80|0 keep"},
+        FramingCase{"GET https://x.org/p?q HTTP/1.1\r\nHost: h\r\n\r\n", "GET|/p|q|x.org|0 keep"},
+        FramingCase{"GET http:///p HTTP/1.1\r\nHost: h\r\n\r\n", "400 "},
+        FramingCase{"GET ftp://x/ HTTP/1.1\r\nHost: h\r\n\r\n", "400 "},
+        FramingCase{"OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", "OPTIONS|*||h|0 keep"},
+        FramingCase{"GET * HTTP/1.1\r\nHost: h\r\n\r\n", "400 "},
+        FramingCase{"GET /a%2 HTTP/1.1\r\nHost: h\r\n\r\n", "400 "},
+        FramingCase{"GET /%41%zz HTTP/1.1\r\nHost: h\r\n\r\n", "400 "}));
 
 INSTANTIATE_TEST_SUITE_P(
     Connections, FramingTest,
-    ::testing::Values(FramingCase{"GET / HTTP/1.0\r\n\r\n", "GET|/|||0 close"},
-                      FramingCase{"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", "GET|/|||0 keep"},
-                      FramingCase{"GET / HTTP/1.1\r\nHost: h\r\nConnection: a ,close, b\r\n\r\n", "GET|/||h|0 close"},
-                      FramingCase{"GET / HTTP/1.1\r\nHost: h\r\nConnection: closed\r\n\r\n", "GET|/||h|0 keep"}));
+    ::testing::Values(
+        FramingCase{"GET / HTTP/1.0\r\n\r\n", "GET|/|||0 close"},
+        FramingCase{"GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", "GET|/|||0 keep"},
+        FramingCase{"GET / HTTP/1.1\r\nHost: h\r\nConnection: a ,close, b\r\n\r\n", "GET|/||h|0 close"},
+        FramingCase{"GET / HTTP/1.1\r\nHost: h\r\nConnection: closed\r\n\r\n", "GET|/||h|0 keep"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Hosts, FramingTest,
@@ -177,7 +182,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         FramingCase{"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 7\r\n\r\n", "POST|/||h|7 keep"},
         FramingCase{"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: \t 7\t\r\n\r\n", "POST|/||h|7 keep"},
-        FramingCase{"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: CHUNKED\r\n\r\n", "POST|/||h|0 chunked keep"},
+        FramingCase{"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: CHUNKED\r\n\r\n",
+                    "POST|/||h|0 chunked keep"},
         FramingCase{"POST / HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", "400 "},
         FramingCase{"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999999999999\r\n\r\n", "400 "},
         FramingCase{"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 4611686018427387905\r\n\r\n", "400 "},

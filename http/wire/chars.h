@@ -60,7 +60,8 @@ constexpr int hex_value(char c) {
 
 // The text at `at` is "%" and two hexadecimal digits.
 constexpr bool is_percent_escape(std::string_view text, std::size_t at) {
-  return at + 2 < text.size() && text[at] == '%' && is(text[at + 1], kHexDigit) && is(text[at + 2], kHexDigit);
+  return at + 2 < text.size() && text[at] == '%' && is(text[at + 1], kHexDigit) &&
+         is(text[at + 2], kHexDigit);
 }
 
 }  // namespace tuza::http

@@ -14,7 +14,8 @@ class Date {
  public:
   // "Date: Fri, 20 Nov 2026 20:15:00 GMT\r\n". `coarse_ns`: a monotonic time that may lag by milliseconds.
   std::string_view line(std::int64_t coarse_ns) {
-    if (coarse_ns >= next_ns_) [[unlikely]] refresh(coarse_ns);
+    if (coarse_ns >= next_ns_) [[unlikely]]
+      refresh(coarse_ns);
     return {text_.data(), text_.size()};
   }
 

@@ -79,7 +79,8 @@ Checked Framing::request_line() {
   if (method.size() < 2 || method.back() != ' ') return fail(400, "malformed request line", begin);
   const std::optional<Method> known = parse_method(method.substr(0, method.size() - 1));
   if (!known) {
-    const bool token = std::all_of(method.begin(), method.end() - 1, [](char c) { return is(c, kTokenChar); });
+    const bool token =
+        std::all_of(method.begin(), method.end() - 1, [](char c) { return is(c, kTokenChar); });
     return token ? fail(501, "method not implemented", begin) : fail(400, "malformed method", begin);
   }
   head_.method = *known;
@@ -91,7 +92,8 @@ Checked Framing::request_line() {
                            version[6] >= '0' && version[6] <= '9' && version[7] == '.' && version[8] >= '0' &&
                            version[8] <= '9';
   if (!well_formed) return fail(400, "malformed HTTP version", after);
-  if (!version.starts_with(kForm) || version.back() > '1') return fail(505, "HTTP version not supported", after);
+  if (!version.starts_with(kForm) || version.back() > '1')
+    return fail(505, "HTTP version not supported", after);
   head_.version_minor = static_cast<std::uint8_t>(version.back() - '0');
   return {};
 }
@@ -258,7 +260,8 @@ Checked Framing::host() {
   if (!host_ && head_.version_minor >= 1) return fail(400, "no Host", 0);
   if (host_ && !is_host_and_port(*host_)) return fail(400, "malformed Host", offset_of(*host_));
   if (head_.host.size > 0) {
-    if (!is_host_and_port(head_.host.in(base_))) return fail(400, "malformed request target", head_.host.begin);
+    if (!is_host_and_port(head_.host.in(base_)))
+      return fail(400, "malformed request target", head_.host.begin);
     return {};
   }
   if (host_) head_.host = slice(*host_);

@@ -13,8 +13,8 @@
 
 namespace tuza::http {
 
-// Checks the head whose `head.bytes` bytes begin at `base` and fills in what follows from it: method, version,
-// path, query, host, body length, keep-alive.
+// Checks the head whose `head.bytes` bytes begin at `base` and fills in what follows from it: method,
+// version, path, query, host, body length, keep-alive.
 std::expected<void, BadRequest> frame(const char* base, Head& head);
 
 }  // namespace tuza::http

@@ -153,7 +153,8 @@ std::expected<bool, BadRequest> HeadParser::judge_method(std::string_view head) 
   const std::size_t begin = std::min(head.find_first_not_of("\r\n"), head.size());
   const std::string_view method = head.substr(begin, head.find(' ', begin) - begin);
   const bool token = std::all_of(method.begin(), method.end(), [](char c) { return is(c, kTokenChar); });
-  if (!token || method.size() > kMethodBytesMax) return std::unexpected(BadRequest{400, "malformed method", begin});
+  if (!token || method.size() > kMethodBytesMax)
+    return std::unexpected(BadRequest{400, "malformed method", begin});
   if (begin + method.size() == head.size()) return false;
   return std::unexpected(BadRequest{501, "method not implemented", begin});
 }

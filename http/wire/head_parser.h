@@ -61,7 +61,7 @@ class HeadParser {
   bool too_many_headers_ = false;
   bool head_complete_ = false;
   bool message_complete_ = false;
-  std::string_view data_;          // of the present body step
+  std::string_view data_;           // of the present body step
   std::size_t overhead_bytes_ = 0;  // of the chunked body, since the last byte of data
 };
 

@@ -62,8 +62,8 @@ class Input {
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
   bool pinned_ = false;
-  std::size_t pinned_end_ = 0;  // while pinned_: what lies before it, in this buffer, does not move
-  std::unique_ptr<char[]> large_;                // data_, unless that is inline_
+  std::size_t pinned_end_ = 0;     // while pinned_: what lies before it, in this buffer, does not move
+  std::unique_ptr<char[]> large_;  // data_, unless that is inline_
   std::vector<std::unique_ptr<char[]>> retired_;  // pinned bytes of the request in progress
   std::array<char, kInlineBytes> inline_;
 };

@@ -50,8 +50,8 @@ class Deadline {
   void* const argument_;
   std::atomic<std::int64_t> deadline_{kNone};
   std::atomic<std::int64_t> armed_{kNone};  // when the timer will fire; kNone: it is not armed
-  rt::RawMutex mutex_;  // serialises arming and firing
-  rt::Timer timer_;     // guarded by mutex_
+  rt::RawMutex mutex_;                      // serialises arming and firing
+  rt::Timer timer_;                         // guarded by mutex_
 };
 
 }  // namespace tuza::net

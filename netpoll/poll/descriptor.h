@@ -75,7 +75,9 @@ class Descriptor {
   void set_deadline(Side side, std::int64_t when_ns) { deadline(side).set(when_ns); }
 
   // Each wait of a write at most so long; 0: no limit. Sets the write deadline for the length of the wait.
-  void set_write_timeout(std::int64_t timeout_ns) { write_timeout_ns_.store(timeout_ns, std::memory_order_relaxed); }
+  void set_write_timeout(std::int64_t timeout_ns) {
+    write_timeout_ns_.store(timeout_ns, std::memory_order_relaxed);
+  }
 
   // -- For the poller.
   [[nodiscard]] std::uint64_t cookie() const {

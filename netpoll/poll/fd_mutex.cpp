@@ -27,8 +27,7 @@ bool FdMutex::lock_slow(Side side) {
     const bool locked = (state & lock_bit(side)) != 0;
     if (locked && waiters(state, side) == kWaiterMax) rt::fatal("too many waiters for one descriptor");
     const std::uint64_t wanted = locked ? state + waiter(side) : state + kReference + lock_bit(side);
-    if (!state_.compare_exchange_weak(state, wanted, std::memory_order_acq_rel,
-                                      std::memory_order_relaxed)) {
+    if (!state_.compare_exchange_weak(state, wanted, std::memory_order_acq_rel, std::memory_order_relaxed)) {
       continue;
     }
     if (!locked) return true;
@@ -45,8 +44,8 @@ bool FdMutex::unlock_slow(Side side) {
     if ((state & lock_bit(side)) == 0) rt::fatal("a descriptor was unlocked once too often");
     wanted = state - lock_bit(side) - kReference;
     if (waiters(state, side) > 0) wanted -= waiter(side);
-  } while (!state_.compare_exchange_weak(state, wanted, std::memory_order_acq_rel,
-                                         std::memory_order_relaxed));
+  } while (
+      !state_.compare_exchange_weak(state, wanted, std::memory_order_acq_rel, std::memory_order_relaxed));
   if (waiters(state, side) > 0) semaphore(side).release();
   return (wanted & kClosed) != 0 && (wanted & kReferenceMask) == 0;
 }
@@ -59,10 +58,10 @@ bool FdMutex::close() {
     wanted = (state | kClosed) + kReference;
     wanted -= waiters(state, Side::kRead) * waiter(Side::kRead);
     wanted -= waiters(state, Side::kWrite) * waiter(Side::kWrite);
-    // seq_cst: whoever waits announces itself and then looks whether it is closed (WaitSlot); this side closes
-    // and then looks who is announced.
-  } while (!state_.compare_exchange_weak(state, wanted, std::memory_order_seq_cst,
-                                         std::memory_order_relaxed));
+    // seq_cst: whoever waits announces itself and then looks whether it is closed (WaitSlot); this side
+    // closes and then looks who is announced.
+  } while (
+      !state_.compare_exchange_weak(state, wanted, std::memory_order_seq_cst, std::memory_order_relaxed));
   for (const Side side : {Side::kRead, Side::kWrite}) {
     for (std::uint64_t n = waiters(state, side); n > 0; --n) semaphore(side).release();
   }

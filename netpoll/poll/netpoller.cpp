@@ -33,7 +33,8 @@ Result<Netpoller*> Netpoller::get() {
   long error = 0;
   std::unique_ptr<Netpoller> made(new Netpoller(error));
   if (error != 0) return std::unexpected(Error::from_errno(static_cast<int>(-error), "netpoll"));
-  made->started_ = rt::start_helper_thread(made->thread_, "tuza-netpoll", &Netpoller::thread_main, made.get());
+  made->started_ =
+      rt::start_helper_thread(made->thread_, "tuza-netpoll", &Netpoller::thread_main, made.get());
   if (!made->started_) return std::unexpected(Error::from_errno(EAGAIN, "netpoll"));
   if (!attach_io_source(*made)) {
     made->stop_thread();

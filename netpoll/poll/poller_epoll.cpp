@@ -61,7 +61,8 @@ long Poller::add(int fd, std::uint64_t cookie) {
 
 std::size_t Poller::wait(std::int64_t timeout_ns, std::span<PollEvent> into) {
   std::array<struct epoll_event, kEventsMax> events;
-  const long n = wait_for_events(poll_fd_, std::span(events).first(std::min(into.size(), kEventsMax)), timeout_ns);
+  const long n =
+      wait_for_events(poll_fd_, std::span(events).first(std::min(into.size(), kEventsMax)), timeout_ns);
   std::size_t count = 0;
   for (long i = 0; i < n; ++i) {
     const struct epoll_event& event = events[static_cast<std::size_t>(i)];

@@ -35,8 +35,7 @@ class WaitSlot {
   [[nodiscard]] bool consume() {
     std::uintptr_t ready = kReady;
     return state_.load(std::memory_order_relaxed) == kReady &&
-           state_.compare_exchange_strong(ready, kNil, std::memory_order_acquire,
-                                          std::memory_order_relaxed);
+           state_.compare_exchange_strong(ready, kNil, std::memory_order_acquire, std::memory_order_relaxed);
   }
 
   // Parks until an event comes, and takes it. False: woken for another reason, or `give_up` (which gives one)

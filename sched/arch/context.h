@@ -28,10 +28,10 @@ inline constexpr std::size_t kFrameArgument = 8;   // r12: argument of the entry
 inline constexpr std::size_t kFrameFunction = 16;  // r13: the entry function
 inline constexpr std::size_t kFrameResume = 56;    // where the context goes on
 #elif defined(__aarch64__)
-inline constexpr std::size_t kFrameBytes = 240;  // x19-x30, q8-q15, fpcr
-inline constexpr std::size_t kFrameArgument = 0;   // x19
-inline constexpr std::size_t kFrameFunction = 8;   // x20
-inline constexpr std::size_t kFrameResume = 88;    // x30
+inline constexpr std::size_t kFrameBytes = 240;   // x19-x30, q8-q15, fpcr
+inline constexpr std::size_t kFrameArgument = 0;  // x19
+inline constexpr std::size_t kFrameFunction = 8;  // x20
+inline constexpr std::size_t kFrameResume = 88;   // x30
 inline constexpr std::size_t kFrameFpControl = 224;
 #if defined(__has_feature)
 #if __has_feature(shadow_call_stack)
@@ -86,9 +86,8 @@ void tuza_context_entry();
       "leaq 128(%%rsp), %%rsp"
       : "+D"(save), "+S"(to)
       : "r"(frame)
-      : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "cc", "memory", "xmm0", "xmm1", "xmm2", "xmm3",
-        "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",
-        "xmm15"
+      : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "cc", "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4",
+        "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15"
 #if defined(__AVX512F__)
         ,
         "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26",
@@ -110,7 +109,8 @@ void tuza_context_entry();
       : "r"(frame)
       : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16",
         "x17", "x18", "x30", "cc", "memory", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17",
-        "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31"
+        "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30",
+        "v31"
 #if defined(__ARM_FEATURE_SVE)
         // Here v8-v15 are longer than the 128 bits that the switch keeps of them.
         ,

@@ -84,8 +84,7 @@ struct SanitizerState {
 
 // Immediately before the switch; `ends` if `from` never comes back.
 inline void sanitizer_before_switch([[maybe_unused]] SanitizerState& from,
-                                    [[maybe_unused]] const SanitizerState& to,
-                                    [[maybe_unused]] bool ends) {
+                                    [[maybe_unused]] const SanitizerState& to, [[maybe_unused]] bool ends) {
 #if defined(TUZA_ASAN)
   __sanitizer_start_switch_fiber(ends ? nullptr : &from.fake_stack, to.stack_low, to.stack_bytes);
 #elif defined(TUZA_TSAN)

@@ -13,8 +13,7 @@
 namespace tuza::sys {
 
 #if defined(__x86_64__)
-inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0,
-                 long f = 0) {
+inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
   long result;
   register long r10 asm("r10") = d;
   register long r8 asm("r8") = e;
@@ -26,8 +25,7 @@ inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, lo
   return result;
 }
 #elif defined(__aarch64__)
-inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0,
-                 long f = 0) {
+inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) {
   register long x8 asm("x8") = number;
   register long x0 asm("x0") = a;
   register long x1 asm("x1") = b;

@@ -26,7 +26,8 @@ void BM_RawSwitch(benchmark::State& state) {
   constexpr int kBatch = 1'000'000;
   std::vector<std::byte> stack(64 << 10);
   PingPong pair;
-  pair.there = rt::make_context(reinterpret_cast<std::uintptr_t>(stack.data() + stack.size()), &answer, &pair);
+  pair.there =
+      rt::make_context(reinterpret_cast<std::uintptr_t>(stack.data() + stack.size()), &answer, &pair);
   std::int64_t expected = 0;
   while (state.KeepRunningBatch(kBatch)) {
     for (int i = 0; i < kBatch / 2; ++i) rt::context_switch(&pair.here, pair.there);

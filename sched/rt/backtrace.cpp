@@ -100,9 +100,7 @@ void print(const Backtrace& trace, Naming naming) {
       line << "+" << symbol.offset << " ";
     }
     // What addr2line -e wants.
-    (line << "(" << base_name(info.dli_fname) << "+")
-        .hex(trace.pcs[i] - base)
-        << ")\n";
+    (line << "(" << base_name(info.dli_fname) << "+").hex(trace.pcs[i] - base) << ")\n";
   }
 }
 

@@ -19,8 +19,7 @@ bool nothing_can_happen(const Sched& sched) {
   return sched.idle_ps.count(std::memory_order_seq_cst) >= sched.procs() &&
          sched.grq.size(std::memory_order_seq_cst) == 0 &&
          sched.spinning.load(std::memory_order_seq_cst) == 0 &&
-         sched.next_timer_ns(std::memory_order_seq_cst) == TimerHeap::kNever &&
-         !sched.has_io_waiters() &&
+         sched.next_timer_ns(std::memory_order_seq_cst) == TimerHeap::kNever && !sched.has_io_waiters() &&
          sched.external_wakers.load(std::memory_order_seq_cst) == 0 &&
          !sched.stopping.load(std::memory_order_seq_cst);
 }

@@ -34,7 +34,8 @@ class Enter {
     if (g_->rt_depth++ == 0) {
       m->in_rt.store(1, std::memory_order_relaxed);
       std::atomic_signal_fence(std::memory_order_seq_cst);
-      if (m->taken.load(std::memory_order_relaxed) != 0) [[unlikely]] enter_slow(m);
+      if (m->taken.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        enter_slow(m);
     }
   }
   ~Enter() {

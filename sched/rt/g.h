@@ -37,11 +37,11 @@ const char* name(GStatus status);
 
 struct alignas(64) G {
   // -- What a switch touches, in one cache line. Owner: the holder.
-  Context context;      // sp is null until it has run for the first time
+  Context context;    // sp is null until it has run for the first time
   G* link = nullptr;  // next in the one list or queue this goroutine is on
   std::atomic<GStatus> status{GStatus::kDead};
-  std::uint32_t rt_depth = 0;  // how deep inside the runtime (rt/enter.h); 0: user code
-  ExceptionState exceptions;   // while it does not run
+  std::uint32_t rt_depth = 0;     // how deep inside the runtime (rt/enter.h); 0: user code
+  ExceptionState exceptions;      // while it does not run
   Relaxed<M*> locked_m{nullptr};  // lock_os_thread: only this M may run it
   void (*entry)(void* closure) = nullptr;
   void* closure = nullptr;  // in inline_closure, or at the top of its stack
@@ -51,9 +51,9 @@ struct alignas(64) G {
   Relaxed<M*> last_m{nullptr};  // the M that ran it last
   Relaxed<std::int64_t> wait_since_ns{0};
   Relaxed<WaitReason> wait_reason{WaitReason::kNone};
-  bool system = false;  // belongs to the runtime: not counted, not reported as deadlocked
+  bool system = false;           // belongs to the runtime: not counted, not reported as deadlocked
   std::uint32_t lock_depth = 0;  // nesting of lock_os_thread
-  Timer timer;  // sleep
+  Timer timer;                   // sleep
 
   // -- Constant from spawn to exit.
   Relaxed<std::uint64_t> id{0};
@@ -94,7 +94,8 @@ struct alignas(64) G {
   // Plain load and store: the holder is alone, except in ready(), which uses win().
   void transition(GStatus from, GStatus to) {
     const GStatus seen = status.load(std::memory_order_relaxed);
-    if (seen != from) [[unlikely]] illegal_transition(seen, from, to);
+    if (seen != from) [[unlikely]]
+      illegal_transition(seen, from, to);
     status.store(to, std::memory_order_release);
   }
   // kWaiting -> kRunnable. Two wakers of one goroutine are a bug that would run it twice; the compare and

@@ -138,7 +138,7 @@ void GPool::flush(P& p) {
 }
 
 bool GPool::scavenge() {
-  constexpr std::uint32_t kAtOnce = 32;        // Gs out of the list at a time
+  constexpr std::uint32_t kAtOnce = 32;          // Gs out of the list at a time
   constexpr std::uint32_t kPerCall = 16 * 1024;  // bounds the time sysmon is away: about 10 ms
   bool more = false;
   for (FreeList& free : free_) {

@@ -16,8 +16,8 @@
 // Thread-safe; functions that take a P are for the M that holds it.
 #pragma once
 
-#include <tuza/sched/rt/g_list.h>
 #include <tuza/sched/raw_mutex.h>
+#include <tuza/sched/rt/g_list.h>
 #include <tuza/sched/rt/stack_arena.h>
 
 #include <array>
@@ -55,9 +55,7 @@ class GPool {
 
   // Reserves `n` consecutive ids and returns the first. A P takes blocks, so that it asks rarely.
   static constexpr std::uint64_t kIdBlock = 64;
-  std::uint64_t reserve_ids(std::uint64_t n) {
-    return next_id_.fetch_add(n, std::memory_order_relaxed);
-  }
+  std::uint64_t reserve_ids(std::uint64_t n) { return next_id_.fetch_add(n, std::memory_order_relaxed); }
 
   // All Gs ever made, dead ones included: index 0 .. count() - 1. Any thread.
   [[nodiscard]] std::size_t count() const { return count_.load(std::memory_order_acquire); }

@@ -54,9 +54,9 @@ class GlobalQueue {
   void publish(std::uint32_t size) { size_.store(size, std::memory_order_seq_cst); }
 
   RawMutex mutex_;
-  G** ring_ = nullptr;          // guarded by mutex_
-  std::uint32_t capacity_ = 0;  // guarded by mutex_; a power of two
-  std::uint32_t head_ = 0;      // guarded by mutex_; runs over, only its low bits count
+  G** ring_ = nullptr;                  // guarded by mutex_
+  std::uint32_t capacity_ = 0;          // guarded by mutex_; a power of two
+  std::uint32_t head_ = 0;              // guarded by mutex_; runs over, only its low bits count
   std::atomic<std::uint32_t> size_{0};  // written under mutex_
 };
 

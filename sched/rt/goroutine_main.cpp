@@ -48,8 +48,7 @@ void give_first_context(Sched& sched, P& p, G& g) {
     fatal("no memory for the stack of another goroutine");
   }
   const bool closure_on_stack = g.closure != g.inline_closure;
-  const std::uintptr_t top =
-      closure_on_stack ? reinterpret_cast<std::uintptr_t>(g.closure) : g.stack.top;
+  const std::uintptr_t top = closure_on_stack ? reinterpret_cast<std::uintptr_t>(g.closure) : g.stack.top;
   g.sanitizer.goroutine_starts(reinterpret_cast<void*>(g.stack.low), g.stack.top - g.stack.low);
   g.context = make_context(top, &goroutine_main, &g);
 }
@@ -75,8 +74,9 @@ void end_goroutine() {
 namespace {
 
 // Not instrumented, like goexit(): the frame is abandoned, and what ASan marked in it would stay marked.
-[[gnu::no_sanitize_address]] _Unwind_Reason_Code goexit_step(int, _Unwind_Action actions, _Unwind_Exception_Class, _Unwind_Exception*,
-                                _Unwind_Context*, void*) {
+[[gnu::no_sanitize_address]] _Unwind_Reason_Code goexit_step(int, _Unwind_Action actions,
+                                                             _Unwind_Exception_Class, _Unwind_Exception*,
+                                                             _Unwind_Context*, void*) {
   if ((actions & _UA_END_OF_STACK) != 0) end_goroutine();
   return _URC_NO_REASON;
 }

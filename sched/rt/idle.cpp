@@ -25,9 +25,10 @@
 //     I3, which saw the work.
 //   - It left at S3, seeing this M still spinning. Then S3 came before I2, so S1 came before I3 again.
 //   - It left at S3, seeing another M spin. That M finds the work, or goes through I1-I3 itself later.
-//   - It came to S4 but found no idle P left: somebody else took it, and is awake. Its own spinning count was
-//     up for a moment, in which another submitter may have left at S3 relying on it; but every P was held
-//     then, and whoever puts the first one back does I1-I3 after that.
+//   - It left at S3, seeing another submitter in S4. That one wakes an M, which looks. Or it finds no idle P
+//     left: then it lowers the count and begins again at S2, for those that relied on it. Giving up there
+//     would lose work: the P may have been put back after the look at it, by an M whose I3 came before the
+//     other's S1.
 // An M that stops spinning because it found work (stop_spinning) looks for more after lowering the count,
 // for the submitters that left at S3 meanwhile, and wakes the next.
 //
@@ -178,7 +179,8 @@ P* release_p(M* m) {
 void put_idle(Sched& sched, P* p) {
   sched.idle_ps.put(p->id);
   // seq_cst, against set_procs(): either it finds the P idle, or it is seen here that the P is surplus.
-  if (p->id >= sched.max_procs.load(std::memory_order_seq_cst)) [[unlikely]] retire_idle_p(sched, *p);
+  if (p->id >= sched.max_procs.load(std::memory_order_seq_cst)) [[unlikely]]
+    retire_idle_p(sched, *p);
 }
 
 void wake_with_p(M* m, P* p, bool spinning) {
@@ -188,17 +190,17 @@ void wake_with_p(M* m, P* p, bool spinning) {
 }
 
 void wake_one(Sched& sched) {
-  if (sched.idle_ps.count(std::memory_order_seq_cst) == 0) return;  // S2
-  std::uint32_t nobody = 0;
-  if (sched.spinning.load(std::memory_order_seq_cst) != 0 ||  // S3
-      !sched.spinning.compare_exchange_strong(nobody, 1, std::memory_order_seq_cst)) {
-    return;
-  }
-  const int id = sched.idle_ps.take_any(-1, sched.procs());  // S4
-  if (id < 0) {
-    sched.spinning.fetch_sub(1, std::memory_order_seq_cst);
-    return;
-  }
+  int id = -1;
+  do {
+    if (sched.idle_ps.count(std::memory_order_seq_cst) == 0) return;  // S2
+    std::uint32_t nobody = 0;
+    if (sched.spinning.load(std::memory_order_seq_cst) != 0 ||  // S3
+        !sched.spinning.compare_exchange_strong(nobody, 1, std::memory_order_seq_cst)) {
+      return;
+    }
+    id = sched.idle_ps.take_any(-1, sched.procs());  // S4
+    if (id < 0) sched.spinning.fetch_sub(1, std::memory_order_seq_cst);
+  } while (id < 0);
   sched.sysmon.p_busy();
   P* p = &sched.p(id);
   M* m = sched.idle_ms.pop();
@@ -267,7 +269,7 @@ bool go_idle(M* m) {
 bool wait_for_p(M* m) {
   Sched& sched = *m->sched;
   while (!sched.stopping.load(std::memory_order_acquire)) {
-      if (work_visible(sched) && acquire_p(m)) {  // I3
+    if (work_visible(sched) && acquire_p(m)) {  // I3
       try_spinning(m);
       return true;
     }

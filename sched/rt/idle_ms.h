@@ -6,16 +6,16 @@
 // Creating a thread allocates, and may wait for locks of malloc that a busy goroutine holds (SLICES
 // pitfall 4), so nobody who has work to do ever creates one: a dedicated thread does, ahead of need. It
 // keeps kSpare Ms idle. When the system refuses a thread, it says so once a second at most and goes on
-// trying; the Ms that exist do the work meanwhile. Ms are never ended before the runtime stops, except those whose thread was spoiled
-// by a goroutine that exited while it was locked to it.
+// trying; the Ms that exist do the work meanwhile. Ms are never ended before the runtime stops, except those
+// whose thread was spoiled by a goroutine that exited while it was locked to it.
 //
 // Thread-safe.
 #pragma once
 
 #include <pthread.h>
 #include <tuza/sched/log.h>
-#include <tuza/sched/rt/m.h>
 #include <tuza/sched/raw_mutex.h>
+#include <tuza/sched/rt/m.h>
 
 #include <atomic>
 #include <cstdint>

@@ -99,8 +99,8 @@ class LocalQueue<T, kCapacity>::Owner {
     for (std::uint32_t i = 0; i < kCapacity / 2; ++i) {
       out[i] = q_.slot(head + i).load(std::memory_order_relaxed);
     }
-    const bool taken = q_.head_.compare_exchange_strong(
-        head, head + kCapacity / 2, std::memory_order_acq_rel, std::memory_order_relaxed);
+    const bool taken = q_.head_.compare_exchange_strong(head, head + kCapacity / 2, std::memory_order_acq_rel,
+                                                        std::memory_order_relaxed);
     return taken ? kCapacity / 2 : 0;
   }
 

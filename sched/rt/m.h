@@ -42,7 +42,7 @@ struct alignas(128) M {
   stack_t previous_signal_stack{};
 
   // -- Owner: the thread itself.
-  G* current = nullptr;  // the goroutine it runs, or &g0
+  G* current = nullptr;         // the goroutine it runs, or &g0
   P* p = nullptr;               // what rt/enter.h guards
   std::int32_t last_p_id = -1;  // the P it held last, whose caches may still be warm
   PendingCommit pending;
@@ -51,7 +51,8 @@ struct alignas(128) M {
   bool starting = true;  // neither idle nor at work yet, see MMaker
   Random random;
 
-  // -- The guard of the runtime (rt/enter.h). in_rt: written by the thread, read by sysmon. taken: the reverse.
+  // -- The guard of the runtime (rt/enter.h). in_rt: written by the thread, read by sysmon. taken: the
+  // reverse.
   std::atomic<std::uint32_t> in_rt{1};
   std::atomic<std::uint32_t> taken{0};
 

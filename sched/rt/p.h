@@ -25,9 +25,9 @@ struct alignas(128) P {
 
   // -- Owner: the M that holds this P. Relaxed atomics are also read by sysmon and by reports.
   std::atomic<M*> m{nullptr};
-  Relaxed<std::uint64_t> picks;  // goroutines picked; before every 61st comes housekeeping
-  std::uint32_t runnext_streak = 0;  // picks from runnext in a row: they share one time slice
-  Relaxed<std::uint64_t> tick;                      // time slices begun
+  Relaxed<std::uint64_t> picks;                 // goroutines picked; before every 61st comes housekeeping
+  std::uint32_t runnext_streak = 0;             // picks from runnext in a row: they share one time slice
+  Relaxed<std::uint64_t> tick;                  // time slices begun
   std::atomic<std::int64_t> slice_start_ns{0};  // coarse time of the last tick
   // How long a goroutine runs here, learned by housekeeping; decides whether waking another M pays.
   std::atomic<std::int64_t> average_run_ns{kInitialAverageRunNs};
@@ -36,9 +36,9 @@ struct alignas(128) P {
   Relaxed<std::int64_t> io_waits;  // begun minus ended, as seen here; the sum over all Ps counts
   Relaxed<std::uint64_t> spawned;  // goroutines begun here
   Relaxed<std::uint64_t> exited;   // goroutines that ended here
-  GList dead_gs;    // dead goroutines with a stack of the default class
-  GList bare_gs;    // dead goroutines without a stack
-  std::uint64_t id_next = 0;  // goroutine ids reserved for this P: [id_next, id_end)
+  GList dead_gs;                   // dead goroutines with a stack of the default class
+  GList bare_gs;                   // dead goroutines without a stack
+  std::uint64_t id_next = 0;       // goroutine ids reserved for this P: [id_next, id_end)
   std::uint64_t id_end = 0;
   std::array<CacheSlot, PerPCache::kCachesMax> caches{};  // free lists of the layers above
 

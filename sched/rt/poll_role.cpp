@@ -44,7 +44,8 @@ void Sched::io_waits_ended(P* p, std::int64_t n) {
 
 bool Sched::has_io_waiters() const {
   std::int64_t waits = io_waits_outside.load(std::memory_order_relaxed);
-  for (std::int32_t i = 0, n = procs_made.load(std::memory_order_acquire); i < n; ++i) waits += ps[i].io_waits;
+  for (std::int32_t i = 0, n = procs_made.load(std::memory_order_acquire); i < n; ++i)
+    waits += ps[i].io_waits;
   return waits > 0;
 }
 

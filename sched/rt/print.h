@@ -27,8 +27,8 @@ class Line {
   Line& operator<<(char c) { return *this << std::string_view(&c, 1); }
   Line& operator<<(std::integral auto value) {
     if constexpr (std::signed_integral<decltype(value)>) {
-      return decimal(value < 0, value < 0 ? 0 - static_cast<std::uint64_t>(value)
-                                          : static_cast<std::uint64_t>(value));
+      return decimal(value < 0,
+                     value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value));
     } else {
       return decimal(false, value);
     }

@@ -36,7 +36,7 @@ struct Sched {
   P* ps = nullptr;  // kMaxProcsLimit slots
   std::atomic<std::int32_t> procs_made{0};
   std::atomic<std::int32_t> max_procs{0};
-  RawMutex procs_mutex;  // rt/procs.h
+  RawMutex procs_mutex;                  // rt/procs.h
   std::atomic<bool> procs_fixed{false};  // the environment or the program chose: do not follow the quota
   IdleMask idle_ps;
 
@@ -44,10 +44,10 @@ struct Sched {
   static constexpr std::uint32_t kMaxMs = 10'000;
   M* ms = nullptr;  // kMaxMs slots
   std::atomic<std::uint32_t> ms_made{0};
-  std::atomic<std::uint32_t> ms_live{0};      // threads beside M0 that have not left the runtime
-  M* ms_unused = nullptr;                     // an M without a thread; owner: the maker of Ms
-  std::atomic<std::uint32_t> spinning{0};     // Ms that look for work and have a P
-  std::atomic<std::uint64_t> wakeups{0};      // Ms woken to look for work, so far
+  std::atomic<std::uint32_t> ms_live{0};   // threads beside M0 that have not left the runtime
+  M* ms_unused = nullptr;                  // an M without a thread; owner: the maker of Ms
+  std::atomic<std::uint32_t> spinning{0};  // Ms that look for work and have a P
+  std::atomic<std::uint64_t> wakeups{0};   // Ms woken to look for work, so far
   IdleMs idle_ms;
   MMaker maker;
 

@@ -12,7 +12,8 @@ void print_summary(const Sched& sched, std::int64_t now) {
   line << "SCHED " << (now - sched.started_ns) / 1'000'000 << "ms: gomaxprocs=" << sched.procs()
        << " idleprocs=" << sched.idle_ps.count() << " threads=" << sched.ms_live.load() + 1
        << " spinningthreads=" << sched.spinning.load() << " idlethreads=" << sched.idle_ms.size()
-       << " wakeups=" << sched.wakeups.load() << " poller=" << name(sched.poll.holder()) << " runqueue=" << sched.grq.size() << " [";
+       << " wakeups=" << sched.wakeups.load() << " poller=" << name(sched.poll.holder())
+       << " runqueue=" << sched.grq.size() << " [";
   for (std::int32_t i = 0; i < sched.procs(); ++i) {
     line << (i == 0 ? "" : " ") << sched.p(i).queued();
   }
@@ -49,8 +50,8 @@ void print_gs(const Sched& sched) {
     Line line;
     line << "  G" << g.id.get() << ": status=" << name(status);
     if (status == GStatus::kWaiting) line << "(" << tuza::name(g.wait_reason) << ")";
-    line << " m=" << (status == GStatus::kRunning ? id_of(g.last_m) : -1)
-         << " lockedm=" << id_of(g.locked_m) << " " << g.copy_name().text << "\n";
+    line << " m=" << (status == GStatus::kRunning ? id_of(g.last_m) : -1) << " lockedm=" << id_of(g.locked_m)
+         << " " << g.copy_name().text << "\n";
   }
 }
 

@@ -38,8 +38,8 @@ void begin_slice(Sched& sched, P& p) {
 // go on like that for ever; when the slice is used up and others wait, runnext has to queue (rule 1).
 bool shared_slice_is_used_up(const Sched& sched, const P& p) {
   return p.runnext_streak >= kRunnextStreakMax ||
-         sched.coarse_ns.load(std::memory_order_relaxed) -
-                 p.slice_start_ns.load(std::memory_order_relaxed) >= kSliceNs;
+         sched.coarse_ns.load(std::memory_order_relaxed) - p.slice_start_ns.load(std::memory_order_relaxed) >=
+             kSliceNs;
 }
 
 G* take_global(M* m) {

@@ -10,8 +10,7 @@
 namespace tuza::rt {
 
 // Address space per stack, its guard included. Memory is used only where the goroutine has written.
-inline constexpr std::array<std::size_t, 4> kStackClassBytes = {64u << 10, 256u << 10, 1u << 20,
-                                                                8u << 20};
+inline constexpr std::array<std::size_t, 4> kStackClassBytes = {64u << 10, 256u << 10, 1u << 20, 8u << 20};
 inline constexpr std::uint8_t kNoStackClass = 0xff;
 // Instrumented frames are larger.
 inline constexpr std::uint8_t kDefaultStackClass = kAsan || kTsan ? 2 : 1;

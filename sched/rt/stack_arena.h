@@ -62,7 +62,7 @@ class StackArenas {
 
   std::array<ClassState, kStackClassBytes.size()> classes_;
   std::atomic<GuardMode> guard_mode_{GuardMode::kAdvise};  // only ever moves down
-  std::atomic<bool> advice_proven_{false};  // relaxed: who misses it proves it once more
+  std::atomic<bool> advice_proven_{false};                 // relaxed: who misses it proves it once more
 
   RawMutex arenas_mutex_;
   std::uintptr_t* arenas_ = nullptr;  // guarded by arenas_mutex_; kArenasMax slots, mapped at first use

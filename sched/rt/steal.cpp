@@ -23,7 +23,8 @@ constexpr int kRunnextPauseSpins = 100;  // about 3 us
 class RandomOrder {
  public:
   RandomOrder(Random& random, std::uint32_t n) : n_(n), at_(random.below(n)) {
-    do stride_ = 1 + random.below(n); while (std::gcd(stride_, n) != 1);
+    do stride_ = 1 + random.below(n);
+    while (std::gcd(stride_, n) != 1);
   }
   std::uint32_t next() { return at_ = (at_ + stride_) % n_; }
 

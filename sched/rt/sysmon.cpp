@@ -25,9 +25,7 @@ constexpr std::int64_t kQuotaEveryNs = 10'000 * kMs;
 // A goroutine that outlasts a tick: reckon with long runs on its P from now on (rt/ready.cpp).
 constexpr std::int64_t kLongRunNs = kTickMinNs;
 
-bool all_idle(const Sched& sched) {
-  return sched.idle_ps.count(std::memory_order_seq_cst) >= sched.procs();
-}
+bool all_idle(const Sched& sched) { return sched.idle_ps.count(std::memory_order_seq_cst) >= sched.procs(); }
 
 }  // namespace
 

@@ -34,7 +34,8 @@ class Sysmon {
   // A P was taken from the idle ones. Pairs with the re-check in deep_sleep(): either this sees `asleep_`,
   // or sysmon sees the busy P.
   void p_busy() {
-    if (asleep_.load(std::memory_order_seq_cst)) [[unlikely]] wake();
+    if (asleep_.load(std::memory_order_seq_cst)) [[unlikely]]
+      wake();
   }
 
   [[nodiscard]] std::uint64_t ticks() const { return ticks_.load(std::memory_order_relaxed); }

@@ -62,9 +62,9 @@ class TimerHeap {
   void grow();
 
   RawMutex mutex_;
-  Entry* entries_ = nullptr;          // guarded by mutex_
-  std::size_t capacity_ = 0;          // guarded by mutex_
-  std::atomic<std::size_t> size_{0};  // written under mutex_
+  Entry* entries_ = nullptr;                   // guarded by mutex_
+  std::size_t capacity_ = 0;                   // guarded by mutex_
+  std::atomic<std::size_t> size_{0};           // written under mutex_
   std::atomic<std::int64_t> next_ns_{kNever};  // written under mutex_
 };
 

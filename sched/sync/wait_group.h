@@ -12,8 +12,8 @@
 // Thread-safe. add() and done() never park and may be called from any thread; wait() parks the goroutine.
 #pragma once
 
-#include <tuza/sched/go.h>
 #include <tuza/sched/g_list.h>
+#include <tuza/sched/go.h>
 #include <tuza/sched/raw_mutex.h>
 
 #include <atomic>

@@ -248,12 +248,13 @@ TEST_P(GoDeathTest, AnExceptionThatLeavesAGoroutineNamesIt) {
 
 TEST_P(GoDeathTest, AStackOverflowNamesTheGoroutine) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_DEATH(run(RunOptions{.max_procs = GetParam()},
-                   [] {
-                     go({.name = "deep"}, [] { recurse(1 << 20); });
-                     sleep_for(std::chrono::seconds(60));
-                   }),
-               "goroutine [0-9]+ \\[running\\] deep: stack overflow(.*\n)*.*recurse(.*\n)*created by goroutine 1");
+  EXPECT_DEATH(
+      run(RunOptions{.max_procs = GetParam()},
+          [] {
+            go({.name = "deep"}, [] { recurse(1 << 20); });
+            sleep_for(std::chrono::seconds(60));
+          }),
+      "goroutine [0-9]+ \\[running\\] deep: stack overflow(.*\n)*.*recurse(.*\n)*created by goroutine 1");
 }
 
 // Touches only the lower end of each frame by itself; the compiler has to touch what lies between, at steps

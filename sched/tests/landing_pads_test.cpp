@@ -24,7 +24,7 @@
 namespace tuza {
 namespace {
 
-constexpr int kProtBti = 0x10;                // PROT_BTI, missing in older headers
+constexpr int kProtBti = 0x10;                 // PROT_BTI, missing in older headers
 constexpr unsigned long kHwcap2Bti = 1 << 17;  // HWCAP2_BTI
 
 class GuardedCode {

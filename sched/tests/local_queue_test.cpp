@@ -25,8 +25,8 @@ class LocalQueueTest : public ::testing::Test {
   static constexpr std::uint32_t kCapacity = Capacity::value;
   using Queue = LocalQueue<Item, kCapacity>;
 };
-using Capacities = ::testing::Types<std::integral_constant<std::uint32_t, 4>,
-                                    std::integral_constant<std::uint32_t, 256>>;
+using Capacities =
+    ::testing::Types<std::integral_constant<std::uint32_t, 4>, std::integral_constant<std::uint32_t, 256>>;
 TYPED_TEST_SUITE(LocalQueueTest, Capacities);
 
 TYPED_TEST(LocalQueueTest, IsFirstInFirstOut) {

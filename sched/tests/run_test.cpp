@@ -33,8 +33,7 @@ TEST(Run, AnErrorBecomesOneLineAndStatusOne) {
               return std::unexpected(Error::from_errno(EADDRINUSE, "listen", "127.0.0.1:80"));
             }),
             1);
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            "tuza: listen 127.0.0.1:80: Address already in use\n");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "tuza: listen 127.0.0.1:80: Address already in use\n");
 }
 
 TEST(Run, RunsOnTheCallingThreadToo) {
@@ -144,9 +143,7 @@ TEST(DeadlockDeathTest, IsFoundAfterMainHasLeftByGoexit) {
 TEST(DeadlockDeathTest, IsFoundWhenTheLastExternalWakerGoes) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(run([] {
-                std::thread([promise = ExternalWaker()] {
-                  std::this_thread::sleep_for(20ms);
-                }).detach();
+                std::thread([promise = ExternalWaker()] { std::this_thread::sleep_for(20ms); }).detach();
                 WaitGroup never;
                 never.add(1);
                 never.wait();

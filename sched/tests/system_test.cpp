@@ -151,12 +151,13 @@ TEST(DebugOptions, ParsesWhatItKnows) {
 }
 
 TEST(DebugOptions, NamesWhatItDoesNotKnow) {
-  for (const char* item : {"schedtrace", "schedtrace=", "schedtrace=-5", "schedtrace=9999999", "scheddetail=2",
-                           "gctrace=1", "=", "schedtrace=1x"}) {
+  for (const char* item : {"schedtrace", "schedtrace=", "schedtrace=-5", "schedtrace=9999999",
+                           "scheddetail=2", "gctrace=1", "=", "schedtrace=1x"}) {
     ::testing::internal::CaptureStderr();
     const rt::DebugOptions options = rt::DebugOptions::parse(item);
     EXPECT_EQ(options.schedtrace_ms, 0) << item;
-    EXPECT_NE(::testing::internal::GetCapturedStderr().find(std::string("'") + item + "'"), std::string::npos);
+    EXPECT_NE(::testing::internal::GetCapturedStderr().find(std::string("'") + item + "'"),
+              std::string::npos);
   }
 }
 
