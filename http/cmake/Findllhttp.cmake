@@ -1,10 +1,13 @@
 # llhttp, in the order of preference: a CMake package, an installed library (Debian 13: libllhttp-dev), the
-# sources that Debian 12 ships for Node (node-llhttp), a pinned release from its home. Target: llhttp::llhttp
+# sources that Debian 12 ships for Node (node-llhttp), a pinned release from its home. Target: tuza_llhttp, which
+# can be exported; llhttp_PACKAGE tells whether whoever imports it must find the CMake package, too.
+set(llhttp_PACKAGE OFF)
 find_package(llhttp CONFIG QUIET)
 foreach(candidate llhttp::llhttp llhttp::llhttp_shared llhttp::llhttp_static)
   if(TARGET ${candidate} AND NOT TARGET tuza_llhttp)
     add_library(tuza_llhttp INTERFACE)
     target_link_libraries(tuza_llhttp INTERFACE ${candidate})
+    set(llhttp_PACKAGE ON)
     set(llhttp_ORIGIN "package ${candidate}")
   endif()
 endforeach()
@@ -15,8 +18,9 @@ if(NOT TARGET tuza_llhttp)
   mark_as_advanced(llhttp_INCLUDE_DIR llhttp_LIBRARY)
   if(llhttp_INCLUDE_DIR AND llhttp_LIBRARY)
     add_library(tuza_llhttp INTERFACE)
-    target_include_directories(tuza_llhttp SYSTEM INTERFACE ${llhttp_INCLUDE_DIR})
-    target_link_libraries(tuza_llhttp INTERFACE ${llhttp_LIBRARY})
+    target_include_directories(tuza_llhttp SYSTEM INTERFACE $<BUILD_INTERFACE:${llhttp_INCLUDE_DIR}>)
+    target_link_libraries(tuza_llhttp INTERFACE
+      $<BUILD_INTERFACE:${llhttp_LIBRARY}> $<INSTALL_INTERFACE:-lllhttp>)
     set(llhttp_ORIGIN ${llhttp_LIBRARY})
   endif()
 endif()

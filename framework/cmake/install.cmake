@@ -1,0 +1,36 @@
+# What `cmake --install` puts where, and the package that find_package(tuza) finds. Included by the root.
+#
+# Each layer has its own file of exported targets, so that tuzaConfig.cmake asks only for the dependencies of
+# the layers a program wants.
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tuza)
+
+set(layers sched netpoll http framework)
+set(header_dirs sched sched/sync sched/time netpoll http framework)
+if(TUZA_SCHED_ONLY)
+  set(layers sched)
+  list(FILTER header_dirs INCLUDE REGEX "^sched")
+endif()
+
+# Public are the headers that lie in these folders, but for the ones that are of use inside only.
+# The test `consumer` compiles each installed header alone: one that needs a header that stays here fails.
+set(internal_headers sched/io_source.h http/connection.h http/exchange.h http/pattern.h)
+foreach(dir IN LISTS header_dirs)
+  file(GLOB headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${dir}/*.h)
+  list(REMOVE_ITEM headers ${internal_headers})
+  install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tuza/${dir})
+endforeach()
+
+foreach(layer IN LISTS layers)
+  install(EXPORT tuza-${layer} NAMESPACE tuza:: FILE tuza-${layer}.cmake DESTINATION ${package_dir})
+endforeach()
+list(JOIN layers " " TUZA_LAYERS)
+configure_package_config_file(
+  ${CMAKE_CURRENT_LIST_DIR}/tuzaConfig.cmake.in ${PROJECT_BINARY_DIR}/tuzaConfig.cmake
+  INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file(
+  ${PROJECT_BINARY_DIR}/tuzaConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(
+  FILES ${PROJECT_BINARY_DIR}/tuzaConfig.cmake ${PROJECT_BINARY_DIR}/tuzaConfigVersion.cmake
+  DESTINATION ${package_dir})
+install(FILES sched/tuza-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/tuza)
