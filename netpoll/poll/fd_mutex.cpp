@@ -4,11 +4,15 @@
 
 namespace tuza::net {
 
+void FdMutex::check_room(std::uint64_t state) {
+  if ((state & kReferenceMask) == kReferenceMask) rt::fatal("too many users of one descriptor");
+}
+
 bool FdMutex::acquire() {
   std::uint64_t state = state_.load(std::memory_order_relaxed);
   do {
     if ((state & kClosed) != 0) return false;
-    if ((state & kReferenceMask) == kReferenceMask) rt::fatal("too many users of one descriptor");
+    check_room(state);
   } while (!state_.compare_exchange_weak(state, state + kReference, std::memory_order_acquire,
                                          std::memory_order_relaxed));
   return true;
@@ -26,6 +30,7 @@ bool FdMutex::lock_slow(Side side) {
     if ((state & kClosed) != 0) return false;
     const bool locked = (state & lock_bit(side)) != 0;
     if (locked && waiters(state, side) == kWaiterMax) rt::fatal("too many waiters for one descriptor");
+    if (!locked) check_room(state);
     const std::uint64_t wanted = locked ? state + waiter(side) : state + kReference + lock_bit(side);
     if (!state_.compare_exchange_weak(state, wanted, std::memory_order_acq_rel, std::memory_order_relaxed)) {
       continue;
@@ -55,6 +60,7 @@ bool FdMutex::close() {
   std::uint64_t wanted = 0;
   do {
     if ((state & kClosed) != 0) return false;
+    check_room(state);
     wanted = (state | kClosed) + kReference;
     wanted -= waiters(state, Side::kRead) * waiter(Side::kRead);
     wanted -= waiters(state, Side::kWrite) * waiter(Side::kWrite);

@@ -72,6 +72,8 @@ class FdMutex {
   }
   Semaphore& semaphore(Side side) { return side == Side::kRead ? readers_ : writers_; }
 
+  // One more reference must not run over into the count of waiters: aborts.
+  static void check_room(std::uint64_t state);
   bool lock_slow(Side side);
   bool unlock_slow(Side side);
 
