@@ -20,6 +20,8 @@ struct HostPort {
 };
 
 std::optional<HostPort> split(std::string_view text) {
+  // Everything below us takes C strings: what follows a zero would be ignored.
+  if (text.find('\0') != std::string_view::npos) return std::nullopt;
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return std::nullopt;
   std::string_view host = text.substr(0, colon);
@@ -29,8 +31,9 @@ std::optional<HostPort> split(std::string_view text) {
   if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
   const bool bracketed = host.size() >= 2 && host.front() == '[' && host.back() == ']';
   if (bracketed) host = host.substr(1, host.size() - 2);
-  // An IPv6 address must be in brackets: in "::1:80" nobody can tell the port from the address.
-  if (!bracketed && host.find(':') != std::string_view::npos) return std::nullopt;
+  // An IPv6 address must be in brackets: in "::1:80" nobody can tell the port from the address. Nothing else
+  // may be: "[]:80" is no way to say "every address".
+  if (bracketed != (host.find(':') != std::string_view::npos)) return std::nullopt;
   return HostPort{std::string(host), port};
 }
 

@@ -1,0 +1,85 @@
+// Addresses as text: what is one, and what is not.
+#include <tuza/netpoll/endpoint.h>
+
+#include <gtest/gtest.h>
+
+#include <asio/ip/tcp.hpp>
+
+namespace tuza::net {
+namespace {
+
+using namespace std::string_view_literals;
+
+TEST(Endpoint, GoodOnesSurviveTheRoundTrip) {
+  for (const char* text : {"127.0.0.1:80", "0.0.0.0:0", "255.255.255.255:65535", "[::1]:8080", "[::]:1",
+                           "[fe80::1]:443", "[2001:db8::ff00:42:8329]:65535"}) {
+    const Result<Endpoint> endpoint = parse_endpoint(text);
+    ASSERT_TRUE(endpoint) << text;
+    EXPECT_EQ(to_string(*endpoint), text);
+  }
+}
+
+TEST(Endpoint, WithoutAHostItIsEveryAddressOfBothVersions) {
+  const Endpoint any = parse_endpoint(":8080").value();
+  EXPECT_TRUE(any.address().is_v6());
+  EXPECT_TRUE(any.address().is_unspecified());
+  EXPECT_EQ(any.port(), 8080);
+}
+
+TEST(Endpoint, BadOnesAreNamedInTheError) {
+  for (const std::string_view text : {""sv,
+                                      ":"sv,
+                                      "80"sv,
+                                      "127.0.0.1"sv,
+                                      "127.0.0.1:"sv,
+                                      "127.0.0.1:http"sv,
+                                      "127.0.0.1:65536"sv,
+                                      "127.0.0.1:-1"sv,
+                                      "127.0.0.1:+1"sv,
+                                      "127.0.0.1: 80"sv,
+                                      "127.0.0.1:80 "sv,
+                                      " 127.0.0.1:80"sv,
+                                      "127.0.0.1:0x50"sv,
+                                      "127.0.0.1:80:80"sv,
+                                      "::1:80"sv,
+                                      "[::1]"sv,
+                                      "[::1:80"sv,
+                                      "::1]:80"sv,
+                                      "[::1]80"sv,
+                                      "[[::1]]:80"sv,
+                                      "127.0.0:80"sv,
+                                      "127.0.0.256:80"sv,
+                                      "127.0.0.1.1:80"sv,
+                                      "localhost:80"sv,
+                                      "[127.0.0.1]:80"sv,
+                                      "[]:80"sv,
+                                      "[g::1]:80"sv,
+                                      "127.0.0.1\0.example.org:80"sv,
+                                      "127.0.0.1:80\0"sv}) {
+    const Result<Endpoint> endpoint = parse_endpoint(text);
+    ASSERT_FALSE(endpoint) << '"' << text << "\" became " << to_string(*endpoint);
+    EXPECT_TRUE(endpoint.error().is(Errc::kBadAddress));
+    EXPECT_EQ(endpoint.error().subject(), text);
+  }
+}
+
+TEST(Endpoint, TheErrorSaysWhatWasExpected) {
+  EXPECT_EQ(parse_endpoint("nonsense").error().message(),
+            "parse nonsense: not an address of the form host:port");
+}
+
+TEST(Endpoint, ResolveTakesAddressesAndNames) {
+  EXPECT_EQ(to_string(resolve("127.0.0.1:80").value()), "127.0.0.1:80");
+  const Result<Endpoint> local = resolve("localhost:80");
+  ASSERT_TRUE(local) << local.error().message();
+  EXPECT_TRUE(local->address().is_loopback());
+  EXPECT_EQ(local->port(), 80);
+}
+
+TEST(Endpoint, ResolveRefusesWhatIsNoHostAndPort) {
+  EXPECT_TRUE(resolve("localhost").error().is(Errc::kBadAddress));
+  EXPECT_TRUE(resolve("localhost\0.example.org:80"sv).error().is(Errc::kBadAddress));
+}
+
+}  // namespace
+}  // namespace tuza::net
