@@ -47,8 +47,6 @@ void Descriptor::dispose() {
 }
 
 void Descriptor::close_number() {
-  read_deadline_.clear();
-  write_deadline_.clear();
   sequence_.fetch_add(1, std::memory_order_release);  // events for it are dropped from here on
   sys::invoke(SYS_close, fd_);                        // ends the registration, too
   fd_ = -1;
@@ -57,6 +55,9 @@ void Descriptor::close_number() {
 
 void Descriptor::drop_holder() {
   if (holders_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  // Not with the number: the owner may set deadlines until it lets go.
+  read_deadline_.clear();
+  write_deadline_.clear();
   drained_ = false;
   write_timeout_ns_.store(0, std::memory_order_relaxed);
   hung_up_.store(false, std::memory_order_relaxed);
@@ -114,6 +115,7 @@ Result<std::size_t> Descriptor::read_locked(std::span<std::byte> into, LazyBuffe
   for (;;) {
     if (drained_ && !hung_up_.load(std::memory_order_acquire)) {
       if (Result<void> waited = wait(Side::kRead, "read"); !waited) return std::unexpected(waited.error());
+      drained_ = false;  // the edge is used up, also if the system call fails
     }
     if (lazy != nullptr) into = lazy->take();
     const long n = sys::invoke(SYS_read, fd_, into.data(), into.size());

@@ -1,0 +1,284 @@
+// Descriptors: recycled safely, read with as few system calls as possible, closed while in use.
+#include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/netpoll/poll/descriptor_pool.h>
+#include <tuza/netpoll/tests/netpoll_testing.h>
+
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/rt/clock.h>
+
+#include <algorithm>
+#include <set>
+
+namespace tuza::net::testing {
+namespace {
+
+using Side = Descriptor::Side;
+
+class DescriptorTest : public WithProcs {};
+TUZA_WITH_PROCS(DescriptorTest);
+
+bool is_open(int fd) { return sys::invoke(SYS_fcntl, fd, F_GETFD) >= 0; }
+
+// Counts what the reader asks for: take() once before each system call, give_back() after each in vain.
+class CountingBuffer final : public LazyBuffer {
+ public:
+  std::span<std::byte> take() override {
+    ++takes;
+    return buffer_;
+  }
+  void give_back() override { ++in_vain; }
+
+  std::atomic<int> takes{0};
+  std::atomic<int> in_vain{0};
+
+ private:
+  std::array<std::byte, 64> buffer_{};
+};
+
+// -- The pool.
+
+TEST(DescriptorPool, GivesOutEachDescriptorOnceAndFindsItByIndex) {
+  std::set<Descriptor*> taken;
+  for (int i = 0; i < 3000; ++i) {  // more than two slabs
+    Descriptor* d = DescriptorPool::take();
+    ASSERT_NE(d, nullptr);
+    ASSERT_TRUE(taken.insert(d).second);
+    ASSERT_EQ(Descriptor::from_cookie(d->cookie()), d);
+    ASSERT_EQ(DescriptorPool::at(static_cast<std::uint32_t>(d->cookie())), d);
+  }
+  for (Descriptor* d : taken) DescriptorPool::put(d);
+  EXPECT_TRUE(taken.contains(DescriptorPool::take())) << "the memory was used again";
+}
+
+TEST(DescriptorPool, HasNothingAtAnIndexThatWasNeverMade) {
+  EXPECT_EQ(DescriptorPool::at(~0u), nullptr);
+  EXPECT_EQ(DescriptorPool::at(4'000'000), nullptr);
+  EXPECT_EQ(Descriptor::from_cookie(~std::uint64_t{0}), nullptr) << "the cookie of the poller itself";
+}
+
+// -- Reuse.
+
+TEST(DescriptorReuse, AnEventForARecycledDescriptorIsDropped) {
+  run_with(1, [] {
+    LocalPair old = local_pair();
+    Descriptor* const memory = old.here.get();
+    const std::uint64_t cookie = memory->cookie();
+    EXPECT_EQ(Descriptor::from_cookie(cookie), memory);
+    old.here.reset();
+    EXPECT_EQ(Descriptor::from_cookie(cookie), nullptr) << "closed";
+    const LocalPair fresh = local_pair();
+    EXPECT_TRUE(fresh.here.get() == memory || fresh.there.get() == memory) << "the memory was not recycled";
+    EXPECT_EQ(Descriptor::from_cookie(cookie), nullptr) << "recycled";
+  });
+}
+
+// What one life of a descriptor leaves behind must not show in the next.
+TEST(DescriptorReuse, NothingOfTheFormerLifeIsLeft) {
+  run_with(1, [] {
+    LocalPair pair = local_pair();
+    Descriptor* const memory = pair.here.get();
+    EXPECT_TRUE(pair.there->write_all(bytes("short")));
+    EXPECT_EQ(read_some(*pair.here), "short");     // drained
+    (void)pair.here->deliver({true, true, true});  // events, a hang-up
+    pair.here->set_write_timeout(1);
+    pair.here->set_deadline(Side::kWrite, rt::now_ns() + 1'000'000'000);
+    pair.here->close();
+    pair.here->set_deadline(Side::kRead, 1);  // expired, and after the close
+    pair.here.reset();
+    pair.there.reset();
+
+    LocalPair fresh = local_pair();
+    if (fresh.here.get() != memory) std::swap(fresh.here, fresh.there);
+    ASSERT_EQ(fresh.here.get(), memory);
+    EXPECT_TRUE(fresh.there->write_all(bytes("x")));
+    EXPECT_EQ(read_some(*fresh.here), "x");
+    fill(*fresh.here);
+    WaitGroup group;
+    group.go([&] { EXPECT_TRUE(fresh.here->write_all(bytes("y"))); });
+    wait_until_parked(1, WaitReason::kIoWrite);
+    while (fresh.there->control("read", [](int fd) {
+      char buffer[4096];
+      return sys::invoke(SYS_read, fd, buffer, sizeof buffer);
+    })) {
+    }
+    group.wait();
+  });
+}
+
+// Sockets come and go while their peers go on sending: if an event of one reached its successor, or if one
+// got lost, a reader would get the wrong bytes or wait for ever.
+TEST_P(DescriptorTest, ManyShortLivesDoNotDisturbEachOther) {
+  run_with(GetParam(), [] {
+    WaitGroup group;
+    for (int g = 0; g < 8; ++g) {
+      group.go([g] {
+        for (int i = 0; i < scaled(2'000); ++i) {
+          LocalPair pair = local_pair();
+          const std::string text = std::to_string(g * 1'000'000 + i);
+          WaitGroup reader;
+          reader.go([&] { EXPECT_EQ(read_some(*pair.here), text); });
+          if (i % 3 == 0) yield();
+          EXPECT_TRUE(pair.there->write_all(bytes(text)));
+          reader.wait();
+          EXPECT_TRUE(pair.there->write_all(bytes("an event for nobody")));
+        }
+      });
+    }
+    group.wait();
+  });
+}
+
+// -- Reading.
+
+TEST_P(DescriptorTest, AShortReadIsNotFollowedByOneInVain) {
+  run_with(GetParam(), [] {
+    LocalPair pair = local_pair();
+    CountingBuffer buffer;
+    constexpr int kRounds = 200;
+    WaitGroup group;
+    group.go([&pair] {
+      for (int i = 0; i < kRounds; ++i) {
+        ASSERT_EQ(read_some(*pair.there), "ping");
+        ASSERT_TRUE(pair.there->write_all(bytes("pong")));
+      }
+    });
+    for (int i = 0; i < kRounds; ++i) {
+      ASSERT_TRUE(pair.here->write_all(bytes("ping")));
+      ASSERT_EQ(pair.here->read(buffer).value_or(0), 4u);
+    }
+    group.wait();
+    // The first read does not know yet that there is nothing; from then on each waits for its edge.
+    EXPECT_LE(buffer.in_vain, 2);
+    EXPECT_EQ(buffer.takes - buffer.in_vain, kRounds);
+  });
+}
+
+TEST_P(DescriptorTest, ABufferIsTakenOnlyWhenThereIsSomethingToRead) {
+  run_with(GetParam(), [] {
+    LocalPair pair = local_pair();
+    EXPECT_TRUE(pair.there->write_all(bytes("first")));
+    EXPECT_EQ(read_some(*pair.here), "first");
+    pair.here->set_deadline(Side::kRead, 1);  // consumes nothing, but an edge may still be under way
+    pair.here->set_deadline(Side::kRead, Deadline::kNone);
+    CountingBuffer buffer;
+    WaitGroup group;
+    group.go([&] { EXPECT_EQ(pair.here->read(buffer).value_or(0), 6u); });
+    wait_until_parked(1, WaitReason::kIoRead);
+    EXPECT_EQ(buffer.takes, buffer.in_vain) << "it waits, and holds the buffer";
+    EXPECT_TRUE(pair.there->write_all(bytes("second")));
+    group.wait();
+  });
+}
+
+TEST_P(DescriptorTest, TheEndOfTheStreamIsSeenThoughItCameWithTheData) {
+  run_with(GetParam(), [] {
+    for (int i = 0; i < scaled(1'000); ++i) {
+      LocalPair pair = local_pair();
+      WaitGroup group;
+      group.go([&pair] {
+        EXPECT_EQ(read_some(*pair.here), "last words");
+        EXPECT_EQ(read_some(*pair.here), "") << "the end";
+        EXPECT_EQ(read_some(*pair.here), "") << "and again";
+      });
+      if (i % 2 == 0) wait_until_parked(1, WaitReason::kIoRead);
+      EXPECT_TRUE(pair.there->write_all(bytes("last words")));
+      if (i % 3 == 0) yield();
+      pair.there.reset();
+      group.wait();
+    }
+  });
+}
+
+// The edge was consumed by a read that then failed: what it announced is still there.
+TEST_P(DescriptorTest, AReadThatFailsDoesNotLoseTheEdge) {
+  run_with(GetParam(), [] {
+    LocalPair pair = local_pair();
+    EXPECT_TRUE(pair.there->write_all(bytes("short")));
+    EXPECT_EQ(read_some(*pair.here), "short");
+    EXPECT_TRUE(pair.there->write_all(bytes("kept")));
+    auto* const nowhere = reinterpret_cast<std::byte*>(std::uintptr_t{16});
+    const Result<std::size_t> n = pair.here->read(std::span(nowhere, 64));
+    ASSERT_FALSE(n);
+    EXPECT_TRUE(n.error().is(std::errc::bad_address)) << n.error().message();
+    EXPECT_EQ(read_some(*pair.here), "kept");
+  });
+}
+
+TEST(Descriptor, WhatThePollerDoesNotTakeIsAnErrorAndIsClosed) {
+  run_with(1, [] {
+    const int fd = static_cast<int>(sys::invoke(SYS_memfd_create, "file", 0));
+    ASSERT_GE(fd, 0);
+    const Result<Descriptor*> d = Descriptor::open(fd, "open");
+    ASSERT_FALSE(d);
+    EXPECT_EQ(d.error().message(), "open: Operation not permitted");
+    EXPECT_FALSE(is_open(fd));
+  });
+}
+
+TEST(Descriptor, OutsideARuntimeItIsAnErrorAndIsClosed) {
+  const int fd = static_cast<int>(sys::invoke(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
+  ASSERT_GE(fd, 0);
+  const Result<Descriptor*> d = Descriptor::open(fd, "open");
+  ASSERT_FALSE(d);
+  EXPECT_TRUE(d.error().is(Errc::kNotRunning));
+  EXPECT_FALSE(is_open(fd));
+}
+
+// -- Closing.
+
+TEST_P(DescriptorTest, TheNumberIsClosedOnlyAfterTheLastUser) {
+  run_with(GetParam(), [] {
+    const Numbers numbers = local_numbers();
+    detail::DescriptorOwner here(Descriptor::open(numbers.here, "test").value());
+    std::atomic<bool> inside{false}, leave{false};
+    WaitGroup group;
+    group.go([&] {
+      const Result<long> r = here->control("use", [&](int fd) -> long {
+        inside = true;
+        while (!leave) yield();
+        EXPECT_EQ(fd, numbers.here);
+        return is_open(fd) ? 7 : -EBADF;
+      });
+      EXPECT_EQ(r.value_or(-1), 7);
+    });
+    yield_until([&] { return inside.load(); });
+    here->close();
+    EXPECT_TRUE(is_open(numbers.here));
+    EXPECT_TRUE(here->write_all(bytes("x")).error().closed()) << "no new users";
+    leave = true;
+    group.wait();
+    EXPECT_FALSE(is_open(numbers.here));
+    EXPECT_FALSE(here->control("use", [](int) -> long { return 0; }));
+    sys::invoke(SYS_close, numbers.there);
+  });
+}
+
+TEST_P(DescriptorTest, ClosingWakesReadersAndWritersThoseWhoQueueIncluded) {
+  run_with(GetParam(), [] {
+    for (int round = 0; round < scaled(200); ++round) {
+      LocalPair pair = local_pair();
+      fill(*pair.here);
+      WaitGroup group;
+      for (int i = 0; i < 3; ++i) {
+        group.go([&pair] { EXPECT_TRUE(read_some(*pair.here).starts_with("<read: use of a closed")); });
+        group.go([&pair] { EXPECT_TRUE(pair.here->write_all(bytes("x")).error().closed()); });
+      }
+      if (round % 2 == 0) {
+        wait_until_parked(4, WaitReason::kSemaphore);
+        wait_until_parked(1, WaitReason::kIoRead);
+        wait_until_parked(1, WaitReason::kIoWrite);
+      } else {
+        for (int n = 0; n < round % 16; ++n) yield();
+      }
+      pair.here->close();
+      pair.here->close();
+      group.wait();
+    }
+  });
+}
+
+}  // namespace
+}  // namespace tuza::net::testing
