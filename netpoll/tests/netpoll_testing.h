@@ -1,0 +1,72 @@
+// What netpoll's tests share: connected pairs, bytes that can be checked, a look at who waits.
+#pragma once
+
+#include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/netpoll/tcp.h>
+#include <tuza/sched/sync/wait_group.h>
+#include <tuza/sched/tests/testing.h>
+#include <tuza/sched/wait_reason.h>
+
+#include <chrono>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tuza::net::testing {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+using tuza::testing::run_with;
+using tuza::testing::scaled;
+using tuza::testing::WithProcs;
+using tuza::testing::yield_until;
+
+// Goroutines that are parked for `reason`, or about to be.
+std::size_t goroutines_waiting(WaitReason reason);
+// Lets others run until `n` goroutines are parked for `reason`.
+void wait_until_parked(std::size_t n, WaitReason reason);
+
+// Two ends of one TCP connection over loopback.
+struct TcpPair {
+  Conn client;
+  Conn server;
+};
+Listener listen_on_loopback();
+TcpPair connect(Listener& listener);
+TcpPair tcp_pair();
+
+// Two ends of a local stream, both descriptors of ours. Unlike TCP's, its buffers are small, its data is
+// there at once, and nothing else happens in between.
+struct LocalPair {
+  detail::DescriptorOwner here;
+  detail::DescriptorOwner there;
+};
+LocalPair local_pair();
+// The same as plain numbers, non-blocking.
+struct Numbers {
+  int here;
+  int there;
+};
+Numbers local_numbers();
+
+std::span<const std::byte> bytes(std::string_view text);
+// What one read returns; the error's message in angle brackets if it fails.
+std::string read_some(Conn& conn, std::size_t at_most = 65536);
+std::string read_some(Descriptor& descriptor, std::size_t at_most = 65536);
+// Until the end of the stream, or an error.
+std::string read_to_end(Conn& conn);
+
+// The seed of this run, printed once so that a failure can be repeated: TUZA_TEST_SEED sets it.
+std::uint64_t seed();
+std::string random_bytes(std::mt19937_64& random, std::size_t n);
+
+// Fills the socket's buffers until the system takes no more: the next write has to wait. Returns how much.
+std::size_t fill(Descriptor& descriptor);
+
+// Times that are long gone, and that no test lives to see.
+inline TimePoint long_ago() { return TimePoint(1ns); }
+inline TimePoint far_away() { return Clock::now() + 1h; }
+
+}  // namespace tuza::net::testing
