@@ -9,7 +9,8 @@
 //   - an event that also tells of the end of the stream, an error or a hang-up says so (hung_up), and is
 //     both readable and writable then, so that whoever waits finds out by trying;
 //   - closing the descriptor ends its registration; an event that was under way may still come;
-//   - wake() makes a wait() that blocks, now or next, return at once. It is not an event.
+//   - wake() makes a wait() that blocks, now or next, return at once. It is not an event. What was done
+//     before wake() is visible after the return of that wait().
 //
 // Thread-safe: add() and wake() at any time, wait() on several threads at once.
 // Backends: poller_epoll.cpp (Linux).

@@ -71,7 +71,10 @@ std::size_t Poller::wait(std::int64_t timeout_ns, std::span<PollEvent> into) {
       if (timeout_ns == 0) continue;
       std::uint64_t value = 0;
       sys::invoke(SYS_read, wake_fd_, &value, sizeof value);
-      wake_pending_.store(false, std::memory_order_release);
+      // Read and write in one, after the eventfd is empty: a wake() that came before this wrote nothing, and
+      // relies on what it did earlier being visible to whoever returns from here. One that comes later
+      // writes again. A plain store may be overtaken by the loads that follow: the wake would be lost.
+      wake_pending_.exchange(false, std::memory_order_acq_rel);
       continue;
     }
     const bool hung_up = (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
