@@ -79,7 +79,7 @@ Result<void> Conn::close_write() {
 void Conn::close() { descriptor_->close(); }
 
 Result<void> Conn::set_linger_zero() {
-  const struct linger linger { .l_onoff = 1, .l_linger = 0 };
+  const struct linger linger{.l_onoff = 1, .l_linger = 0};
   return ignore_value(descriptor_->control("setsockopt", [&linger](int fd) {
     return sys::invoke(SYS_setsockopt, fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
   }));

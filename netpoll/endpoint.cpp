@@ -67,7 +67,7 @@ Result<Endpoint> resolve(std::string_view host_port) {
   const std::optional<HostPort> parts = split(host_port);
   if (!parts) return std::unexpected(bad_address(host_port));
   if (const std::optional<Endpoint> endpoint = from_address(*parts)) return *endpoint;
-  struct addrinfo hints {};
+  struct addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_ADDRCONFIG;
   struct addrinfo* list = nullptr;

@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 std::int64_t limit_on_connections(const ServeOptions& options) {
   if (options.max_connections != 0) return static_cast<std::int64_t>(options.max_connections);
-  struct rlimit limit {};
+  struct rlimit limit{};
   sys::invoke(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &limit);
   const auto descriptors = static_cast<std::int64_t>(std::min<rlim_t>(limit.rlim_cur, 1 << 24));
   return std::max<std::int64_t>({descriptors - 32, descriptors / 2, 1});
@@ -195,8 +195,7 @@ bool Server::shutdown(TimePoint deadline) {
 
 Result<void> serve(Listener& listener, std::move_only_function<void(Conn&) const> handler,
                    const ServeOptions& options) {
-  Server server(
-      listener, [&handler](Session& session) { handler(session.conn()); }, options);
+  Server server(listener, [&handler](Session& session) { handler(session.conn()); }, options);
   return server.serve();
 }
 

@@ -56,12 +56,12 @@ Result<SignalSet> SignalSet::open(std::initializer_list<int> signals) {
   if (!reader) return std::unexpected(reader.error());
   state->reader.reset(*reader);
   g_pipe_write.store(fds[1], std::memory_order_release);
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = &on_signal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   for (const int number : signals) {
-    struct sigaction before {};
+    struct sigaction before{};
     sigaction(number, &action, &before);
     state->before.emplace_back(number, before);
   }

@@ -91,7 +91,7 @@ void go(const GoOptions& options, F&& function,
 }
 
 template <class F>
-requires std::invocable<std::decay_t<F>>
+  requires std::invocable<std::decay_t<F>>
 void go(F&& function, const std::source_location& where = std::source_location::current()) {
   go(GoOptions{}, std::forward<F>(function), where);
 }

@@ -45,7 +45,7 @@ int report_error(const Error& error);
 // Returns what `main` returned: an int as it is, 0 for void and for a Result<void> that holds no error. An
 // error is printed on one line and becomes 1. Blocks the calling thread until then.
 template <class F>
-requires std::invocable<F&>
+  requires std::invocable<F&>
 int run(const RunOptions& options, F&& main,
         const std::source_location& where = std::source_location::current()) {
   return rt::run_main(
@@ -66,7 +66,7 @@ int run(const RunOptions& options, F&& main,
 }
 
 template <class F>
-requires std::invocable<F&>
+  requires std::invocable<F&>
 int run(F&& main, const std::source_location& where = std::source_location::current()) {
   return run(RunOptions{}, std::forward<F>(main), where);
 }

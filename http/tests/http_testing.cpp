@@ -121,4 +121,17 @@ Response fetch(const std::string& address, std::string_view request, bool to_hea
   return responses.empty() ? Response{} : responses.front();
 }
 
+Router hello_router() {
+  Router router;
+  router.handle("GET /", [](Request&, ResponseWriter& res) { res.text("Hello, World!"); });
+  router.handle("POST /echo", [](Request& req, ResponseWriter& res) {
+    if (const auto body = req.body()) res.send("application/octet-stream", *body);
+  });
+  return router;
+}
+
+std::string post(std::string_view path, std::string_view body, std::string_view fields = "") {
+  return "POST " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n" + std::string(fields) +
+         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
+}
 }  // namespace tuza::http::testing

@@ -9,7 +9,7 @@
 namespace tuza::http::testing {
 
 std::uint32_t data_segments_received(int fd) {
-  struct tcp_info info {};
+  struct tcp_info info{};
   socklen_t length = sizeof info;
   return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 ? info.tcpi_data_segs_in : 0;
 }

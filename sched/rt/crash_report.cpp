@@ -89,7 +89,7 @@ void describe_exception(Line& line) {
 }  // namespace
 
 void install_crash_reports() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = &on_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   sigemptyset(&action.sa_mask);

@@ -17,7 +17,7 @@ namespace tuza::rt {
 // early for no reason: callers loop on their condition.
 inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                        std::int64_t timeout_ns = -1) {
-  struct timespec ts {};
+  struct timespec ts{};
   if (timeout_ns >= 0) {
     ts.tv_sec = timeout_ns / 1'000'000'000;
     ts.tv_nsec = timeout_ns % 1'000'000'000;

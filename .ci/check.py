@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""The rules of the source tree that a compiler does not check: check.py [rule...]
+
+    format       clang-format would change nothing
+    layers       includes go downwards only: sched <- netpoll <- http <- framework <- examples, loadtests
+    sizes        files of code have at most 500 lines, functions at most 70
+    quarantine   thread_local, errno, volatile and asm stand only in the files named for them
+
+That headers compile alone is a target of the build, `header_checks`. Prints what breaks a rule, as
+FILE:LINE: text. Exit status 1 if anything does.
+"""
+
+import ast
+import fnmatch
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CLANG_FORMAT = "clang-format-19"  # releases differ in their taste; both Debian 12 and 13 have this one
+
+FILE_LINES_MAX = 500
+FUNCTION_LINES_MAX = 70
+WHOLE = ["sched/tuza-gdb.py"]  # longer: what gdb loads is one file
+
+LAYERS = ["sched", "netpoll", "http", "framework"]
+INTERNAL = re.compile(r"/(rt|arch|poll|wire|tests|bench)/")  # not for examples and loadtests
+
+# Why each word is dangerous in a runtime that moves goroutines between threads: HACKING.md.
+QUARANTINE = {
+    "thread_local": ["sched/arch/*"],
+    "errno": ["sched/arch/*", "loadtests/floor.cpp"],
+    "volatile": ["sched/arch/*", "sched/tests/context_test.cpp", "sched/tests/goroutine_test.cpp",
+                 "sched/tests/landing_pads_test.cpp", "sched/tests/gdb_target.cpp"],
+    "asm": ["sched/arch/*", "sched/tests/landing_pads_test.cpp", "sched/tests/gdb_target.cpp"],
+}
+
+TOKEN = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|R"(?P<tag>[^(\s]*)\(.*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'(?!\w)""",
+    re.DOTALL)
+NOT_A_FUNCTION = re.compile(r"^\s*(inline\s+)?(namespace|class|struct|enum|union|extern|using|constexpr .*=)\b")
+
+
+def listed(*patterns):
+    """The files of the tree, with those not yet committed."""
+    names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "--", *patterns], cwd=ROOT,
+                           check=True, capture_output=True, text=True).stdout.split("\n")
+    return [ROOT / n for n in names if n and (ROOT / n).is_file()]
+
+
+def without_comments_and_strings(text):
+    """The same lines, with comments and literals blanked."""
+    return TOKEN.sub(lambda m: "\n" * m[0].count("\n"), text)
+
+
+def relative(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+def check_format():
+    files = listed("*.h", "*.cpp")
+    done = subprocess.run([CLANG_FORMAT, "--dry-run", "-Werror", *map(str, files)], cwd=ROOT,
+                          capture_output=True, text=True)
+    for line in done.stderr.splitlines():
+        if "[-Wclang-format-violations]" in line:
+            place = line.split(": error:")[0]
+            yield f"{relative(pathlib.Path(place.rsplit(':', 2)[0]))}:{place.rsplit(':', 2)[1]}: not formatted"
+    if done.returncode != 0 and "violations" not in done.stderr:
+        yield f"{CLANG_FORMAT}: {done.stderr.strip()}"
+
+
+def check_layers():
+    for path in listed("*.h", "*.cpp"):
+        name = relative(path)
+        own = name.split("/")[0]
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            include = re.match(r'\s*#\s*include\s*[<"](.*)[>"]', line)
+            if include is None:
+                continue
+            target = include[1]
+            if line.strip().endswith('"'):
+                yield f"{name}:{number}: includes are spelled <tuza/...>"
+            if not target.startswith("tuza/"):
+                continue
+            layer = target.split("/")[1]
+            if own in LAYERS and (layer not in LAYERS or LAYERS.index(layer) > LAYERS.index(own)):
+                yield f"{name}:{number}: {own} must not include {layer}"
+            if own in ("examples", "loadtests") and INTERNAL.search(target):
+                yield f"{name}:{number}: {own} may include public headers only"
+
+
+def long_functions(path, text):
+    """Blocks that begin and end at the same indentation; formatted code has no others."""
+    lines = without_comments_and_strings(text).split("\n")
+    for start, line in enumerate(lines):
+        indent = len(line) - len(line.lstrip())
+        if indent > 4 or not line.strip() or line.lstrip()[0] in "}#" or NOT_A_FUNCTION.match(line):
+            continue
+        # The head may take several lines; it ends where a line ends with an opening brace.
+        opening = start
+        while opening < len(lines) - 1 and opening - start < 12 and not re.search(r"[{;}]\s*$", lines[opening]):
+            opening += 1
+        if not lines[opening].rstrip().endswith("{") or "(" not in "".join(lines[start:opening + 1]):
+            continue
+        for end in range(opening + 1, len(lines)):
+            if lines[end].strip() and len(lines[end]) - len(lines[end].lstrip()) < indent:
+                break  # it was part of a statement
+            if lines[end].startswith(" " * indent + "}"):
+                if end - start + 1 > FUNCTION_LINES_MAX:
+                    yield f"{path}:{start + 1}: a function of {end - start + 1} lines, more than {FUNCTION_LINES_MAX}"
+                break
+
+
+def check_sizes():
+    for path in listed("*.h", "*.cpp", "*.S", "*.py", "*.pml", "dev"):
+        name, text = relative(path), path.read_text()
+        if text.count("\n") > FILE_LINES_MAX and name not in WHOLE:
+            yield f"{name}:1: {text.count(chr(10))} lines, more than {FILE_LINES_MAX}"
+        if path.suffix == ".py":
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, ast.FunctionDef) and node.end_lineno - node.lineno >= FUNCTION_LINES_MAX:
+                    yield f"{name}:{node.lineno}: a function of more than {FUNCTION_LINES_MAX} lines"
+        elif path.suffix in (".h", ".cpp"):
+            yield from long_functions(name, text)
+
+
+def check_quarantine():
+    words = re.compile(r"\b(" + "|".join(QUARANTINE) + r")\b")
+    for path in listed("*.h", "*.cpp"):
+        name = relative(path)
+        for number, line in enumerate(without_comments_and_strings(path.read_text()).split("\n"), 1):
+            if re.match(r"\s*#\s*include", line):
+                continue
+            for word in words.findall(line):
+                if not any(fnmatch.fnmatch(name, pattern) for pattern in QUARANTINE[word]):
+                    yield f"{name}:{number}: {word} does not belong here (.ci/check.py says where)"
+
+
+RULES = {"format": check_format, "layers": check_layers, "sizes": check_sizes, "quarantine": check_quarantine}
+
+
+def main():
+    names = sys.argv[1:] or list(RULES)
+    unknown = [n for n in names if n not in RULES]
+    if unknown:
+        print(__doc__)
+        return 2
+    broken = [f"{problem}  [{name}]" for name in names for problem in RULES[name]()]
+    print("\n".join(broken) if broken else f"check: {', '.join(names)}: good")
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,183 @@
+// What a server does not let its clients do: limits at N and N+1, timeouts, peers that go away.
+#include <tuza/http/tests/http_testing.h>
+
+namespace tuza::http::testing {
+namespace {
+
+using tuza::testing::run_with;
+using tuza::testing::WithProcs;
+
+class LimitsTest : public WithProcs {};
+TUZA_WITH_PROCS(LimitsTest);
+
+// -- Limits, at N and N+1.
+
+TEST_P(LimitsTest, LimitsAreExact) {
+  run_with(GetParam(), [] {
+    ServerOptions options;
+    options.request_line_bytes_max = 1000;
+    options.head_bytes_max = 4000;
+    options.headers_max = 10;
+    options.body_bytes_max = 5000;
+    TestServer server(hello_router(), options);
+    const auto status = [&](const std::string& request) { return fetch(server.address(), request).status; };
+
+    EXPECT_EQ(status(get("/" + std::string(999, 'a'))), 404);
+    EXPECT_EQ(status(get("/" + std::string(1000, 'a'))), 414);
+    EXPECT_EQ(status(get("/" + std::string(100'000, 'a'))), 414);
+
+    const auto with_fields = [](int n) {
+      std::string request = "GET / HTTP/1.1\r\nHost: localhost\r\n";
+      for (int i = 1; i < n; ++i) request += "X-" + std::to_string(i) + ": v\r\n";
+      return request + "\r\n";
+    };
+    EXPECT_EQ(status(with_fields(10)), 200);
+    EXPECT_EQ(status(with_fields(11)), 431);
+
+    const auto of_size = [](std::size_t n) {
+      std::string request = "GET / HTTP/1.1\r\nHost: localhost\r\nX: ";
+      return request + std::string(n - request.size() - 4, 'x') + "\r\n\r\n";
+    };
+    EXPECT_EQ(status(of_size(4000)), 200);
+    EXPECT_EQ(status(of_size(4001)), 431);
+    EXPECT_EQ(status(of_size(2'000'000)), 431);
+
+    EXPECT_EQ(status(post("/echo", std::string(5000, 'b'))), 200);
+    EXPECT_EQ(status(post("/echo", std::string(5001, 'b'))), 413);
+    const auto chunked = [](std::size_t n) {
+      char size[32];
+      std::snprintf(size, sizeof size, "%zx\r\n", n);
+      return "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" +
+             (size + std::string(n, 'c')) + "\r\n0\r\n\r\n";
+    };
+    EXPECT_EQ(status(chunked(5000)), 200);
+    EXPECT_EQ(status(chunked(5001)), 413);
+  });
+}
+
+TEST_P(LimitsTest, AnswersWhatItDoesNotImplement) {
+  run_with(GetParam(), [] {
+    TestServer server(hello_router());
+    const auto status = [&](const char* line) {
+      return fetch(server.address(), std::string(line) + "\r\nHost: localhost\r\n\r\n").status;
+    };
+    EXPECT_EQ(status("BREW / HTTP/1.1"), 501);
+    EXPECT_EQ(status("PROPFIND / HTTP/1.1"), 501);
+    EXPECT_EQ(status("get / HTTP/1.1"), 501);
+    EXPECT_EQ(status("CONNECT a:1 HTTP/1.1"), 501);
+    EXPECT_EQ(status("G@T / HTTP/1.1"), 400);
+    EXPECT_EQ(status("GET / HTTP/2.0"), 505);
+    EXPECT_EQ(status("GET / HTTP/1.2"), 505);
+    EXPECT_EQ(status("GET / ICE/1.0"), 400);
+    EXPECT_EQ(status("OPTIONS * RTSP/1.0"), 400);
+    EXPECT_EQ(
+        fetch(server.address(), "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n")
+            .status,
+        501);
+  });
+}
+
+// -- Time.
+
+TEST_P(LimitsTest, AClientThatDripsIsCutOffByTheHeaderTimeout) {
+  run_with(GetParam(), [] {
+    ServerOptions options;
+    options.header_timeout = 200ms;
+    TestServer server(hello_router(), options);
+    RawClient client(server.address());
+    WaitGroup dripping;
+    std::atomic<bool> stop{false};
+    dripping.go([&] {
+      for (const char c : get("/")) {
+        if (stop) return;
+        client.send(std::string(1, c));
+        sleep_for(20ms);  // each byte is in time; the head as a whole is not
+      }
+    });
+    client.read_until_closed();
+    stop = true;
+    dripping.wait();
+    const std::vector<Response> all = parse_responses(client.received(), true);
+    ASSERT_EQ(all.size(), 1u);
+    EXPECT_EQ(all[0].status, 408);
+  });
+}
+
+TEST_P(LimitsTest, AnIdleConnectionIsClosedWithoutAWord) {
+  run_with(GetParam(), [] {
+    ServerOptions options;
+    options.idle_timeout = 100ms;
+    TestServer server(hello_router(), options);
+    RawClient silent(server.address());
+    silent.read_until_closed();
+    EXPECT_TRUE(silent.closed());
+    EXPECT_EQ(silent.received(), "");
+    RawClient client(server.address());
+    client.send(get("/"));
+    EXPECT_EQ(client.read_responses(1).size(), 1u);
+    const std::size_t received = client.received().size();
+    client.read_until_closed();
+    EXPECT_TRUE(client.closed());
+    EXPECT_EQ(client.received().size(), received);
+  });
+}
+
+TEST_P(LimitsTest, ABodyThatIsTooSlowGets408) {
+  run_with(GetParam(), [] {
+    ServerOptions options;
+    options.body_timeout = 150ms;
+    TestServer server(hello_router(), options);
+    RawClient client(server.address());
+    client.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nonly this");
+    client.read_until_closed();
+    EXPECT_EQ(parse_responses(client.received(), true).at(0).status, 408);
+  });
+}
+
+TEST_P(LimitsTest, AClientThatDoesNotReadIsCutOff) {
+  run_with(GetParam(), [] {
+    ServerOptions options;
+    options.write_timeout = 100ms;
+    Result<void> written;
+    WaitGroup returned;
+    returned.add(1);
+    Router router;
+    router.handle("GET /", [&](Request&, ResponseWriter& res) {
+      const std::string piece(64 << 10, 'x');
+      while ((written = res.write(piece))) {
+      }
+      returned.done();
+    });
+    TestServer server(std::move(router), options);
+    RawClient client(server.address());
+    client.send(get("/"));
+    returned.wait();
+    EXPECT_FALSE(written);
+  });
+}
+
+// -- Peers that go away, and the end.
+
+TEST_P(LimitsTest, SurvivesPeersThatReset) {
+  run_with(GetParam(), [] {
+    Router router = hello_router();
+    router.handle("GET /large", [](Request&, ResponseWriter& res) {
+      const std::string piece(100'000, 'x');
+      for (int i = 0; i < 100; ++i) {
+        if (!res.write(piece)) return;
+      }
+    });
+    TestServer server(std::move(router));
+    for (int i = 0; i < tuza::testing::scaled(200); ++i) {
+      RawClient client(server.address());
+      client.send(i % 2 == 0 ? get("/large") : "GET / HT");
+      if (i % 3 == 0) sleep_for(200us);
+      (void)client.conn().set_linger_zero();
+      client.conn().close();
+    }
+    EXPECT_EQ(fetch(server.address(), get("/")).status, 200);
+  });
+}
+
+}  // namespace
+}  // namespace tuza::http::testing

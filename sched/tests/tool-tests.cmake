@@ -1,0 +1,15 @@
+# Tests of what stands beside the code: the models and the gdb script. A tool that is missing fails its test
+# with a message of its own; no test run passes over it.
+find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
+
+add_test(NAME models
+  COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/model/run_models.py ${PROJECT_BINARY_DIR}/models)
+set_tests_properties(models PROPERTIES TIMEOUT 900 LABELS models)
+
+add_executable(gdb_target tests/gdb_target.cpp)
+target_compile_options(gdb_target PRIVATE -O1 -g)
+target_link_libraries(gdb_target PRIVATE tuza::sched tuza_flags)
+add_test(NAME gdb_script
+  COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/tests/gdb_test.py
+    $<TARGET_FILE:gdb_target> ${CMAKE_CURRENT_SOURCE_DIR}/tuza-gdb.py)
+set_tests_properties(gdb_script PROPERTIES TIMEOUT 300 LABELS gdb)
