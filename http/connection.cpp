@@ -1,6 +1,5 @@
 #include <tuza/http/connection.h>
 
-#include <cxxabi.h>
 #include <tuza/http/wire/framing.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/time/coarse_clock.h>
@@ -135,11 +134,10 @@ void Connection::run_handler() {
   try {
     handler_(request, writer);
     return;
-  } catch (const abi::__forced_unwind&) {
-    throw;  // goexit()
   } catch (const std::exception& e) {
     log_exception(request, e.what());
   } catch (...) {
+    if (std::current_exception() == nullptr) throw;  // no exception of C++: goexit()
     log_exception(request, "something that is no std::exception");
   }
   // What the handler has prepared is dropped; what has been sent cannot be taken back, only cut off.

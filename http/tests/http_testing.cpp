@@ -130,7 +130,7 @@ Router hello_router() {
   return router;
 }
 
-std::string post(std::string_view path, std::string_view body, std::string_view fields = "") {
+std::string post(std::string_view path, std::string_view body, std::string_view fields) {
   return "POST " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n" + std::string(fields) +
          "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + std::string(body);
 }
