@@ -16,12 +16,23 @@ namespace {
 
 std::atomic<bool> g_open{false};
 std::atomic<int> g_pipe_write{-1};  // read by the signal handler
+std::atomic<int> g_handlers{0};     // handlers under way
 
 void on_signal(int number) {
+  // seq_cst, against stop_handlers(): either the handler is seen in the count, or it sees the pipe gone.
+  g_handlers.fetch_add(1, std::memory_order_seq_cst);
   const auto byte = static_cast<unsigned char>(number);
   // A full pipe holds thousands of signals nobody has looked at: one less does not matter.
-  const int fd = g_pipe_write.load(std::memory_order_acquire);
+  const int fd = g_pipe_write.load(std::memory_order_seq_cst);
   if (fd >= 0) sys::invoke(SYS_write, fd, &byte, 1);
+  g_handlers.fetch_sub(1, std::memory_order_release);
+}
+
+// After this no handler writes into the pipe, so its number may be used again. (A handler runs to its end
+// whatever the thread it interrupted is doing, this one included.)
+void stop_handlers() {
+  g_pipe_write.store(-1, std::memory_order_seq_cst);
+  while (g_handlers.load(std::memory_order_seq_cst) != 0) sys::invoke(SYS_sched_yield);
 }
 
 }  // namespace
@@ -33,7 +44,7 @@ struct SignalSet::State {
 
   ~State() {
     for (auto& [number, action] : before) sigaction(number, &action, nullptr);
-    g_pipe_write.store(-1, std::memory_order_release);
+    stop_handlers();
     if (write_fd >= 0) sys::invoke(SYS_close, write_fd);
     g_open.store(false, std::memory_order_release);
   }

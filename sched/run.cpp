@@ -8,6 +8,7 @@
 #include <tuza/sched/run.h>
 
 #include <tuza/sched/go.h>
+#include <tuza/sched/rt/chaos.h>
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/crash_report.h>
@@ -141,6 +142,7 @@ void start(Sched& sched, const RunOptions& options) {
   sched.started_ns = now_ns();
   sched.coarse_ns.store(sched.started_ns);
   sched.debug = DebugOptions::from_environment();
+  chaos::choose_seed();
   pthread_sigmask(SIG_SETMASK, nullptr, &sched.signal_mask);
   set_procs(sched, choose_procs(sched, options));
   Sched* none = nullptr;

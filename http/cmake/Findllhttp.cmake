@@ -49,5 +49,4 @@ if(NOT TARGET tuza_llhttp)
   set(llhttp_ORIGIN ${llhttp_SOURCE_DIR})
 endif()
 
-add_library(llhttp::llhttp_for_tuza ALIAS tuza_llhttp)
 message(STATUS "llhttp: ${llhttp_ORIGIN}")

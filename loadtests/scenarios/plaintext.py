@@ -32,8 +32,8 @@ class Case:
     shared: bool = False  # server and wrk both on both cores, instead of one core each
 
 
-# The columns of ANCHORS.md. It does not say how many connections pipeline: 64 with 16 requests each keep as
-# many requests under way (1,024) as the largest case without pipelining.
+# The bars: what this project wants to reach. 64 connections with 16 requests each keep as many requests
+# under way (1,024) as the largest case without pipelining.
 CASES = (
     Case("64", wrk.Load(64), 1.20, 1.08),
     Case("256", wrk.Load(256), 1.25, 1.10),

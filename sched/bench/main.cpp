@@ -1,5 +1,5 @@
-// Runs the benchmarks under the names that ANCHORS and the README use: Google Benchmark appends how it
-// measured ("/process_time/real_time"), which is the same for all of ours.
+// Runs the benchmarks under their short names: Google Benchmark appends how it measured
+// ("/process_time/real_time"), which is the same for all of ours.
 #include <benchmark/benchmark.h>
 
 #include <memory>

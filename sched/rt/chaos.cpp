@@ -2,10 +2,28 @@
 
 #if defined(TUZA_CHAOS)
 
+#include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/idle.h>
+#include <tuza/sched/rt/print.h>
 #include <tuza/sched/rt/sched.h>
 
+#include <cstdlib>
+
 namespace tuza::rt::chaos {
+namespace {
+
+std::uint64_t g_seed = 0;  // 0: not chosen yet; constant after the first runtime has started
+
+}  // namespace
+
+void choose_seed() {
+  if (g_seed != 0) return;
+  if (const char* text = std::getenv("TUZA_CHAOS_SEED")) g_seed = std::strtoull(text, nullptr, 10);
+  if (g_seed == 0) g_seed = static_cast<std::uint64_t>(now_ns()) % 1'000'000'007;
+  Line() << "tuza: chaos build, TUZA_CHAOS_SEED=" << g_seed << "\n";
+}
+
+std::uint64_t seed_of(std::uint32_t id) { return g_seed + id; }
 
 bool diverts_to_grq(Sched& sched, M* m, G* g) {
   switch (m->random.below(4)) {

@@ -2,7 +2,7 @@
 //
 // User code runs with rt_depth 0. Every function of the runtime that needs the M, the P or the current
 // goroutine opens an Enter for its length; nested ones only count. In user code the P may be taken away
-// (sysmon, DESIGN section 5), so nothing outside a guard may touch it.
+// (sysmon), so nothing outside a guard may touch it.
 //
 //   enter:  in_rt = 1; compiler barrier; if (taken) slow path      -- now the P is mine
 //   leave:  in_rt = 0 (release)                                    -- now it may be taken

@@ -81,6 +81,12 @@ namespace {
   return _URC_NO_REASON;
 }
 
+// A catch (...) that does not rethrow has ended the unwinding: the goroutine would go on as if goexit() had
+// returned, which it never does.
+void goexit_was_caught(_Unwind_Reason_Code, _Unwind_Exception*) {
+  fatal("goexit() was caught by a catch (...) that does not rethrow");
+}
+
 }  // namespace
 }  // namespace rt
 
@@ -92,6 +98,7 @@ namespace {
   // stack.
   void* record = reinterpret_cast<void*>(g->stack.low);
   auto* unwind = ::new (record) _Unwind_Exception{};
+  unwind->exception_cleanup = &rt::goexit_was_caught;
   rt::sanitizer_before_unwinding();
   _Unwind_ForcedUnwind(unwind, &rt::goexit_step, nullptr);
   rt::fatal("goexit() found no end of the stack");

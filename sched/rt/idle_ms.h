@@ -3,8 +3,8 @@
 // Idle Ms form a stack: the one that slept last is the warmest. An M sleeps on its own note; whoever takes
 // it off the list (pop) tells it what to do and wakes it.
 //
-// Creating a thread allocates, and may wait for locks of malloc that a busy goroutine holds (SLICES
-// pitfall 4), so nobody who has work to do ever creates one: a dedicated thread does, ahead of need. It
+// Creating a thread allocates, and may wait for locks of malloc that a goroutine without a P holds,
+// so nobody who has work to do ever creates one: a dedicated thread does, ahead of need. It
 // keeps kSpare Ms idle. When the system refuses a thread, it says so once a second at most and goes on
 // trying; the Ms that exist do the work meanwhile. Ms are never ended before the runtime stops, except those
 // whose thread was spoiled by a goroutine that exited while it was locked to it.

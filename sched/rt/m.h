@@ -1,7 +1,7 @@
 // M: a machine, an OS thread that runs goroutines.
 //
 // Its own stack is that of g0, the context in which the scheduler works when no goroutine can be switched
-// to directly. Ms are mapped, never malloc'ed (SLICES pitfall 5), and type-stable like Gs.
+// to directly. Ms are mapped, never malloc'ed, and type-stable like Gs.
 #pragma once
 
 #include <signal.h>
@@ -31,7 +31,7 @@ struct PendingCommit {
 };
 
 struct alignas(128) M {
-  explicit M(std::uint32_t number) : id(number), random(number + 1) {}
+  M(std::uint32_t number, std::uint64_t seed) : id(number), random(seed) {}
 
   // -- Constant after the M has started.
   const std::uint32_t id;

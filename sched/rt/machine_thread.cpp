@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <tuza/sched/arch/current_m.h>
 #include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/rt/chaos.h>
 #include <tuza/sched/rt/futex.h>
 #include <tuza/sched/rt/idle.h>
 #include <tuza/sched/rt/mapping.h>
@@ -22,7 +23,7 @@ constexpr std::size_t kSignalStackBytes = std::size_t{64} << 10;
 M* new_m(Sched& sched) {
   const std::uint32_t id = sched.ms_made.load(std::memory_order_relaxed);
   if (id == Sched::kMaxMs) return nullptr;
-  M* m = ::new (static_cast<void*>(&sched.ms[id])) M(id);
+  M* m = ::new (static_cast<void*>(&sched.ms[id])) M(id, chaos::seed_of(id));
   m->sched = &sched;
   m->signal_stack = map_pages(kSignalStackBytes);
   sched.ms_made.store(id + 1, std::memory_order_release);

@@ -11,8 +11,8 @@
 namespace tuza::rt {
 namespace {
 
-// A wake-up costs the waker 13 us and takes 45 us to arrive on another core of a virtual machine
-// (ANCHORS). It pays when the work that is queued lasts longer than that.
+// A wake-up costs the waker 13 us and takes 45 us to arrive on another core (measured on a virtual
+// machine of 2 cores). It pays when the work that is queued lasts longer than that.
 constexpr std::int64_t kWakePaysNs = 50'000;
 
 // The LRQ is full: its older half and `g` go to the GRQ in one batch, shuffled, so that goroutines that

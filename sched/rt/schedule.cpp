@@ -1,4 +1,4 @@
-// The order of sources (DESIGN section 3, rule 3):
+// The order of sources (HACKING.md, rule 3):
 //
 //   every 61st pick: housekeeping, and the GRQ first
 //   runnext, LRQ

@@ -15,7 +15,13 @@ constexpr std::size_t kFirstCapacity = 256;  // one page
 
 }  // namespace
 
-TimerHeap::~TimerHeap() { unmap_pages(entries_, capacity_ * sizeof(Entry)); }
+TimerHeap::~TimerHeap() {
+  // A timer may outlive the runtime it was armed in: that of a connection, say. It is not armed any more.
+  for (std::size_t i = 0; i < size_.load(std::memory_order_relaxed); ++i) {
+    entries_[i].timer->heap.store(nullptr, std::memory_order_release);
+  }
+  unmap_pages(entries_, capacity_ * sizeof(Entry));
+}
 
 void TimerHeap::grow() {
   const std::size_t capacity = capacity_ == 0 ? kFirstCapacity : capacity_ * 2;

@@ -228,6 +228,17 @@ TEST_P(GoTest, GoexitPassesCatchAllBlocksThatRethrow) {
 using GoDeathTest = WithProcs;
 TUZA_WITH_PROCS(GoDeathTest);
 
+TEST_P(GoDeathTest, GoexitThatACatchHasSwallowedEndsTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto swallow = [] {
+    try {
+      goexit();
+    } catch (...) {
+    }
+  };
+  EXPECT_DEATH(run(RunOptions{.max_procs = GetParam()}, swallow), "caught by a catch \\(...\\)");
+}
+
 TEST_P(GoDeathTest, AnExceptionThatLeavesAGoroutineNamesIt) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(run(RunOptions{.max_procs = GetParam()},

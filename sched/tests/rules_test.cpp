@@ -1,4 +1,4 @@
-// The rules of DESIGN section 3, one test or more each. Not part of the chaos build, which breaks the order
+// The rules of the scheduler (HACKING.md), one test or more each. Not part of the chaos build, which breaks the order
 // of goroutines on purpose.
 #include <tuza/sched/arch/cpu_relax.h>
 #include <tuza/sched/external.h>

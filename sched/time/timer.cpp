@@ -8,6 +8,7 @@ namespace tuza::rt {
 
 void timer_arm(Timer& timer, std::int64_t when_ns) {
   const Enter rt;
+  const ExternalEntry entry;  // the heap may be that of a runtime that is ending
   for (TimerHeap* heap = nullptr; (heap = timer.heap.load(std::memory_order_acquire)) != nullptr;) {
     if (heap->move(timer, when_ns)) return;  // else it has just fired
   }
@@ -16,7 +17,6 @@ void timer_arm(Timer& timer, std::int64_t when_ns) {
     p->timers.add(timer, when_ns);
     return;
   }
-  const ExternalEntry entry;
   if (entry.sched() == nullptr) return;
   entry.sched()->p(0).timers.add(timer, when_ns);
   wake_one(*entry.sched());  // everybody may be asleep until some later time
@@ -24,6 +24,7 @@ void timer_arm(Timer& timer, std::int64_t when_ns) {
 
 bool timer_stop(Timer& timer) {
   const Enter rt;
+  const ExternalEntry entry;
   for (TimerHeap* heap = nullptr; (heap = timer.heap.load(std::memory_order_acquire)) != nullptr;) {
     if (heap->remove(timer)) return true;
   }
