@@ -56,6 +56,7 @@ Sched* map_sched() {
 void unmap_sched(Sched* sched) {
   for (std::int32_t i = 0; i < sched->procs_made.load(); ++i) {
     PerPCache::flush(sched->ps[i]);
+    sched->ps[i].timers.disarm_all();
     sched->ps[i].~P();
   }
   for (std::uint32_t i = 0; i < sched->ms_made.load(); ++i) unmap_m(sched->ms[i]);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
+#include <span>
 
 namespace tuza::rt {
 namespace {
@@ -15,12 +16,15 @@ constexpr std::size_t kFirstCapacity = 256;  // one page
 
 }  // namespace
 
-TimerHeap::~TimerHeap() {
-  // A timer may outlive the runtime it was armed in: that of a connection, say. It is not armed any more.
-  for (std::size_t i = 0; i < size_.load(std::memory_order_relaxed); ++i) {
-    entries_[i].timer->heap.store(nullptr, std::memory_order_release);
+TimerHeap::~TimerHeap() { unmap_pages(entries_, capacity_ * sizeof(Entry)); }
+
+void TimerHeap::disarm_all() {
+  const std::scoped_lock lock(mutex_);
+  const std::size_t size = size_.exchange(0, std::memory_order_relaxed);
+  for (const Entry& entry : std::span(entries_, size)) {
+    entry.timer->heap.store(nullptr, std::memory_order_release);
   }
-  unmap_pages(entries_, capacity_ * sizeof(Entry));
+  publish();
 }
 
 void TimerHeap::grow() {

@@ -48,6 +48,10 @@ class TimerHeap {
   // Fires every timer that is due at `now_ns`, in order of time; returns how many.
   std::size_t run_due(std::int64_t now_ns);
 
+  // None of its timers will fire. For the end of a runtime: what a timer serves, a connection say, may
+  // outlive the heap, and be stopped or armed anew then.
+  void disarm_all();
+
  private:
   struct Entry {
     std::int64_t when_ns;

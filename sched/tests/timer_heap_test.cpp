@@ -102,6 +102,27 @@ TEST(TimerHeap, AFireMayArmItsTimerAgain) {
   EXPECT_EQ(heap.size(), 0u);
 }
 
+TEST(TimerHeap, WhatWasDisarmedNeverFiresAndMayOutliveTheHeap) {
+  Alarm early, late;
+  {
+    TimerHeap heap;
+    heap.add(early, 10);
+    heap.add(late, 20);
+    heap.disarm_all();
+    EXPECT_EQ(heap.next_ns(), TimerHeap::kNever);
+    EXPECT_EQ(heap.run_due(1000), 0u);
+    EXPECT_FALSE(heap.remove(early));
+    heap.add(early, 30);
+    heap.disarm_all();
+  }
+  TimerHeap next;
+  EXPECT_EQ(late.heap.load(), nullptr);
+  next.add(late, 5);
+  EXPECT_EQ(next.run_due(1000), 1u);
+  EXPECT_EQ(early.fired, 0);
+  EXPECT_EQ(late.fired, 1);
+}
+
 // remove() that returned true means: it will not fire. Each armed timer is either removed or fires, once.
 TEST(TimerHeap, EachArmedTimerFiresOrIsRemovedExactlyOnce) {
   const int rounds = testing::scaled(20'000);
