@@ -70,6 +70,16 @@ bool Session::begin_idle() {
   return !server_.draining_.load(std::memory_order_seq_cst);
 }
 
+void Session::interrupt_if_idle() {
+  if (idle_.exchange(false, std::memory_order_seq_cst)) conn_.set_read_deadline(Clock::now());
+}
+
+void Session::take_interruption_back() {
+  // shutdown() holds the mutex from its decision until it has set the deadline.
+  const std::scoped_lock lock(server_.mutex_);
+  conn_.set_read_deadline(kNoDeadline);
+}
+
 bool Session::draining() const { return server_.draining_.load(std::memory_order_relaxed); }
 
 Server::Server(Listener&& listener, Handler handler, const ServeOptions& options)
@@ -93,11 +103,15 @@ Result<void> Server::serve() {
 
 Result<void> Server::accept_loop() {
   constexpr auto kFirstPause = 5ms;
-  static LogLimiter out_of_resources;
+  static LogLimiter out_of_resources, limit_reached;
   SpareDescriptor spare;
   std::chrono::milliseconds pause = kFirstPause;
   for (;;) {
-    slots_.acquire();
+    if (!slots_.try_acquire()) {
+      limit_reached.log(LogLevel::kWarning, "tuza: " + std::to_string(connections()) +
+                                                " connections are open, which is the limit; new ones wait");
+      slots_.acquire();
+    }
     if (draining_.load(std::memory_order_relaxed)) return {};
     Result<Conn> conn = listener_.accept();
     if (conn) {
@@ -156,6 +170,7 @@ void Server::add(Session& session) {
   session.next_ = sessions_;
   if (sessions_ != nullptr) sessions_->previous_ = &session;
   sessions_ = &session;
+  if (forced_) session.conn_.close();
 }
 
 void Server::remove(Session& session) {
@@ -184,10 +199,12 @@ bool Server::shutdown(TimePoint deadline) {
   draining_.store(true, std::memory_order_seq_cst);
   listener_.close();
   slots_.release();  // the accept loop may be waiting for one
-  for_each_session([](Session& session) {
-    if (session.idle_.load(std::memory_order_seq_cst)) session.conn_.set_read_deadline(Clock::now());
-  });
+  for_each_session([](Session& session) { session.interrupt_if_idle(); });
   if (wait_for_sessions(deadline)) return true;
+  {
+    const std::scoped_lock lock(mutex_);
+    forced_ = true;  // for a session whose goroutine has not come as far as add()
+  }
   for_each_session([](Session& session) { session.conn_.close(); });
   wait_for_sessions(kNoDeadline);
   return false;

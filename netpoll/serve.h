@@ -37,19 +37,26 @@ class Session {
   // The handler is about to wait for the client to want something. False: the server is shutting down, and
   // the handler should return instead. While idle, a shutdown interrupts the read (Errc::kTimeout).
   [[nodiscard]] bool begin_idle();
-  void end_idle() { idle_.store(false, std::memory_order_relaxed); }
+  // Something has come: from here on, a shutdown lets the handler finish. Takes back an interruption that
+  // came too late for the read, and the read deadline with it.
+  void end_idle() {
+    if (!idle_.exchange(false, std::memory_order_acq_rel)) [[unlikely]]
+      take_interruption_back();
+  }
   // The server is shutting down: finish what is begun.
   [[nodiscard]] bool draining() const;
 
  private:
   friend class Server;
   Session(Server& server, Conn conn) : server_(server), conn_(std::move(conn)) {}
+  void interrupt_if_idle();
+  void take_interruption_back();
 
   Server& server_;
   Conn conn_;
-  std::atomic<bool> idle_{false};
-  Session* next_ = nullptr;      // guarded by Server::mutex_
-  Session* previous_ = nullptr;  // guarded by Server::mutex_
+  std::atomic<bool> idle_{false};  // whoever makes it false decides: end_idle() or interrupt_if_idle()
+  Session* next_ = nullptr;        // guarded by Server::mutex_
+  Session* previous_ = nullptr;    // guarded by Server::mutex_
 };
 
 struct ServeOptions {
@@ -101,6 +108,7 @@ class Server {
   std::atomic<std::size_t> connections_{0};
   Mutex mutex_;
   Session* sessions_ = nullptr;  // guarded by mutex_
+  bool forced_ = false;          // guarded by mutex_: no session may go on
 };
 
 // Serves `listener` until it is closed, then waits for the connections to end. Parks.

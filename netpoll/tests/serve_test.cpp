@@ -1,0 +1,252 @@
+// The accept loop: a goroutine per connection, the limit, the graceful end.
+#include <tuza/netpoll/serve.h>
+#include <tuza/netpoll/tests/netpoll_testing.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+namespace tuza::net::testing {
+namespace {
+
+class ServeTest : public WithProcs {};
+TUZA_WITH_PROCS(ServeTest);
+
+void echo(Session& session) {
+  for (std::string got; session.begin_idle();) {
+    got = read_some(session.conn());
+    session.end_idle();
+    if (got.empty() || got.starts_with("<") || !session.conn().write_all(got)) return;
+  }
+}
+
+// A server that runs until the end of a scope.
+class Running {
+ public:
+  explicit Running(Server::Handler handler, const ServeOptions& options = {})
+      : server_(listen_on_loopback(), std::move(handler), options) {
+    serving_.go([this] { EXPECT_TRUE(server_.serve()); });
+  }
+  ~Running() {
+    if (!shut_down_) server_.shutdown(Clock::now());
+    serving_.wait();
+  }
+  bool shutdown(TimePoint deadline) {
+    shut_down_ = true;
+    return server_.shutdown(deadline);
+  }
+  Conn dial() { return net::dial("tcp", to_string(server_.endpoint())).value(); }
+  Server& operator*() { return server_; }
+  Server* operator->() { return &server_; }
+
+ private:
+  Server server_;
+  WaitGroup serving_;
+  bool shut_down_ = false;
+};
+
+bool answers(Conn& conn) { return conn.write_all("hello") && read_some(conn) == "hello"; }
+
+TEST_P(ServeTest, EachConnectionHasAGoroutineOfItsOwn) {
+  run_with(GetParam(), [] {
+    Running server(&echo);
+    std::vector<Conn> clients;
+    for (int i = 0; i < 20; ++i) clients.push_back(server.dial());
+    // All are open, and any of them is answered at any time.
+    for (int round = 0; round < 3; ++round) {
+      for (Conn& client : clients) ASSERT_TRUE(answers(client));
+    }
+    EXPECT_EQ(server->connections(), 20u);
+    clients.clear();
+    yield_until([&] { return server->connections() == 0; });
+  });
+}
+
+TEST_P(ServeTest, AConnectionIsClosedWhenItsHandlerReturns) {
+  run_with(GetParam(), [] {
+    Running server([](Session& session) { (void)session.conn().write_all("bye"); });
+    Conn client = server.dial();
+    EXPECT_EQ(read_to_end(client), "bye");
+  });
+}
+
+TEST_P(ServeTest, TheShortFormServesUntilTheListenerIsClosed) {
+  run_with(GetParam(), [] {
+    Listener listener = listen_on_loopback();
+    WaitGroup group;
+    group.go(
+        [&] { EXPECT_TRUE(serve(listener, [](Conn& conn) { (void)conn.write_all(read_some(conn)); })); });
+    Conn client = dial("tcp", to_string(listener.endpoint())).value();
+    EXPECT_TRUE(answers(client));
+    listener.close();
+    group.wait();
+  });
+}
+
+// -- The limit.
+
+TEST_P(ServeTest, NoMoreConnectionsThanAllowedAndTheOthersWaitTheirTurn) {
+  run_with(GetParam(), [] {
+    constexpr std::size_t kMax = 3;
+    std::atomic<std::size_t> inside{0}, most{0};
+    Running server(
+        [&](Session& session) {
+          const std::size_t now = ++inside;
+          for (std::size_t seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+          }
+          echo(session);
+          --inside;
+        },
+        {.max_connections = kMax});
+    std::vector<Conn> first;
+    for (std::size_t i = 0; i < kMax; ++i) first.push_back(server.dial());
+    for (Conn& client : first) ASSERT_TRUE(answers(client));
+    std::atomic<int> answered{0};
+    WaitGroup group;
+    for (int i = 0; i < 30; ++i) {
+      group.go([&] {
+        Conn client = server.dial();
+        EXPECT_TRUE(answers(client));
+        ++answered;
+      });
+    }
+    wait_until_parked(30 + kMax, WaitReason::kIoRead);  // clients for an answer, handlers for a question
+    EXPECT_EQ(server->connections(), kMax);
+    EXPECT_EQ(answered, 0);
+    for (Conn& client : first) ASSERT_TRUE(answers(client));
+    first.clear();
+    group.wait();
+    EXPECT_EQ(answered, 30);
+    EXPECT_EQ(most, kMax);
+  });
+}
+
+// -- The end.
+
+TEST_P(ServeTest, ShutdownEndsIdleSessionsAtOnceAndRefusesNewOnes) {
+  run_with(GetParam(), [] {
+    Running server(&echo);
+    std::vector<Conn> clients;
+    for (int i = 0; i < 10; ++i) clients.push_back(server.dial());
+    for (Conn& client : clients) ASSERT_TRUE(answers(client));
+    EXPECT_TRUE(server.shutdown(far_away())) << "nobody had to be forced";
+    for (Conn& client : clients) EXPECT_EQ(read_some(client), "");
+    EXPECT_FALSE(dial("tcp", to_string(server->endpoint())));
+  });
+}
+
+TEST_P(ServeTest, ShutdownLetsBusySessionsFinish) {
+  run_with(GetParam(), [] {
+    std::atomic<bool> busy{false}, finish{false};
+    Running server([&](Session& session) {
+      ASSERT_TRUE(session.begin_idle());
+      const std::string question = read_some(session.conn());
+      session.end_idle();
+      busy = true;
+      EXPECT_EQ(read_some(session.conn()), "the rest") << "a read that is not idle is not interrupted";
+      yield_until([&] { return finish.load(); });
+      EXPECT_TRUE(session.draining());
+      EXPECT_TRUE(session.conn().write_all(question));
+      EXPECT_FALSE(session.begin_idle()) << "no further request";
+    });
+    Conn client = server.dial();
+    ASSERT_TRUE(client.write_all("question"));
+    yield_until([&] { return busy.load(); });
+    std::atomic<bool> down{false};
+    WaitGroup group;
+    group.go([&] {
+      EXPECT_TRUE(server.shutdown(far_away()));
+      down = true;
+    });
+    wait_until_parked(1, WaitReason::kSleep);  // in shutdown(), waiting for the session
+    ASSERT_TRUE(client.write_all("the rest"));
+    EXPECT_FALSE(down);
+    finish = true;
+    group.wait();
+    EXPECT_EQ(read_to_end(client), "question");
+  });
+}
+
+// The request comes at the moment of the shutdown: the session is interrupted, or it is served to the end.
+TEST_P(ServeTest, ASessionThatCeasesToBeIdleJustThenIsNotInterrupted) {
+  run_with(GetParam(), [] {
+    for (int i = 0; i < scaled(1'000); ++i) {
+      std::atomic<bool> idle{false};
+      Running server([&](Session& session) {
+        idle = true;
+        if (!session.begin_idle()) return;
+        const std::string first = read_some(session.conn());
+        session.end_idle();
+        if (first != "question") return;
+        EXPECT_EQ(read_some(session.conn()), "the rest");
+        EXPECT_TRUE(session.conn().write_all("answer"));
+      });
+      Conn client = server.dial();
+      yield_until([&] { return idle.load(); });
+      WaitGroup group;
+      group.go([&] { (void)client.write_all("question"); });
+      std::atomic<bool> down{false};
+      group.go([&] {
+        EXPECT_TRUE(server.shutdown(far_away()));
+        down = true;
+      });
+      yield_until([&] { return down || goroutines_waiting(WaitReason::kSleep) == 1; });
+      (void)client.write_all("the rest");
+      group.wait();
+    }
+  });
+}
+
+TEST_P(ServeTest, TheDeadlineOfShutdownForcesThoseThatAreLeft) {
+  run_with(GetParam(), [] {
+    std::atomic<int> reading{0}, forced{0};
+    Running server([&](Session& session) {
+      ++reading;
+      if (read_some(session.conn()).starts_with("<read: use of a closed")) ++forced;
+    });
+    std::vector<Conn> clients;
+    for (int i = 0; i < 5; ++i) clients.push_back(server.dial());
+    yield_until([&] { return reading == 5; });
+    EXPECT_FALSE(server.shutdown(Clock::now() + 2ms));
+    EXPECT_EQ(forced, 5);
+    EXPECT_EQ(server->connections(), 0u);
+  });
+}
+
+// A connection that was accepted at the last moment, and whose handler runs only after the others were
+// forced, must not be forgotten: shutdown() would wait for its silent client for ever.
+TEST_P(ServeTest, TheDeadlineForcesAlsoASessionThatBeginsJustThen) {
+  run_with(GetParam(), [] {
+    for (int i = 0; i < scaled(1'000); ++i) {
+      Running server([](Session& session) { (void)read_some(session.conn()); });
+      Conn client = server.dial();
+      yield_until([&] { return server->connections() == 1; });
+      server.shutdown(long_ago());
+      EXPECT_EQ(server->connections(), 0u);
+    }
+  });
+}
+
+TEST_P(ServeTest, ShutdownComesThroughWhileTheServerIsFull) {
+  run_with(GetParam(), [] {
+    Running server(&echo, {.max_connections = 1});
+    Conn first = server.dial();
+    ASSERT_TRUE(answers(first));
+    Conn waits = server.dial();
+    EXPECT_TRUE(server.shutdown(far_away()));
+    EXPECT_EQ(read_some(first), "");
+    // The one in the backlog was never accepted: the system resets it when the listener goes.
+    EXPECT_NE(read_some(waits), "hello");
+  });
+}
+
+TEST_P(ServeTest, ShutdownBeforeServeMeansThatNothingIsServed) {
+  run_with(GetParam(), [] {
+    Server server(listen_on_loopback(), &echo);
+    EXPECT_TRUE(server.shutdown(far_away()));
+    EXPECT_TRUE(server.serve());
+  });
+}
+
+}  // namespace
+}  // namespace tuza::net::testing
