@@ -62,8 +62,8 @@ std::string read_to_end(Conn& conn);
 std::uint64_t seed();
 std::string random_bytes(std::mt19937_64& random, std::size_t n);
 
-// Fills the socket's buffers until the system takes no more: the next write has to wait. Returns how much.
-std::size_t fill(Descriptor& descriptor);
+// Fills the buffers of a local stream: the next write has to wait. (TCP moves data on later by itself.)
+void fill(Descriptor& descriptor);
 
 // Times that are long gone, and that no test lives to see.
 inline TimePoint long_ago() { return TimePoint(1ns); }

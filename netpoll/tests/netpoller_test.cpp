@@ -1,0 +1,245 @@
+// The netpoller and the scheduler together: who polls, when nobody does, and what a thousand connections get.
+#include <tuza/netpoll/poll/netpoller.h>
+#include <tuza/netpoll/tests/netpoll_testing.h>
+#include <tuza/netpoll/tests/poller_spy.h>
+#include <tuza/sched/external.h>
+#include <tuza/sched/rt/sched.h>
+
+#include <sys/resource.h>
+
+#include <optional>
+#include <thread>
+
+namespace tuza::net::testing {
+namespace {
+
+class NetpollerTest : public WithProcs {};
+TUZA_WITH_PROCS(NetpollerTest);
+
+// Sends and checks random bytes, both ways at once, in pieces of random size.
+void exchange(Conn& conn, std::uint64_t mine, std::uint64_t theirs, std::size_t total) {
+  WaitGroup writer;
+  writer.go([&conn, mine, total] {
+    std::mt19937_64 random(mine), sizes(mine + 1);
+    for (std::size_t left = total; left > 0;) {
+      const std::string piece = random_bytes(random, std::min<std::size_t>(1 + sizes() % 5'000, left));
+      ASSERT_TRUE(conn.write_all(piece));
+      left -= piece.size();
+      if (sizes() % 4 == 0) yield();
+    }
+    ASSERT_TRUE(conn.close_write());
+  });
+  std::mt19937_64 random(theirs), sizes(theirs + 2);
+  std::size_t received = 0;
+  for (;;) {
+    const std::string got = read_some(conn, 1 + sizes() % 5'000);
+    if (got.empty()) break;
+    ASSERT_TRUE(got == random_bytes(random, got.size())) << "wrong bytes after " << received;
+    received += got.size();
+  }
+  EXPECT_EQ(received, total);
+  writer.wait();
+}
+
+// Both ends of `count` connections in this process.
+void exchange_on_many(int count, std::size_t total) {
+  Listener listener = listen_on_loopback();
+  const std::string address = to_string(listener.endpoint());
+  WaitGroup group;
+  for (int i = 0; i < count; ++i) {
+    group.go([&address, total] {
+      Result<Conn> conn = dial("tcp", address);
+      ASSERT_TRUE(conn) << conn.error().message();
+      const std::uint64_t port = conn->local_endpoint().value().port();
+      exchange(*conn, seed() + port, seed() - port, total);
+    });
+  }
+  for (int i = 0; i < count; ++i) {
+    group.go([conn = listener.accept().value(), total]() mutable {
+      const std::uint64_t port = conn.remote_endpoint().value().port();
+      exchange(conn, seed() - port, seed() + port, total);
+    });
+  }
+  group.wait();
+}
+
+// As many connections, up to a thousand, as this build and the limit on descriptors allow.
+int many() {
+  struct rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  const int allowed = static_cast<int>(std::min<rlim_t>((limit.rlim_cur - 64) / 2, 1'000));
+  return std::min(allowed, std::max(scaled(1'000), 100));
+}
+
+TEST_P(NetpollerTest, AThousandConnectionsGetTheirBytes) {
+  run_with(GetParam(), [] { exchange_on_many(many(), 20'000); });
+}
+
+TEST(Netpoller, AThousandConnectionsGetTheirBytesWhileTheNumberOfProcessorsChanges) {
+  run_with(4, [] {
+    std::atomic<bool> done{false};
+    WaitGroup changer;
+    changer.go([&done] {
+      std::mt19937_64 random(seed());
+      while (!done) {
+        set_max_procs(1 + static_cast<int>(random() % 6));
+        sleep_for(1ms);
+      }
+    });
+    exchange_on_many(many(), 20'000);
+    done = true;
+    changer.wait();
+  });
+}
+
+TEST_P(NetpollerTest, AtMostOneThreadBlocksInThePoller) {
+  run_with(GetParam(), [] {
+    poller_spy::reset();
+    std::atomic<bool> stop{false};
+    WaitGroup group;
+    // Goroutines that wait, that compute, that sleep: Ms and the netpoller's own thread take turns.
+    for (int i = 0; i < 8; ++i) {
+      group.go([&stop, i] {
+        LocalPair pair = local_pair();
+        WaitGroup reader;
+        reader.go([&pair] {
+          while (!read_some(*pair.here).empty()) {
+          }
+        });
+        for (int n = 0; n < scaled(2'000) && !stop; ++n) {
+          EXPECT_TRUE(pair.there->write_all(bytes("x")));
+          if (n % 50 == i) sleep_for(100us);
+          if (n % 500 == i) {  // long enough that the netpoller's thread takes over
+            const TimePoint until = Clock::now() + 15ms;
+            while (Clock::now() < until) {
+            }
+          }
+        }
+        pair.there.reset();
+        reader.wait();
+      });
+    }
+    group.wait();
+    EXPECT_EQ(poller_spy::most_blocking(), 1);
+  });
+}
+
+// Blocked in the poller once, nobody calls it again while nothing happens, and no M is woken.
+TEST_P(NetpollerTest, WithNothingButWaitersTheRuntimeSleeps) {
+  run_with(GetParam(), [] {
+    std::vector<LocalPair> pairs;
+    WaitGroup group;
+    for (int i = 0; i < 20; ++i) pairs.push_back(local_pair());
+    for (LocalPair& pair : pairs) {
+      group.go([&pair] { EXPECT_EQ(read_some(*pair.here), ""); });
+    }
+    const auto work_done = [] {
+      const rt::Sched& sched = *rt::active();
+      return poller_spy::calls() + sched.sysmon.ticks() + sched.wakeups.load();
+    };
+    std::thread outside([&] {
+      // It takes seconds until sysmon has stopped ticking. If something goes on for ever, so does this.
+      std::uint64_t before = 0;
+      do {
+        before = work_done();
+        std::this_thread::sleep_for(300ms);
+      } while (work_done() != before || poller_spy::blocking() == 0);
+      EXPECT_EQ(poller_spy::blocking(), 1);
+      for (LocalPair& pair : pairs) pair.there.reset();  // ends them all, from outside
+    });
+    group.wait();
+    outside.join();
+  });
+}
+
+TEST_P(NetpollerTest, EventsAreSeenWhileEveryProcessorIsBusy) {
+  run_with(GetParam(), [] {
+    LocalPair pair = local_pair();
+    std::atomic<bool> got{false};
+    WaitGroup group;
+    group.go([&] {
+      EXPECT_EQ(read_some(*pair.here), "x");
+      got = true;
+    });
+    wait_until_parked(1, WaitReason::kIoRead);
+    for (int i = 0; i < max_procs(); ++i) {
+      group.go([&got] {
+        while (!got) yield();
+      });
+    }
+    EXPECT_TRUE(pair.there->write_all(bytes("x")));
+    group.wait();
+  });
+}
+
+// -- Beginning and end.
+
+TEST(Netpoller, EveryRuntimeHasItsOwn) {
+  for (int i = 0; i < scaled(100); ++i) {
+    run_with(1 + i % 3, [] {
+      TcpPair pair = tcp_pair();
+      ASSERT_TRUE(pair.client.write_all("hello"));
+      EXPECT_EQ(read_some(pair.server), "hello");
+    });
+  }
+}
+
+TEST(Netpoller, TheRuntimeEndsWithGoroutinesWaitingInIt) {
+  for (int i = 0; i < scaled(100); ++i) {
+    run(RunOptions{.max_procs = 1 + i % 3}, [i] {
+      for (int n = 0; n < 10; ++n) {
+        go([] {
+          LocalPair pair = local_pair();
+          (void)read_some(*pair.here);
+        });
+      }
+      if (i % 2 == 0) wait_until_parked(10, WaitReason::kIoRead);
+    });
+  }
+}
+
+// What outlives its runtime can be closed, with a deadline still running, by any thread and in any later
+// runtime.
+TEST(Netpoller, AConnectionMayOutliveItsRuntime) {
+  std::optional<TcpPair> first, second;
+  run(RunOptions{.max_procs = 2}, [&] {
+    first.emplace(tcp_pair());
+    second.emplace(tcp_pair());
+    for (Conn* conn : {&first->client, &first->server, &second->client, &second->server}) {
+      conn->set_deadline(far_away());
+    }
+  });
+  first.reset();
+  run_with(2, [&] {
+    second.reset();
+    TcpPair pair = tcp_pair();
+    pair.client.set_read_deadline(Clock::now() + 1ms);
+    EXPECT_EQ(read_some(pair.client), "<read: deadline exceeded>");
+  });
+}
+
+TEST(NetpollerDeathTest, WaitingForTheNetworkIsNoDeadlockButWaitingForNobodyIs) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(run(RunOptions{.max_procs = 2},
+                  [] {
+                    LocalPair pair = local_pair();
+                    WaitGroup never;
+                    never.add(1);
+                    go([&] {
+                      EXPECT_EQ(read_some(*pair.here), "x");
+                      never.wait();
+                    });
+                    wait_until_parked(1, WaitReason::kIoRead);
+                    std::thread([&pair, promise = ExternalWaker()] {
+                      std::this_thread::sleep_for(50ms);
+                      EXPECT_TRUE(pair.there->write_all(bytes("x")));
+                    }).detach();
+                    never.wait();
+                  }),
+              ::testing::ExitedWithCode(2), "deadlock!");
+}
+
+}  // namespace
+}  // namespace tuza::net::testing

@@ -1,0 +1,46 @@
+#include <tuza/netpoll/poll/poller.h>
+#include <tuza/netpoll/tests/poller_spy.h>
+
+#include <atomic>
+#include <cstddef>
+#include <span>
+
+namespace {
+
+std::atomic<std::uint64_t> g_calls{0};
+std::atomic<int> g_blocking{0};
+std::atomic<int> g_most_blocking{0};
+
+}  // namespace
+
+// Poller::wait under its mangled name, and what the linker calls instead.
+extern "C" {
+
+std::size_t __real__ZN4tuza3net6Poller4waitElSt4spanINS0_9PollEventELm18446744073709551615EE(
+    tuza::net::Poller* self, std::int64_t timeout_ns, std::span<tuza::net::PollEvent> into);
+
+std::size_t __wrap__ZN4tuza3net6Poller4waitElSt4spanINS0_9PollEventELm18446744073709551615EE(
+    tuza::net::Poller* self, std::int64_t timeout_ns, std::span<tuza::net::PollEvent> into) {
+  ++g_calls;
+  const bool blocks = timeout_ns != 0;
+  if (blocks) {
+    const int now = ++g_blocking;
+    for (int seen = g_most_blocking; now > seen && !g_most_blocking.compare_exchange_weak(seen, now);) {
+    }
+  }
+  const std::size_t n = __real__ZN4tuza3net6Poller4waitElSt4spanINS0_9PollEventELm18446744073709551615EE(
+      self, timeout_ns, into);
+  if (blocks) --g_blocking;
+  return n;
+}
+
+}  // extern "C"
+
+namespace tuza::net::testing::poller_spy {
+
+std::uint64_t calls() { return g_calls; }
+int blocking() { return g_blocking; }
+int most_blocking() { return g_most_blocking; }
+void reset() { g_most_blocking = 0; }
+
+}  // namespace tuza::net::testing::poller_spy

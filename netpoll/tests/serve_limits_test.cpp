@@ -1,0 +1,215 @@
+// Out of descriptors: the server survives, does not spin, says so once a second, and comes back.
+#include <tuza/netpoll/serve.h>
+#include <tuza/netpoll/tests/netpoll_testing.h>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/log.h>
+#include <tuza/sched/time/sleep.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace tuza::net::testing {
+namespace {
+
+class ServeLimitsTest : public WithProcs {};
+TUZA_WITH_PROCS(ServeLimitsTest);
+
+int highest_open() {
+  int highest = -1;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    const int fd = std::stoi(entry.path().filename());
+    if (sys::invoke(SYS_fcntl, fd, F_GETFD) >= 0) highest = std::max(highest, fd);  // not the directory's
+  }
+  return highest;
+}
+
+// For a scope, the process can open nothing more: every free number below the highest is filled, and the
+// limit is put right above.
+class NoMoreDescriptors {
+ public:
+  NoMoreDescriptors() {
+    sys::invoke(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &before_);
+    const int highest = highest_open();
+    for (;;) {
+      const int fd = static_cast<int>(sys::invoke(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC));
+      EXPECT_GE(fd, 0);
+      fillers_.push_back(fd);
+      if (fd > highest) break;
+    }
+    struct rlimit now = before_;
+    now.rlim_cur = static_cast<rlim_t>(fillers_.back()) + 1;
+    EXPECT_EQ(sys::invoke(SYS_prlimit64, 0, RLIMIT_NOFILE, &now, nullptr), 0);
+  }
+  ~NoMoreDescriptors() {
+    free_some(fillers_.size());
+    EXPECT_EQ(sys::invoke(SYS_prlimit64, 0, RLIMIT_NOFILE, &before_, nullptr), 0);
+  }
+  NoMoreDescriptors(const NoMoreDescriptors&) = delete;
+  NoMoreDescriptors& operator=(const NoMoreDescriptors&) = delete;
+
+  void free_some(std::size_t n) {
+    for (; n > 0 && !fillers_.empty(); --n) {
+      sys::invoke(SYS_close, fillers_.back());
+      fillers_.pop_back();
+    }
+  }
+
+ private:
+  struct rlimit before_{};
+  std::vector<int> fillers_;
+};
+
+// A client whose socket exists already, so that it can connect when there are no descriptors left.
+class EarlyClient {
+ public:
+  EarlyClient()
+      : conn_(detail::DescriptorOwner(
+            Descriptor::open(static_cast<int>(sys::invoke(SYS_socket, AF_INET,
+                                                          SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)),
+                             "test")
+                .value())) {}
+
+  // The system completes the connection; whether the server ever accepts it is another matter.
+  void connect(const Endpoint& to) {
+    (void)conn_.descriptor().control(
+        "connect", [&to](int fd) { return sys::invoke(SYS_connect, fd, to.data(), to.size()); });
+  }
+  // What the server had to say: "" or an error if it has turned this client away.
+  bool is_turned_away() {
+    const std::string got = read_some(conn_);
+    return got.empty() || got.starts_with("<read: Connection reset");
+  }
+  bool is_served() { return conn_.write_all("hello") && read_some(conn_) == "hello"; }
+
+ private:
+  Conn conn_;
+};
+
+std::atomic<int> g_lines{0};
+
+// Counts the lines of the accept loop for a scope.
+class CountLines {
+ public:
+  CountLines() {
+    g_lines = 0;
+    set_log_sink([](LogLevel, std::string_view line) {
+      if (line.find("new connections wait") != std::string_view::npos) ++g_lines;
+    });
+  }
+  ~CountLines() { set_log_sink(nullptr); }
+  CountLines(const CountLines&) = delete;
+  CountLines& operator=(const CountLines&) = delete;
+};
+
+bool answers(Conn& conn) { return conn.write_all("hello") && read_some(conn) == "hello"; }
+
+void echo(Session& session) {
+  for (std::string got; session.begin_idle();) {
+    got = read_some(session.conn());
+    session.end_idle();
+    if (got.empty() || got.starts_with("<") || !session.conn().write_all(got)) return;
+  }
+}
+
+TEST_P(ServeLimitsTest, OutOfDescriptorsItGoesOnWithThoseItHasAndRecovers) {
+  run_with(GetParam(), [] {
+    const CountLines lines;
+    Server server(listen_on_loopback(), &echo, {.max_connections = 1000});
+    WaitGroup serving;
+    serving.go([&server] { EXPECT_TRUE(server.serve()); });
+    Conn old = dial("tcp", to_string(server.endpoint())).value();
+    ASSERT_TRUE(answers(old));
+    std::vector<EarlyClient> clients(6);
+    const TimePoint begin = Clock::now();
+    {
+      NoMoreDescriptors limit;
+      for (std::size_t i = 0; i + 2 < clients.size(); ++i) {
+        clients[i].connect(server.endpoint());
+        EXPECT_TRUE(clients[i].is_turned_away()) << "it must not be left in the dark";
+        EXPECT_TRUE(answers(old));
+      }
+      limit.free_some(1);
+      clients[4].connect(server.endpoint());
+      EXPECT_TRUE(clients[4].is_served());
+      clients[5].connect(server.endpoint());
+      EXPECT_TRUE(clients[5].is_turned_away()) << "there was room for one";
+    }
+    Conn fresh = dial("tcp", to_string(server.endpoint())).value();
+    EXPECT_TRUE(answers(fresh));
+    EXPECT_TRUE(answers(old));
+    EXPECT_TRUE(server.shutdown(far_away()));
+    serving.wait();
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - begin).count();
+    EXPECT_LE(g_lines, seconds + 1) << "at most one line a second";
+  });
+}
+
+TEST_P(ServeLimitsTest, AConnectionThatEndsMakesRoomForOneThatWaits) {
+  run_with(GetParam(), [] {
+    const CountLines lines;
+    Server server(listen_on_loopback(), &echo, {.max_connections = 1000});
+    WaitGroup serving;
+    serving.go([&server] { EXPECT_TRUE(server.serve()); });
+    std::vector<EarlyClient> first(3), second(3);
+    for (EarlyClient& client : first) {
+      client.connect(server.endpoint());
+      ASSERT_TRUE(client.is_served());
+    }
+    const NoMoreDescriptors limit;
+    first.clear();
+    yield_until([&] { return server.connections() == 0; });
+    for (EarlyClient& client : second) {
+      client.connect(server.endpoint());
+      EXPECT_TRUE(client.is_served());
+    }
+    second.clear();
+    EXPECT_TRUE(server.shutdown(far_away()));
+    serving.wait();
+  });
+}
+
+TEST_P(ServeLimitsTest, ItSaysThatItIsOutOfDescriptors) {
+  run_with(GetParam(), [] {
+    const CountLines lines;
+    Server server(listen_on_loopback(), &echo, {.max_connections = 1000});
+    WaitGroup serving;
+    serving.go([&server] { EXPECT_TRUE(server.serve()); });
+    Conn old = dial("tcp", to_string(server.endpoint())).value();
+    ASSERT_TRUE(answers(old));
+    std::vector<EarlyClient> clients(12);
+    const NoMoreDescriptors limit;
+    // An earlier test of this process may have used up the line of this second; but the pauses, doubled each
+    // time, add up to more than that.
+    for (EarlyClient& client : clients) {
+      if (g_lines > 0) break;
+      client.connect(server.endpoint());
+      EXPECT_TRUE(client.is_turned_away());
+    }
+    EXPECT_EQ(g_lines, 1);
+    EXPECT_TRUE(server.shutdown(far_away())) << "not kept up by the pause of the accept loop";
+    serving.wait();
+  });
+}
+
+TEST(ServeLimits, AcceptReportsThatThereAreNoDescriptorsAndLosesNobody) {
+  run_with(1, [] {
+    Listener listener = listen_on_loopback();
+    EarlyClient client;
+    client.connect(listener.endpoint());
+    {
+      const NoMoreDescriptors limit;
+      EXPECT_TRUE(listener.accept().error().is(std::errc::too_many_files_open));
+      EXPECT_TRUE(dial("tcp", to_string(listener.endpoint())).error().is(std::errc::too_many_files_open));
+      EXPECT_TRUE(listen("tcp", "127.0.0.1:0").error().is(std::errc::too_many_files_open));
+    }
+    EXPECT_TRUE(listener.accept()) << "it has waited in the backlog";
+  });
+}
+
+}  // namespace
+}  // namespace tuza::net::testing
