@@ -24,7 +24,7 @@ void to_spdlog(LogLevel level, std::string_view line) {
 Logging::Logging() {
   spdlog::init_thread_pool(kQueuedLinesMax, 1);
   auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
-  auto logger = std::make_shared<spdlog::async_logger>("tuza", std::move(sink), spdlog::thread_pool(),
+  auto logger = std::make_shared<spdlog::async_logger>("", std::move(sink), spdlog::thread_pool(),
                                                        spdlog::async_overflow_policy::overrun_oldest);
   spdlog::set_default_logger(std::move(logger));
   set_log_sink(&to_spdlog);

@@ -3,11 +3,13 @@
 #include <signal.h>
 #include <tuza/http/connection.h>
 #include <tuza/netpoll/signals.h>
+#include <tuza/sched/log.h>
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/sync/wait_group.h>
 
 #include <chrono>
 #include <cstdlib>
+#include <string>
 #include <utility>
 
 namespace tuza::http {
@@ -51,9 +53,13 @@ Result<void> listen_and_serve(std::string_view address, Handler handler, ServerO
   if (Result<void> listening = server.listen(address); !listening) return listening;
   Result<net::SignalSet> signals = net::SignalSet::open({SIGTERM, SIGINT});
   if (!signals) return std::unexpected(signals.error());
+  log_line(LogLevel::kInfo, "tuza: serving HTTP on " + net::to_string(server.endpoint()));
   WaitGroup waiting;
   waiting.go([&] {
-    if (!signals->wait()) return;
+    const Result<int> signal = signals->wait();
+    if (!signal) return;
+    log_line(LogLevel::kInfo, "tuza: " + std::string(*signal == SIGTERM ? "SIGTERM" : "SIGINT") +
+                                  ": no new connections; requests in flight finish (again: end at once)");
     WaitGroup shutting_down;
     shutting_down.go([&] {
       server.shutdown();

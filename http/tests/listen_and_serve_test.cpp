@@ -1,0 +1,106 @@
+// listen_and_serve() in a process of its own: what it says, how signals end it, with which status.
+#include <tuza/http/tests/http_testing.h>
+#include <tuza/sched/log.h>
+#include <tuza/sched/rt/check.h>
+#include <tuza/sched/run.h>
+#include <tuza/sched/time/sleep.h>
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <string>
+
+namespace tuza::http::testing {
+namespace {
+
+// Filled in by the log sink, in the child process.
+std::atomic<bool> g_serving{false};
+std::string g_address;
+
+void watch_log(LogLevel, std::string_view line) {
+  constexpr std::string_view kServing = "tuza: serving HTTP on ";
+  (void)!::write(2, (std::string(line) + "\n").c_str(), line.size() + 1);
+  if (!line.starts_with(kServing)) return;
+  g_address = line.substr(kServing.size());
+  g_serving.store(true);
+}
+
+// Serves, and runs `client` beside it once it serves. Ends the process with the status of a program whose
+// main function this is.
+template <class Client>
+[[noreturn]] void serve_with(Client client) {
+  set_log_sink(&watch_log);
+  Router router = hello_router();
+  std::atomic<bool> in_handler{false};
+  router.handle("GET /hang", [&in_handler](Request&, ResponseWriter&) {
+    in_handler = true;
+    sleep_for(1h);
+  });
+  router.handle("GET /pause", [&in_handler](Request&, ResponseWriter& res) {
+    in_handler = true;
+    sleep_for(200ms);
+    res.text("rested");
+  });
+  const int status = run([&] {
+    go([&] {
+      while (!g_serving) sleep_for(1ms);
+      client(in_handler);
+    });
+    return listen_and_serve("127.0.0.1:0", std::move(router));
+  });
+  std::_Exit(status);
+}
+
+void wait_for(const std::atomic<bool>& flag) {
+  while (!flag) sleep_for(1ms);
+}
+
+class ListenAndServeDeathTest : public ::testing::Test {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(ListenAndServeDeathTest, SigtermEndsAnIdleServerWithStatus0) {
+  EXPECT_EXIT(serve_with([](auto&) {
+                EXPECT_EQ(fetch(g_address, get("/")).status, 200);
+                kill(getpid(), SIGTERM);
+              }),
+              ::testing::ExitedWithCode(0),
+              "serving HTTP on 127.0.0.1:[0-9]+\n.*SIGTERM: no new connections");
+}
+
+TEST_F(ListenAndServeDeathTest, SigintLetsARequestInFlightFinish) {
+  EXPECT_EXIT(serve_with([](const std::atomic<bool>& in_handler) {
+                go([&in_handler] {
+                  wait_for(in_handler);
+                  kill(getpid(), SIGINT);
+                });
+                const Response r = fetch(g_address, get("/pause"));
+                const std::string text = "client got: " + r.body + ", " + r.header("connection") + "\n";
+                (void)!::write(2, text.c_str(), text.size());
+              }),
+              ::testing::ExitedWithCode(0), "client got: rested, close");
+}
+
+TEST_F(ListenAndServeDeathTest, ASecondSignalEndsTheProcessAtOnce) {
+  EXPECT_EXIT(serve_with([](const std::atomic<bool>& in_handler) {
+                go([] { (void)fetch(g_address, get("/hang")); });
+                wait_for(in_handler);
+                kill(getpid(), SIGTERM);
+                sleep_for(50ms);
+                for (;; sleep_for(10ms)) kill(getpid(), SIGTERM);  // two in a row may count as one
+              }),
+              ::testing::ExitedWithCode(1), "SIGTERM");
+}
+
+TEST_F(ListenAndServeDeathTest, APortInUseIsOneLineAndStatus1) {
+  EXPECT_EXIT(serve_with([](auto&) {
+                const Result<void> second = listen_and_serve(g_address, hello_router());
+                std::_Exit(rt::report_error(second.error()));
+              }),
+              ::testing::ExitedWithCode(1), "tuza: listen 127.0.0.1:[0-9]+: Address already in use\n$");
+}
+
+}  // namespace
+}  // namespace tuza::http::testing
