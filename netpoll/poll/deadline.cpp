@@ -7,6 +7,12 @@
 
 namespace tuza::net {
 
+Deadline::Deadline(OnExpiry on_expiry, void* argument) : on_expiry_(on_expiry), argument_(argument) {
+  // Once and for all: while it is armed anew, an earlier fire may still be reading them.
+  timer_.function = &Deadline::timer_fired;
+  timer_.argument = this;
+}
+
 void Deadline::set(std::int64_t when_ns) {
   if (when_ns != kNone && when_ns <= rt::now_ns()) {
     deadline_.store(kExpired, std::memory_order_seq_cst);
@@ -24,8 +30,6 @@ void Deadline::set(std::int64_t when_ns) {
 }
 
 void Deadline::arm(std::int64_t when_ns) {
-  timer_.function = &Deadline::timer_fired;
-  timer_.argument = this;
   armed_.store(when_ns, std::memory_order_seq_cst);
   rt::timer_arm(timer_, when_ns);
 }

@@ -26,7 +26,7 @@ class Deadline {
  public:
   // `on_expiry` is called on a scheduler thread when the deadline has passed, with `argument`.
   using OnExpiry = void (*)(void* argument);
-  Deadline(OnExpiry on_expiry, void* argument) : on_expiry_(on_expiry), argument_(argument) {}
+  Deadline(OnExpiry on_expiry, void* argument);
   Deadline(const Deadline&) = delete;
   Deadline& operator=(const Deadline&) = delete;
 
@@ -37,7 +37,8 @@ class Deadline {
   // The deadline has passed and was not set again.
   [[nodiscard]] bool expired() const { return deadline_.load(std::memory_order_seq_cst) == kExpired; }
 
-  // No deadline, timer stopped: for a descriptor that is closed. on_expiry may still be called once.
+  // No deadline, timer stopped: for a descriptor that is closed. A timer that is firing just then may still
+  // touch this and call on_expiry once: whoever has a Deadline keeps its memory, as descriptors do.
   void clear();
 
  private:
@@ -51,7 +52,7 @@ class Deadline {
   std::atomic<std::int64_t> deadline_{kNone};
   std::atomic<std::int64_t> armed_{kNone};  // when the timer will fire; kNone: it is not armed
   rt::RawMutex mutex_;                      // serialises arming and firing
-  rt::Timer timer_;                         // guarded by mutex_
+  rt::Timer timer_;                         // armed and stopped under mutex_
 };
 
 }  // namespace tuza::net

@@ -5,6 +5,7 @@
 #include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/sched.h>
 
+#include <deque>
 #include <thread>
 
 namespace tuza::net::testing {
@@ -19,15 +20,19 @@ TUZA_WITH_PROCS(DeadlineTest);
 struct Watched {
   std::atomic<int> expiries{0};
   Deadline deadline{[](void* self) { ++static_cast<Watched*>(self)->expiries; }, this};
-
-  ~Watched() { deadline.clear(); }
 };
+
+// One that is not used otherwise. It is never destroyed, as a descriptor is not: its timer may be firing.
+Watched& watched() {
+  static std::deque<Watched> all;
+  return all.emplace_back();
+}
 
 std::int64_t in(std::int64_t ns) { return rt::now_ns() + ns; }
 
 TEST_P(DeadlineTest, ExpiresOnceWhenItHasPassedAndNotEarlier) {
   run_with(GetParam(), [] {
-    Watched w;
+    Watched& w = watched();
     EXPECT_FALSE(w.deadline.expired()) << "there is none at first";
     for (int i = 1; i <= 5; ++i) {
       const std::int64_t when = in(2 * kMillisecond);
@@ -41,7 +46,7 @@ TEST_P(DeadlineTest, ExpiresOnceWhenItHasPassedAndNotEarlier) {
 
 TEST_P(DeadlineTest, OneInThePastExpiresInTheCall) {
   run_with(GetParam(), [] {
-    Watched w;
+    Watched& w = watched();
     w.deadline.set(1);
     EXPECT_TRUE(w.deadline.expired());
     EXPECT_EQ(w.expiries, 1);
@@ -57,7 +62,7 @@ TEST_P(DeadlineTest, OneInThePastExpiresInTheCall) {
 
 TEST_P(DeadlineTest, MovingItLaterCostsNoTimerUntilTheOldOneFires) {
   run_with(GetParam(), [] {
-    Watched w;
+    Watched& w = watched();
     const auto first_timer = [] { return rt::active()->next_timer_ns(); };
     const std::int64_t soon = in(20 * kMillisecond);
     const std::int64_t late = in(kHour);
@@ -75,7 +80,7 @@ TEST_P(DeadlineTest, MovingItLaterCostsNoTimerUntilTheOldOneFires) {
 
 TEST_P(DeadlineTest, MovingItEarlierTakesEffect) {
   run_with(GetParam(), [] {
-    Watched w;
+    Watched& w = watched();
     w.deadline.set(in(kHour));
     w.deadline.set(in(kMillisecond));
     yield_until([&] { return w.deadline.expired(); });
@@ -85,7 +90,9 @@ TEST_P(DeadlineTest, MovingItEarlierTakesEffect) {
 
 TEST_P(DeadlineTest, OneTakenAwayDoesNotExpire) {
   run_with(GetParam(), [] {
-    Watched taken, cleared, later;
+    Watched& taken = watched();
+    Watched& cleared = watched();
+    Watched& later = watched();
     const std::int64_t when = in(2 * kMillisecond);
     taken.deadline.set(when);
     cleared.deadline.set(when);
@@ -110,7 +117,7 @@ TEST_P(DeadlineTest, OneTakenAwayDoesNotExpire) {
 TEST_P(DeadlineTest, TheLastWordCountsHoweverItRacesWithTheTimer) {
   run_with(GetParam(), [] {
     for (int round = 0; round < scaled(2'000); ++round) {
-      Watched w;
+      Watched& w = watched();
       std::atomic<bool> begin{false};
       std::thread other([&, promise = ExternalWaker()] {
         while (!begin) std::this_thread::yield();
