@@ -1,4 +1,5 @@
 // One goroutine and the poller: every order of announcing, parking and waking.
+#include <tuza/netpoll/poll/netpoller.h>
 #include <tuza/netpoll/poll/wait_slot.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
 #include <tuza/sched/external.h>
@@ -14,6 +15,14 @@ class WaitSlotTest : public WithProcs {};
 TUZA_WITH_PROCS(WaitSlotTest);
 
 constexpr auto kNever = [] { return false; };
+
+// Goroutines that wait for I/O need somebody who polls.
+void run_polled(int procs, const std::function<void()>& body) {
+  run_with(procs, [&body] {
+    ASSERT_TRUE(Netpoller::get());
+    body();
+  });
+}
 
 // What a waker does with the goroutine it was given.
 bool let_go(rt::G* g) {
@@ -49,7 +58,7 @@ TEST(WaitSlot, ResetForgetsTheEvent) {
 }
 
 TEST(WaitSlot, DoesNotParkForAnEventThatHasCome) {
-  run_with(1, [] {
+  run_polled(1, [] {
     WaitSlot slot;
     EXPECT_EQ(slot.wake(true), nullptr);
     // Nobody would ever wake it.
@@ -59,7 +68,7 @@ TEST(WaitSlot, DoesNotParkForAnEventThatHasCome) {
 }
 
 TEST(WaitSlot, DoesNotParkForAReasonToGiveUpThatIsSeenAfterTheAnnouncement) {
-  run_with(1, [] {
+  run_polled(1, [] {
     WaitSlot slot;
     EXPECT_FALSE(slot.wait(WaitReason::kIoRead, [] { return true; }));
     EXPECT_FALSE(slot.consume());
@@ -67,7 +76,7 @@ TEST(WaitSlot, DoesNotParkForAReasonToGiveUpThatIsSeenAfterTheAnnouncement) {
 }
 
 TEST(WaitSlot, AnEventBetweenAnnouncementAndParkTurnsThePark) {
-  run_with(1, [] {
+  run_polled(1, [] {
     WaitSlot slot;
     const bool event = slot.wait(WaitReason::kIoRead, [&slot] {
       EXPECT_EQ(slot.wake(true), nullptr) << "it is not parked yet";
@@ -85,14 +94,14 @@ TEST(WaitSlot, AnEventBetweenAnnouncementAndParkTurnsThePark) {
 }
 
 TEST(WaitSlot, AnEventThatComesWithAReasonToGiveUpWins) {
-  run_with(1, [] {
+  run_polled(1, [] {
     WaitSlot slot;
     EXPECT_TRUE(slot.wait(WaitReason::kIoRead, [&slot] { return slot.wake(true) == nullptr; }));
   });
 }
 
 TEST_P(WaitSlotTest, WakesAParkedGoroutineAndSaysWhy) {
-  run_with(GetParam(), [] {
+  run_polled(GetParam(), [] {
     const ExternalWaker promise;
     for (const bool event : {true, false}) {
       WaitSlot slot;
@@ -113,7 +122,7 @@ TEST_P(WaitSlotTest, WakesAParkedGoroutineAndSaysWhy) {
 // A thread announces events and a goroutine waits for them, as fast as both can: no event that the waker
 // was told of may be lost, or the goroutine waits for ever.
 TEST_P(WaitSlotTest, NoEventIsLostBetweenAThreadAndAGoroutine) {
-  run_with(GetParam(), [] {
+  run_polled(GetParam(), [] {
     const int rounds = scaled(100'000);
     WaitSlot there, back;
     long data = 0;  // ordered by the events
@@ -135,7 +144,7 @@ TEST_P(WaitSlotTest, NoEventIsLostBetweenAThreadAndAGoroutine) {
 
 // The same for reasons to give up: the flag is written first, then the goroutine is taken out of the slot.
 TEST_P(WaitSlotTest, NoReasonToGiveUpIsMissed) {
-  run_with(GetParam(), [] {
+  run_polled(GetParam(), [] {
     const int rounds = scaled(100'000);
     WaitSlot slot;
     std::atomic<int> given_up{0}, seen{0};
