@@ -26,6 +26,11 @@ void watch_log(LogLevel, std::string_view line) {
   g_serving.store(true);
 }
 
+std::string recurse(int depth) {
+  std::string name = "level " + std::to_string(depth);
+  return depth == 0 ? name : recurse(depth - 1) + name;
+}
+
 // Serves, and runs `client` beside it once it serves. Ends the process with the status of a program whose
 // main function this is.
 template <class Client>
@@ -37,6 +42,7 @@ template <class Client>
     in_handler = true;
     sleep_for(1h);
   });
+  router.handle("GET /recurse", [](Request&, ResponseWriter& res) { res.text(recurse(1'000'000'000)); });
   router.handle("GET /pause", [&in_handler](Request&, ResponseWriter& res) {
     in_handler = true;
     sleep_for(200ms);
@@ -100,6 +106,11 @@ TEST_F(ListenAndServeDeathTest, APortInUseIsOneLineAndStatus1) {
                 std::_Exit(rt::report_error(second.error()));
               }),
               ::testing::ExitedWithCode(1), "tuza: listen 127.0.0.1:[0-9]+: Address already in use\n$");
+}
+
+TEST_F(ListenAndServeDeathTest, AStackOverflowInAHandlerNamesTheGoroutine) {
+  EXPECT_DEATH(serve_with([](auto&) { (void)fetch(g_address, get("/recurse")); }),
+               "goroutine [0-9]+ \\[running\\] conn: stack overflow");
 }
 
 }  // namespace
