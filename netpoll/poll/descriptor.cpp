@@ -168,7 +168,7 @@ Result<void> Descriptor::write_all(std::span<struct iovec> pieces) {
   for (;;) {
     while (!pieces.empty() && pieces.front().iov_len == 0) pieces = pieces.subspan(1);
     if (pieces.empty()) return {};
-    struct msghdr message {};
+    struct msghdr message{};
     message.msg_iov = pieces.data();
     message.msg_iovlen = std::min(pieces.size(), kPiecesMax);
     const long n = sys::invoke(SYS_sendmsg, fd_, &message, MSG_NOSIGNAL);

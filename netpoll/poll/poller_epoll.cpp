@@ -22,9 +22,7 @@ constexpr std::size_t kEventsMax = 128;
 long wait_for_events(int fd, std::span<struct epoll_event> events, std::int64_t timeout_ns) {
   static std::atomic<bool> has_pwait2{true};
   if (timeout_ns > 0 && has_pwait2.load(std::memory_order_relaxed)) {
-    struct timespec ts {
-      .tv_sec = timeout_ns / 1'000'000'000, .tv_nsec = timeout_ns % 1'000'000'000
-    };
+    struct timespec ts{.tv_sec = timeout_ns / 1'000'000'000, .tv_nsec = timeout_ns % 1'000'000'000};
     const long n = sys::invoke(SYS_epoll_pwait2, fd, events.data(), events.size(), &ts, nullptr, 0);
     if (n != -ENOSYS && n != -EPERM) return n;
     has_pwait2.store(false, std::memory_order_relaxed);
@@ -41,7 +39,7 @@ Poller::Poller(long& error) {
   wake_fd_ = static_cast<int>(sys::invoke(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
   error = std::min({poll_fd_, wake_fd_, 0});
   if (error != 0) return;
-  struct epoll_event event {};
+  struct epoll_event event{};
   event.events = EPOLLIN;  // level-triggered: it stays until a blocking wait has taken it
   event.data.u64 = kWakeCookie;
   error = sys::invoke(SYS_epoll_ctl, poll_fd_, EPOLL_CTL_ADD, wake_fd_, &event);
@@ -53,7 +51,7 @@ Poller::~Poller() {
 }
 
 long Poller::add(int fd, std::uint64_t cookie) {
-  struct epoll_event event {};
+  struct epoll_event event{};
   event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
   event.data.u64 = cookie;
   return sys::invoke(SYS_epoll_ctl, poll_fd_, EPOLL_CTL_ADD, fd, &event);

@@ -250,7 +250,7 @@ TYPED_TEST(PollerContract, AWakeEndsTheNextBlockingWaitAndIsNoEvent) {
 }
 
 TYPED_TEST(PollerContract, AWakeEndsAWaitThatBlocks) {
-  for (int i = 0; i < scaled(1'000); ++i) {
+  for (int i = 0; i < scaled(300); ++i) {
     std::thread waker([this] { this->poller_.wake(); });
     std::array<PollEvent, 4> events;
     EXPECT_EQ(this->poller_.wait(-1, events), 0u);
@@ -261,7 +261,7 @@ TYPED_TEST(PollerContract, AWakeEndsAWaitThatBlocks) {
 // The waiter looks at what it is told, and waits if that is nothing new; the waker writes, then wakes. A wake
 // that is dropped because another one is pending must not leave the waiter asleep with old news.
 TYPED_TEST(PollerContract, WhatWasDoneBeforeAWakeIsSeenAfterTheWait) {
-  const int rounds = scaled(200'000);
+  const int rounds = scaled(40'000);
   std::atomic<int> news{0}, seen{0};
   std::thread waker([&] {
     for (int i = 1; i <= rounds; ++i) {
@@ -295,7 +295,7 @@ TYPED_TEST(PollerContract, DescriptorsCanBeAddedWhileAThreadWaits) {
       }
     });
   }
-  for (int i = 0; i < scaled(1'000); ++i) {
+  for (int i = 0; i < scaled(300); ++i) {
     Stream<TypeParam> stream;
     readable = 0;
     ASSERT_EQ(this->poller_.add(stream.here, 1), 0);

@@ -170,7 +170,7 @@ TEST_P(ServeTest, ShutdownLetsBusySessionsFinish) {
 // The request comes at the moment of the shutdown: the session is interrupted, or it is served to the end.
 TEST_P(ServeTest, ASessionThatCeasesToBeIdleJustThenIsNotInterrupted) {
   run_with(GetParam(), [] {
-    for (int i = 0; i < scaled(1'000); ++i) {
+    for (int i = 0; i < scaled(300); ++i) {
       std::atomic<bool> idle{false};
       Running server([&](Session& session) {
         idle = true;
@@ -217,7 +217,7 @@ TEST_P(ServeTest, TheDeadlineOfShutdownForcesThoseThatAreLeft) {
 // forced, must not be forgotten: shutdown() would wait for its silent client for ever.
 TEST_P(ServeTest, TheDeadlineForcesAlsoASessionThatBeginsJustThen) {
   run_with(GetParam(), [] {
-    for (int i = 0; i < scaled(1'000); ++i) {
+    for (int i = 0; i < scaled(300); ++i) {
       Running server([](Session& session) { (void)read_some(session.conn()); });
       Conn client = server.dial();
       yield_until([&] { return server->connections() == 1; });

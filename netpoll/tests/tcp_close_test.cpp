@@ -82,7 +82,7 @@ TEST_P(TcpCloseTest, AtAnyMomentOfABusyConnection) {
     Listener listener = listen_on_loopback();
     std::mt19937_64 random(seed());
     const std::string block(20'000, 'b');
-    for (int round = 0; round < scaled(300); ++round) {
+    for (int round = 0; round < scaled(100); ++round) {
       TcpPair pair = connect(listener);
       std::atomic<int> moved{0};
       const auto read_all = [&moved](Conn& conn) {

@@ -123,7 +123,7 @@ TEST_P(WaitSlotTest, WakesAParkedGoroutineAndSaysWhy) {
 // was told of may be lost, or the goroutine waits for ever.
 TEST_P(WaitSlotTest, NoEventIsLostBetweenAThreadAndAGoroutine) {
   run_polled(GetParam(), [] {
-    const int rounds = scaled(100'000);
+    const int rounds = scaled(20'000);
     WaitSlot there, back;
     long data = 0;  // ordered by the events
     std::thread outside([&, promise = ExternalWaker()] {
@@ -145,7 +145,7 @@ TEST_P(WaitSlotTest, NoEventIsLostBetweenAThreadAndAGoroutine) {
 // The same for reasons to give up: the flag is written first, then the goroutine is taken out of the slot.
 TEST_P(WaitSlotTest, NoReasonToGiveUpIsMissed) {
   run_polled(GetParam(), [] {
-    const int rounds = scaled(100'000);
+    const int rounds = scaled(20'000);
     WaitSlot slot;
     std::atomic<int> given_up{0}, seen{0};
     std::thread outside([&, promise = ExternalWaker()] {

@@ -1,5 +1,5 @@
-// The rules of the scheduler (HACKING.md), one test or more each. Not part of the chaos build, which breaks the order
-// of goroutines on purpose.
+// The rules of the scheduler (HACKING.md), one test or more each. Not part of the chaos build, which breaks
+// the order of goroutines on purpose.
 #include <tuza/sched/arch/cpu_relax.h>
 #include <tuza/sched/external.h>
 #include <tuza/sched/go.h>
