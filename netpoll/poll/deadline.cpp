@@ -2,6 +2,7 @@
 
 #include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/enter.h>
+#include <tuza/sched/time/coarse_clock.h>
 
 #include <mutex>
 
@@ -13,8 +14,19 @@ Deadline::Deadline(OnExpiry on_expiry, void* argument) : on_expiry_(on_expiry), 
   timer_.argument = this;
 }
 
+namespace {
+
+// The coarse clock lags, so it cannot say that a time has passed; that one is far off it can. Should it lag
+// even more than this, a deadline that has passed already is armed, and its timer fires at once.
+bool has_passed(std::int64_t when_ns) {
+  constexpr std::int64_t kFar = 1'000'000'000;
+  return when_ns <= coarse_now_ns() + kFar && when_ns <= rt::now_ns();
+}
+
+}  // namespace
+
 void Deadline::set(std::int64_t when_ns) {
-  if (when_ns != kNone && when_ns <= rt::now_ns()) {
+  if (when_ns != kNone && has_passed(when_ns)) {
     deadline_.store(kExpired, std::memory_order_seq_cst);
     on_expiry_(argument_);
     return;
