@@ -121,44 +121,6 @@ TEST_P(DialTest, ManyAtOnce) {
   });
 }
 
-// An edge from before connect() would say "hung up", and every later read would ask the kernel in vain.
-TEST_P(DialTest, ADialledConnectionTrustsShortReadsAsAnAcceptedOneDoes) {
-  class Counting final : public LazyBuffer {
-   public:
-    std::span<std::byte> take() override { return buffer_; }
-    void give_back() override { ++in_vain; }
-    int in_vain = 0;
-
-   private:
-    std::array<std::byte, 64> buffer_{};
-  };
-  run_with(GetParam(), [] {
-    Listener listener = listen_on_loopback();
-    WaitGroup busy;
-    std::atomic<bool> stop{false};
-    // Another goroutine keeps somebody polling without pause, so that an early edge is seen.
-    busy.go([&] {
-      LocalPair pair = local_pair();
-      while (!stop) {
-        ASSERT_TRUE(pair.there->write_all(bytes("x")));
-        ASSERT_EQ(read_some(*pair.here), "x");
-        yield();
-      }
-    });
-    for (int i = 0; i < scaled(50); ++i) {
-      TcpPair pair = connect(listener);
-      Counting buffer;
-      for (int n = 0; n < 20; ++n) {
-        EXPECT_TRUE(pair.server.write_all("abc"));
-        EXPECT_EQ(pair.client.read(buffer).value_or(0), 3u);
-      }
-      EXPECT_LE(buffer.in_vain, 2);
-    }
-    stop = true;
-    busy.wait();
-  });
-}
-
 TEST(Listen, OnAPortInUseSaysSo) {
   run_with(1, [] {
     const Listener first = listen_on_loopback();
