@@ -137,23 +137,21 @@ Result<Conn> dial(std::string_view network, std::string_view address, TimePoint 
   NewSocket socket(family_of(*endpoint));
   if (socket.fd() < 0) return fail(Error::from_errno(static_cast<int>(-socket.fd()), "dial"));
   socket.set(IPPROTO_TCP, TCP_NODELAY, 1);
+  // Before it is registered: the poller would report a socket that is not even connecting as hung up.
+  const long begun = sys::invoke(SYS_connect, socket.fd(), endpoint->data(), endpoint->size());
+  if (begun != 0 && begun != -EINPROGRESS) return fail(Error::from_errno(static_cast<int>(-begun), "dial"));
   Result<Descriptor*> opened = Descriptor::open(socket.release(), "dial");
   if (!opened) return fail(opened.error());
   Conn conn{detail::DescriptorOwner(*opened)};
   conn.set_write_deadline(deadline);
-  bool started = false;
-  const Result<long> connected = (*opened)->retry(Side::kWrite, "dial", [&](int fd) -> long {
-    if (!std::exchange(started, true)) {
-      const long error = sys::invoke(SYS_connect, fd, endpoint->data(), endpoint->size());
-      return error == -EINPROGRESS ? -EAGAIN : error;
-    }
-    // Writable, or failed. An edge may be of the time before connect(): not connected yet says ENOTCONN.
+  const Result<long> connected = (*opened)->retry(Side::kWrite, "dial", [](int fd) -> long {
     int error = 0;
     socklen_t length = sizeof error;
     sys::invoke(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &length);
     if (error != 0) return -error;
     struct sockaddr_storage peer;
     socklen_t peer_length = sizeof peer;
+    // Neither failed nor connected: not yet.
     const long named = sys::invoke(SYS_getpeername, fd, &peer, &peer_length);
     return named == -ENOTCONN ? -EAGAIN : named;
   });

@@ -1,7 +1,11 @@
 // TCP over loopback: one byte there and back again between two goroutines.
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <tuza/netpoll/tcp.h>
 #include <tuza/sched/bench/bench.h>
 #include <tuza/sched/sync/wait_group.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstddef>
@@ -46,6 +50,49 @@ void BM_TcpPingPong(benchmark::State& state) {
   });
 }
 BENCHMARK(BM_TcpPingPong)->Apply(bench::both_proc_counts);
+
+// A connected pair over loopback; {-1, -1} if the system does not give one.
+std::array<int, 2> connected_pair() {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+  const int client = ::socket(AF_INET, SOCK_STREAM, 0);
+  if (::bind(listener, generic, length) != 0 || ::listen(listener, 1) != 0 ||
+      ::getsockname(listener, generic, &length) != 0 || ::connect(client, generic, length) != 0) {
+    return {-1, -1};
+  }
+  const int server = ::accept(listener, nullptr, nullptr);
+  ::close(listener);
+  for (const int fd : {client, server}) {
+    const int on = 1;
+    ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  }
+  return {client, server};
+}
+
+// The floor: the same bytes between two sockets by one thread that never has to wait. What BM_TcpPingPong
+// takes beyond it are two calls of the poller, and Tuza.
+void BM_RawTcpPingPong(benchmark::State& state) {
+  constexpr int kBatch = 10'000;
+  const auto [client, server] = connected_pair();
+  bool right = true;
+  while (right && state.KeepRunningBatch(kBatch)) {
+    for (int i = 0; i < kBatch && right; ++i) {
+      const char question = static_cast<char>(i);
+      std::array<char, 64> there{}, back{};
+      right = ::write(client, &question, 1) == 1 && ::read(server, there.data(), there.size()) == 1 &&
+              ::write(server, there.data(), 1) == 1 && ::read(client, back.data(), back.size()) == 1 &&
+              back[0] == question;
+    }
+  }
+  if (!right) state.SkipWithError("a byte came back wrong, or not at all");
+  ::close(client);
+  ::close(server);
+}
+BENCHMARK(BM_RawTcpPingPong)->Apply(bench::both_proc_counts);
 
 }  // namespace
 }  // namespace tuza::net

@@ -140,6 +140,9 @@ void sleep_idle(M* m, std::int64_t timeout_ns) {
   // Still on the list: nobody has taken this M, it was the timeout or the end of the runtime. Off the list
   // but not woken: the wake is on its way.
   if (!idle.remove(m) && !woken) m->note.sleep();
+  // At the end every note is woken, also those of Ms that somebody has taken off the list and is about to
+  // write next_p for. Nobody needs that P any more.
+  if (m->sched->stopping.load(std::memory_order_acquire)) return;
   m->sched->coarse_ns.store(now_ns(), std::memory_order_relaxed);
   m->spinning = std::exchange(m->next_spinning, false);
   if (P* p = std::exchange(m->next_p, nullptr); p != nullptr) hold_p(m, p);

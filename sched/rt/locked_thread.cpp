@@ -17,14 +17,15 @@ G* wait_for_locked_g(M* m) {
   if (m->spinning) stop_spinning(m);
   hand_off_p(sched, release_p(m));
   report_deadlock_if_any(sched);
-  for (;;) {
-    if (sched.stopping.load(std::memory_order_acquire)) return nullptr;
+  while (!sched.stopping.load(std::memory_order_acquire)) {
     m->note.sleep();
+    if (sched.stopping.load(std::memory_order_acquire)) break;  // next_p may be written just now: sleep_idle()
     if (P* p = std::exchange(m->next_p, nullptr); p != nullptr) {
       hold_p(m, p);
       return m->locked_g;
     }
   }
+  return nullptr;
 }
 
 void hand_to_locked_m(M* m, G* g) { wake_with_p(g->locked_m, release_p(m), false); }
