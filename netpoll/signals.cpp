@@ -69,7 +69,7 @@ Result<SignalSet> SignalSet::open(std::initializer_list<int> signals) {
   g_pipe_write.store(fds[1], std::memory_order_release);
   struct sigaction action{};
   action.sa_handler = &on_signal;
-  action.sa_flags = SA_RESTART;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;  // goroutine stacks are small
   sigemptyset(&action.sa_mask);
   for (const int number : signals) {
     struct sigaction before{};

@@ -15,22 +15,21 @@
 // Thread-safe. Create it where the wait begins to be possible, inside tuza::run.
 #pragma once
 
-namespace tuza {
+#include <cstdint>
+#include <utility>
 
-namespace rt {
-struct Sched;
-}
+namespace tuza {
 
 class ExternalWaker {
  public:
   ExternalWaker();
   ~ExternalWaker();
-  ExternalWaker(ExternalWaker&& other) noexcept : sched_(other.sched_) { other.sched_ = nullptr; }
+  ExternalWaker(ExternalWaker&& other) noexcept : run_number_(std::exchange(other.run_number_, 0)) {}
   ExternalWaker(const ExternalWaker&) = delete;
   ExternalWaker& operator=(const ExternalWaker&) = delete;
 
  private:
-  rt::Sched* sched_;
+  std::uint64_t run_number_ = 0;  // of the runtime the promise was given to; 0: to none
 };
 
 }  // namespace tuza

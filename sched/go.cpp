@@ -31,7 +31,7 @@ void* closure_on_stack(const G& g, const SpawnRequest& request) {
 
 Spawn spawn_begin(const SpawnRequest& request) {
   const Enter rt;
-  const ExternalEntry entry(rt.m());
+  ExternalEntry entry(rt.m());
   Sched* sched = entry.sched();
   if (sched == nullptr) fatal("go() outside tuza::run");
   P* p = rt.p();
@@ -49,12 +49,20 @@ Spawn spawn_begin(const SpawnRequest& request) {
   g->site_line = request.where.line();
   g->set_name(request.options.name);
   g->closure = small ? g->inline_closure : closure_on_stack(*g, request);
-  return Spawn{g, g->closure};
+  // Until it is committed or abandoned: the closure is written into memory of the runtime.
+  return Spawn{g, g->closure, entry.detach()};
 }
 
 void spawn_commit(Spawn spawn, void (*entry)(void* closure)) {
   G* g = spawn.g;
   prepare_goroutine(*g, entry);
+  if (spawn.external) {
+    const ExternalEntry external{ExternalEntry::Adopt{}};
+    if (external.sched() == nullptr) return;  // the runtime has begun to end
+    external.sched()->spawned_outside.fetch_add(1, std::memory_order_relaxed);
+    inject(*external.sched(), g);
+    return;
+  }
   const Enter rt;
   if (M* m = rt.m(); m != nullptr && m->p != nullptr) {
     ++m->p->spawned;
@@ -62,16 +70,19 @@ void spawn_commit(Spawn spawn, void (*entry)(void* closure)) {
     wake_if_it_pays(*m->sched, *m->p);
     return;
   }
-  const ExternalEntry external;
-  if (external.sched() == nullptr) return;  // the runtime ended in between
-  external.sched()->spawned_outside.fetch_add(1, std::memory_order_relaxed);
-  inject(*external.sched(), g);
+  Sched& sched = *rt.m()->sched;
+  sched.spawned_outside.fetch_add(1, std::memory_order_relaxed);
+  inject(sched, g);
 }
 
 void spawn_abandon(Spawn spawn) {
   const Enter rt;
-  const ExternalEntry external(rt.m());
-  if (external.sched() != nullptr) external.sched()->gs.put(rt.p(), spawn.g);
+  if (spawn.external) {
+    const ExternalEntry external{ExternalEntry::Adopt{}};
+    if (external.sched() != nullptr) external.sched()->gs.put(nullptr, spawn.g);
+  } else {
+    rt.m()->sched->gs.put(rt.p(), spawn.g);
+  }
 }
 
 void spawn_failed() { fatal("no memory for the stack of another goroutine"); }

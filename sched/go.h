@@ -36,7 +36,8 @@ struct G;
 // A goroutine that is being made: a G and room for the function object.
 struct Spawn {
   G* g;
-  void* storage;  // null: the system has no memory
+  void* storage;          // null: the system has no memory
+  bool external = false;  // begun by a thread that is no M: the runtime does not end before the commit
 };
 
 struct SpawnRequest {

@@ -26,6 +26,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace tuza::rt {
 
@@ -105,7 +106,9 @@ bool wait_for_ms(Sched& sched) {
     if (live == 0) return true;
     const std::int64_t left = deadline - now_ns();
     if (left <= 0) return false;
-    // An M that was made while stop() woke the others still goes to sleep: wake again now and then.
+    // An M that was made while stop() woke the others still goes to sleep, or takes the poll role after
+    // somebody else has used up the wake: again, now and then.
+    if (IoSource* source = sched.poll.source()) source->wake();
     for (std::uint32_t i = 0, n = sched.ms_made.load(std::memory_order_acquire); i < n; ++i) {
       sched.ms[i].note.wake();
     }
@@ -122,11 +125,17 @@ ExternalEntry::ExternalEntry(const M* m) {
     sched_ = m->sched;
     return;
   }
-  counted_ = true;
   // seq_cst, against end(): either the thread is seen in the count, or it sees that the runtime is gone.
   g_external.fetch_add(1, std::memory_order_seq_cst);
   sched_ = tuza_sched.load(std::memory_order_seq_cst);
+  counted_ = sched_ != nullptr;
+  // Threads that keep asking although there is no runtime must not keep end() waiting.
+  if (!counted_) g_external.fetch_sub(1, std::memory_order_release);
 }
+
+ExternalEntry::ExternalEntry(Adopt) : sched_(tuza_sched.load(std::memory_order_seq_cst)), counted_(true) {}
+
+bool ExternalEntry::detach() { return std::exchange(counted_, false); }
 
 ExternalEntry::~ExternalEntry() {
   if (counted_) g_external.fetch_sub(1, std::memory_order_release);
@@ -140,6 +149,8 @@ int report_error(const Error& error) {
 namespace {
 
 void start(Sched& sched, const RunOptions& options) {
+  static std::atomic<std::uint64_t> runs{0};
+  sched.run_number = runs.fetch_add(1, std::memory_order_relaxed) + 1;
   sched.started_ns = now_ns();
   sched.coarse_ns.store(sched.started_ns);
   sched.debug = DebugOptions::from_environment();

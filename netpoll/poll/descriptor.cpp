@@ -92,8 +92,8 @@ Result<void> Descriptor::wait_to_write() {
 void Descriptor::wake(Side side) {
   rt::G* g = slot(side).wake(false);
   if (g == nullptr) return;
-  rt::io_wait_ends();
   rt::ready(g);
+  rt::io_wait_ends();  // after that: a goroutine that neither waits nor can run would look like a deadlock
 }
 
 void Descriptor::wake_reader(void* self) { static_cast<Descriptor*>(self)->wake(Side::kRead); }

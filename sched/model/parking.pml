@@ -11,7 +11,7 @@
 //                    are an M that sleeps, and one that runs a goroutine: that may take for ever, and sysmon,
 //                    which would notice, is not in the model.
 //   count_is_wrong   `spinning` is the number of Ms that count as spinning, of those just woken to spin, and
-//                    of S4s under way; so it is never negative. At rest, the count of idle Ps is right too.
+//                    of S4s under way; so it is never negative.
 //   p_is_lost        At rest, each P is idle or held. An assertion where Ps change hands says that nobody
 //                    takes a P that another one holds.
 //   (Spin itself)    No deadlock: who waits, waits where it may.
@@ -64,8 +64,7 @@
 
 // -- What the threads share.
 byte grq;                  // how much work is in the GRQ
-bool idle[PS];             // idle_ps: the bits
-short idle_count;          // idle_ps: the count, which follows the bits
+bool idle[PS];             // idle_ps: the bits, one word
 short spinning;
 bool on_list[MS];          // idle_ms
 bool note[MS];
@@ -87,15 +86,15 @@ byte active_threads = BUSY + 2;  // not at rest and not finished; and wakes, req
 #if defined(WEAK_SUBMITTER) || defined(WEAK_IDLER)
 #define WEAK
 #define GRQ_PUSHED 1
-#define IDLE_RAISED 2
-#define SPINNING_LOWERED 3
+#define SPINNING_LOWERED 2
+#define IDLE_RAISED 3  // and the number of the P
 byte late[MS + 2];  // what each thread has written, and nobody sees yet
 
 inline locked(me) {
   if
   :: late[me] == GRQ_PUSHED -> grq++; active_threads--
-  :: late[me] == IDLE_RAISED -> idle_count++; active_threads--
   :: late[me] == SPINNING_LOWERED -> spinning--; spins[me] = false; active_threads--
+  :: late[me] >= IDLE_RAISED -> idle[late[me] - IDLE_RAISED] = true; active_threads--
   :: else
   fi;
   late[me] = 0
@@ -115,8 +114,7 @@ inline locked(me) { skip }
 // -- idle_ps. Who looks for an idle P passes one after the other (`at`); one behind it may become idle.
 inline take() {
   assert(holder[at] == NOBODY);
-  idle[at] = false;
-  idle_count--
+  idle[at] = false
 }
 inline put(p) {
   assert(AWAY(p));
@@ -150,8 +148,8 @@ inline wake() {
 // From S2, whose label is the caller's, to the caller's `woken`.
 inline wake_one(me) {
   if
-  :: atomic { idle_count == 0 -> goto woken }
-  :: idle_count != 0
+  :: atomic { IDLE == 0 -> goto woken }
+  :: IDLE != 0
   fi;
 S3:
 #ifdef WEAK
@@ -183,7 +181,6 @@ S4:
   :: atomic { SUM(on_list) > 0 -> locked(me); pop() };
      atomic { s4s--; wake_with_p(other_p, true); goto woken }
   :: atomic { SUM(on_list) == 0 -> locked(me); put(other_p) };
-     d_step { locked(me); idle_count++ };
      d_step { locked(me); spinning--; s4s-- };
 #ifndef NO_MAKER
      atomic { locked(me); active_threads = active_threads + !requested; requested = true };
@@ -236,11 +233,10 @@ search:
   fi;
 
 I1:
-  atomic { locked(me); assert(holder[p] == me); holder[p] = NOBODY; put(p) };
 #ifdef WEAK_IDLER
-  atomic { write_late(me, IDLE_RAISED) };
+  atomic { assert(holder[p] == me); holder[p] = NOBODY; write_late(me, IDLE_RAISED + p); p = NOBODY };
 #else
-  d_step { locked(me); idle_count++ };
+  atomic { locked(me); assert(holder[p] == me); holder[p] = NOBODY; put(p) };
 #endif
 #ifdef RECHECK_FIRST
   if
@@ -341,7 +337,6 @@ running:
   :: grq == 0
   fi;
   atomic { locked(me); put(p) };
-  d_step { locked(me); idle_count++ };
   if
   :: atomic { grq > 0 -> goto S2 }
   :: grq == 0
@@ -374,7 +369,7 @@ end:
   do
   :: atomic { AT_REST && grq > 0 && IDLE > 0 -> work_is_lost = true; assert(!work_is_lost) }
   :: atomic {
-       spinning != SUM(spins) + SUM(next_spinning) + s4s || (AT_REST && idle_count != IDLE) ->
+       spinning != SUM(spins) + SUM(next_spinning) + s4s ->
        count_is_wrong = true; assert(!count_is_wrong)
      }
   :: atomic { AT_REST && ANY_AWAY -> p_is_lost = true; assert(!p_is_lost) }
@@ -390,7 +385,7 @@ init {
     for (i : 0 .. PS - 1) {
       if
       :: i < BUSY -> holder[i] = i; run M(i, i)
-      :: else -> idle[i] = true; idle_count++
+      :: else -> idle[i] = true
       fi
     }
     run Maker();

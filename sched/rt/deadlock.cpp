@@ -17,6 +17,7 @@ namespace {
 // before the role is given back, an M that was woken to look is spinning or holds a P soon after.
 bool nothing_can_happen(const Sched& sched) {
   return sched.idle_ps.count(std::memory_order_seq_cst) >= sched.procs() &&
+         sched.surplus_held.load(std::memory_order_seq_cst) == 0 &&
          sched.grq.size(std::memory_order_seq_cst) == 0 &&
          sched.spinning.load(std::memory_order_seq_cst) == 0 &&
          sched.next_timer_ns(std::memory_order_seq_cst) == TimerHeap::kNever && !sched.has_io_waiters() &&
@@ -24,8 +25,9 @@ bool nothing_can_happen(const Sched& sched) {
          !sched.stopping.load(std::memory_order_seq_cst);
 }
 
+// Without any goroutine left, too, if main has ended by goexit: nobody can end the program any more.
 bool all_goroutines_wait(const Sched& sched) {
-  bool any = false;
+  bool any = sched.main_goexited.load();
   for (std::size_t i = 0, n = sched.gs.count(); i < n; ++i) {
     const G& g = sched.gs.at(i);
     switch (g.status.load(std::memory_order_acquire)) {
@@ -60,16 +62,19 @@ void report_deadlock_if_any(Sched& sched) {
 
 ExternalWaker::ExternalWaker() {
   const rt::ExternalEntry entry;
-  sched_ = entry.sched();
-  if (sched_ != nullptr) sched_->external_wakers.fetch_add(1, std::memory_order_seq_cst);
+  if (entry.sched() == nullptr) return;
+  run_number_ = entry.sched()->run_number;
+  entry.sched()->external_wakers.fetch_add(1, std::memory_order_seq_cst);
 }
 
 ExternalWaker::~ExternalWaker() {
-  if (sched_ == nullptr) return;
+  if (run_number_ == 0) return;
   const rt::ExternalEntry entry;
-  if (entry.sched() != sched_) return;  // that runtime has ended
+  rt::Sched* sched = entry.sched();
+  // By number, not by address: another runtime may have been mapped where that one was.
+  if (sched == nullptr || sched->run_number != run_number_) return;
   // The last promise gone, the program may be deadlocked: let an M look.
-  if (sched_->external_wakers.fetch_sub(1, std::memory_order_seq_cst) == 1) rt::nudge_idle_m(*sched_);
+  if (sched->external_wakers.fetch_sub(1, std::memory_order_seq_cst) == 1) rt::nudge_idle_m(*sched);
 }
 
 }  // namespace tuza

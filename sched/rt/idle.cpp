@@ -5,13 +5,17 @@
 // of microseconds. An M that goes to sleep while work is submitted elsewhere must not be the one that was
 // meant to run it.
 //
+// S2 looks at the bits of idle_ps and not at its count, which lags behind them: with the count, S4 and S2
+// would chase each other for as long as the thread that is about to correct it is kept from running. Surplus
+// Ps (rt/procs.h) do not count as idle here; whoever makes one idle empties it and looks for work after that.
+//
 // The protocol, after Go's (runtime/proc.go, "Worker thread parking/unparking"):
 //
 //   submitter                               M that goes idle
 //   ---------                               ----------------
 //   S1  make the work visible               I1  put its P into idle_ps
 //       (GRQ size, first timer)             I2  spinning -= 1, if it was spinning
-//   S2  if idle_ps is empty: done           I3  look at all sources again; if there is work,
+//   S2  if no P is idle: done               I3  look at all sources again; if there is work,
 //   S3  if somebody spins: done                 take a P and go on
 //   S4  spinning 0 -> 1, take an idle P,    I4  sleep
 //       wake an M with both
@@ -21,7 +25,7 @@
 // locked instructions, full barriers). Weaker, both could read what was before the other's write.
 //
 // Why no work is lost. Suppose the submitter wakes nobody, and the M sleeps.
-//   - It left at S2, seeing idle_ps without this P. Then S2 came before I1 in that order, so S1 came before
+//   - It left at S2, not seeing this P idle. Then S2 came before I1 in that order, so S1 came before
 //     I3, which saw the work.
 //   - It left at S3, seeing this M still spinning. Then S3 came before I2, so S1 came before I3 again.
 //   - It left at S3, seeing another M spin. That M finds the work, or goes through I1-I3 itself later.
@@ -125,8 +129,13 @@ void wait_in_poller(M* m, std::int64_t timeout_ns) {
 // An M without a P may wait in the poller only for an idle P: while all are busy, events can wait until one
 // of the busy Ms polls, and waking a further thread for each would cost two context switches a time.
 bool may_poll(Sched& sched) {
-  return sched.idle_ps.count(std::memory_order_seq_cst) > 0 && sched.has_io_waiters() &&
-         sched.poll.take(PollRole::Holder::kM);
+  return sched.any_p_idle() && sched.has_io_waiters() && sched.poll.take(PollRole::Holder::kM);
+}
+
+// When this M should wake up by itself for a timer. Never, while no P is idle: it could do nothing then, and
+// the timers are looked after by those who are at work, and by sysmon. Who makes a P idle does I3 after that.
+std::int64_t next_timer_for_idle(const Sched& sched) {
+  return sched.any_p_idle() ? sched.next_timer_ns(std::memory_order_seq_cst) : TimerHeap::kNever;
 }
 
 // Sleeps on the note, on the list of idle Ms.
@@ -195,7 +204,7 @@ void wake_with_p(M* m, P* p, bool spinning) {
 void wake_one(Sched& sched) {
   int id = -1;
   do {
-    if (sched.idle_ps.count(std::memory_order_seq_cst) == 0) return;  // S2
+    if (!sched.any_p_idle()) return;  // S2
     std::uint32_t nobody = 0;
     if (sched.spinning.load(std::memory_order_seq_cst) != 0 ||  // S3
         !sched.spinning.compare_exchange_strong(nobody, 1, std::memory_order_seq_cst)) {
@@ -276,7 +285,7 @@ bool wait_for_p(M* m) {
       try_spinning(m);
       return true;
     }
-    const TimerWatch watch(sched.timer_watch_ns, sched.next_timer_ns(std::memory_order_seq_cst));
+    const TimerWatch watch(sched.timer_watch_ns, next_timer_for_idle(sched));
     if (may_poll(sched)) {
       wait_in_poller(m, watch.timeout_ns());
     } else {

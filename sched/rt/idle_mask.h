@@ -1,10 +1,12 @@
 // The set of idle Ps: one bit each, taken and put back without a lock.
 //
-// Whoever clears a bit owns that P. The count is raised after the bit is set and lowered after it is
-// cleared, so count() may for a moment be wrong by the operations under way; it can never stay wrong.
+// Whoever clears a bit owns that P. The bits are one half of the parking protocol (rt/idle.cpp): put(),
+// take() and any() are sequentially consistent, so that a thread that goes idle and then looks for work
+// cannot miss work whose submitter saw no idle P.
 //
-// The count is one half of the parking protocol (rt/idle.cpp): put() is sequentially consistent, so that a
-// thread that goes idle and then looks for work cannot miss work whose submitter saw no idle P.
+// The count is for those who want to know how many, about: it is raised after the bit is set and lowered
+// after it is cleared, so it may be wrong by the operations under way, and for as long as the thread that is
+// about to correct it is kept from running. Nothing may loop until it is right.
 #pragma once
 
 #include <array>
@@ -19,13 +21,13 @@ inline constexpr int kMaxProcsLimit = 256;
 class IdleMask {
  public:
   void put(int id) {
-    words_[word(id)].fetch_or(bit(id), std::memory_order_acq_rel);
+    words_[word(id)].fetch_or(bit(id), std::memory_order_seq_cst);
     count_.fetch_add(1, std::memory_order_seq_cst);
   }
   // True: the caller owns P `id` now.
   bool take(int id) {
-    if ((words_[word(id)].load(std::memory_order_relaxed) & bit(id)) == 0) return false;
-    if ((words_[word(id)].fetch_and(~bit(id), std::memory_order_acq_rel) & bit(id)) == 0) return false;
+    if ((words_[word(id)].load(std::memory_order_seq_cst) & bit(id)) == 0) return false;
+    if ((words_[word(id)].fetch_and(~bit(id), std::memory_order_seq_cst) & bit(id)) == 0) return false;
     count_.fetch_sub(1, std::memory_order_seq_cst);
     return true;
   }
@@ -42,6 +44,15 @@ class IdleMask {
       }
     }
     return -1;
+  }
+  // Whether one below `limit` is idle.
+  [[nodiscard]] bool any(int limit) const {
+    for (int w = 0; w * 64 < limit; ++w) {
+      const std::uint64_t bits = words_[static_cast<std::size_t>(w)].load(std::memory_order_seq_cst);
+      const int beyond = 64 - (limit - w * 64);
+      if ((beyond > 0 ? bits << static_cast<unsigned>(beyond) : bits) != 0) return true;
+    }
+    return false;
   }
   [[nodiscard]] bool contains(int id) const {
     return (words_[word(id)].load(std::memory_order_acquire) & bit(id)) != 0;

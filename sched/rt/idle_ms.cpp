@@ -63,6 +63,8 @@ bool MMaker::make_one(Sched& sched) {
   starting_.fetch_add(1, std::memory_order_relaxed);
   if (start_m(sched)) return true;
   starting_.fetch_sub(1, std::memory_order_relaxed);
+  // The Ms that exist have to do: fetch the one that waits in the poller.
+  if (sched.poll.holder() == PollRole::Holder::kM) sched.poll.source()->wake();
   refused_.log(LogLevel::kWarning, "tuza: the system refuses another thread; going on with fewer");
   return false;
 }

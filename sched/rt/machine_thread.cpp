@@ -11,7 +11,9 @@
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/schedule.h>
 
+#include <mutex>
 #include <new>
+#include <utility>
 
 namespace tuza::rt {
 namespace {
@@ -27,6 +29,18 @@ M* new_m(Sched& sched) {
   m->sched = &sched;
   m->signal_stack = map_pages(kSignalStackBytes);
   sched.ms_made.store(id + 1, std::memory_order_release);
+  return m;
+}
+
+// An M whose thread has ended, made ready for another one. Not constructed anew: others may be looking at it.
+M* take_spent_m(Sched& sched) {
+  const std::scoped_lock lock(sched.ms_spent_mutex);
+  M* m = sched.ms_spent;
+  if (m == nullptr) return nullptr;
+  sched.ms_spent = std::exchange(m->idle_next, nullptr);
+  m->starting = true;
+  m->thread_is_spent = false;
+  m->last_p_id = -1;
   return m;
 }
 
@@ -54,7 +68,8 @@ void* m_thread_main(void* argument) {
 
 bool start_m(Sched& sched) {
   // An M whose thread was refused is kept and tried again: Ms are never given back.
-  M* m = sched.ms_unused != nullptr ? sched.ms_unused : new_m(sched);
+  M* m = sched.ms_unused != nullptr ? sched.ms_unused : take_spent_m(sched);
+  if (m == nullptr) m = new_m(sched);
   if (m == nullptr) return false;
   sched.ms_unused = nullptr;
   sched.ms_live.fetch_add(1, std::memory_order_relaxed);
@@ -95,6 +110,10 @@ void end_m(M* m) {
   set_current_m(nullptr);
   Sched& sched = *m->sched;
   if (m == sched.m0) return;
+  {
+    const std::scoped_lock lock(sched.ms_spent_mutex);
+    m->idle_next = std::exchange(sched.ms_spent, m);
+  }
   // The last access: once the count is down, the memory of M and Sched may be unmapped. The wake only
   // names an address.
   if (sched.ms_live.fetch_sub(1, std::memory_order_acq_rel) == 1) futex_wake(sched.ms_live, 1);

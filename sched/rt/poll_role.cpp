@@ -57,7 +57,7 @@ void poll_role_returned(GList&& ready) {
   inject(*sched, std::move(ready));
   sched->poll.give_back();  // only now: who finds the role free knows that nothing is on its way
   // An M that went idle while the role was away sleeps on its note: let one come and take the role.
-  if (sched->idle_ps.count(std::memory_order_seq_cst) > 0) nudge_idle_m(*sched);
+  if (sched->any_p_idle()) nudge_idle_m(*sched);
 }
 
 }  // namespace rt

@@ -27,6 +27,16 @@ void retire(Sched& sched, P& p) {
   inject(sched, std::move(goroutines));
 }
 
+// After every change, with procs_mutex held. An M with a surplus P is at work, which the number of Ps that
+// are not idle does not tell.
+void count_surplus(Sched& sched) {
+  std::int32_t held = 0;
+  for (std::int32_t id = sched.procs(), n = sched.procs_made.load(); id < n; ++id) {
+    held += sched.p(id).retired.load(std::memory_order_relaxed) ? 0 : 1;
+  }
+  sched.surplus_held.store(held, std::memory_order_seq_cst);
+}
+
 }  // namespace
 
 void set_procs(Sched& sched, std::int32_t n) {
@@ -52,6 +62,7 @@ void set_procs(Sched& sched, std::int32_t n) {
     p.attention.store(sched.stopping.load(), std::memory_order_relaxed);
     sched.idle_ps.put(id);
   }
+  count_surplus(sched);
   if (sched.grq.size() > 0) wake_one(sched);
 }
 
@@ -68,12 +79,15 @@ bool retire_p_if_surplus(M* m) {
     sched.spinning.fetch_sub(1, std::memory_order_seq_cst);
   }
   retire(sched, *p);
+  count_surplus(sched);
   return true;
 }
 
 void retire_idle_p(Sched& sched, P& p) {
   const std::scoped_lock lock(sched.procs_mutex);
-  if (p.id >= sched.procs() && sched.idle_ps.take(p.id)) retire(sched, p);
+  if (p.id < sched.procs() || !sched.idle_ps.take(p.id)) return;
+  retire(sched, p);
+  count_surplus(sched);
 }
 
 }  // namespace rt

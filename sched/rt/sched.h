@@ -4,7 +4,7 @@
 // Each member is a mechanism with a file of its own; here one sees them together.
 //
 // Lock order: procs_mutex first; under it, or under none, one of the others (IdleMs, GlobalQueue, GPool,
-// TimerHeap), which are leaves.
+// TimerHeap, ms_spent_mutex), which are leaves.
 #pragma once
 
 #include <signal.h>
@@ -26,6 +26,7 @@ namespace tuza::rt {
 
 struct Sched {
   // -- Constant after start.
+  std::uint64_t run_number = 0;  // of this runtime among those of the process, from 1
   DebugOptions debug;
   std::int64_t started_ns = 0;
   CpuLimit cpu_limit;
@@ -38,6 +39,7 @@ struct Sched {
   std::atomic<std::int32_t> max_procs{0};
   RawMutex procs_mutex;                  // rt/procs.h
   std::atomic<bool> procs_fixed{false};  // the environment or the program chose: do not follow the quota
+  std::atomic<std::int32_t> surplus_held{0};  // surplus Ps not retired yet; written under procs_mutex
   IdleMask idle_ps;
 
   // -- Ms. ms[i] is constructed for i < ms_made.
@@ -46,6 +48,8 @@ struct Sched {
   std::atomic<std::uint32_t> ms_made{0};
   std::atomic<std::uint32_t> ms_live{0};   // threads beside M0 that have not left the runtime
   M* ms_unused = nullptr;                  // an M without a thread; owner: the maker of Ms
+  RawMutex ms_spent_mutex;
+  M* ms_spent = nullptr;  // Ms whose threads have ended, linked by idle_next; guarded by ms_spent_mutex
   std::atomic<std::uint32_t> spinning{0};  // Ms that look for work and have a P
   std::atomic<std::uint64_t> wakeups{0};   // Ms woken to look for work, so far
   IdleMs idle_ms;
@@ -75,6 +79,8 @@ struct Sched {
   [[nodiscard]] P& p(std::int32_t id) const { return ps[id]; }
   [[nodiscard]] std::int32_t procs() const { return max_procs.load(std::memory_order_relaxed); }
 
+  // S2 of the parking protocol: some P that is not surplus is idle. Sequentially consistent.
+  [[nodiscard]] bool any_p_idle() const { return idle_ps.any(max_procs.load(std::memory_order_seq_cst)); }
   // When the first timer of any P is due, or TimerHeap::kNever.
   [[nodiscard]] std::int64_t next_timer_ns(std::memory_order order = std::memory_order_relaxed) const;
   // Goroutines wait for the I/O source. Exact when nothing runs, else of about now.
@@ -90,7 +96,12 @@ Sched* active();
 class ExternalEntry {
  public:
   explicit ExternalEntry(const M* m = current_m());
+  // Takes over what detach() of another one has left open.
+  struct Adopt {};
+  explicit ExternalEntry(Adopt);
   ~ExternalEntry();
+  // Leaves the entry open for an adopting one on the same thread. False: there is nothing to adopt.
+  [[nodiscard]] bool detach();
   ExternalEntry(const ExternalEntry&) = delete;
   ExternalEntry& operator=(const ExternalEntry&) = delete;
   [[nodiscard]] Sched* sched() const { return sched_; }  // null: no runtime

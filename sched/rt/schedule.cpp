@@ -11,6 +11,7 @@
 
 #include <tuza/sched/rt/chaos.h>
 #include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/deadlock.h>
 #include <tuza/sched/rt/idle.h>
 #include <tuza/sched/rt/locked_thread.h>
 #include <tuza/sched/rt/procs.h>
@@ -103,7 +104,9 @@ G* housekeeping(M* m) {
 
 // Other Ps are at work, so that polling now, and stealing, may find something. The only busy P neither
 // polls nor steals: it is about to block in the poller, which costs one system call instead of two.
-bool others_are_busy(const Sched& sched) { return sched.idle_ps.count() < sched.procs() - 1; }
+bool others_are_busy(const Sched& sched) {
+  return sched.idle_ps.count() < sched.procs() - 1 || sched.surplus_held.load(std::memory_order_relaxed) > 0;
+}
 
 // One round through all sources. Null: nothing anywhere.
 G* look_everywhere(M* m) {
@@ -209,6 +212,7 @@ void schedule_loop(M* m) {
     switch_from_g0(m, g);
     if (m->thread_is_spent) {
       hand_off_p(*m->sched, release_p(m));
+      report_deadlock_if_any(*m->sched);  // it may have been the last that could have woken others
       return;
     }
   }

@@ -83,10 +83,17 @@ bool Sysmon::look_after_ps(Sched& sched, std::int64_t now) {
   return waiting || overdue;
 }
 
-void Sysmon::hand_over_polling(Sched& sched, std::int64_t now) {
-  if (sched.idle_ps.count() > 0 || now - sched.poll.last_ns() < kPollAgeNs) return;
-  if (!sched.has_io_waiters() || !sched.poll.take(PollRole::Holder::kSourceThread)) return;
-  sched.poll.source()->take_over();
+// Lets somebody wait for I/O if nobody has for a while: an idle M if there is a P for it, else the thread of
+// the source. True if the role is free, and it may soon be time.
+bool Sysmon::hand_over_polling(Sched& sched, std::int64_t now) {
+  if (sched.poll.holder() != PollRole::Holder::kNobody || !sched.has_io_waiters()) return false;
+  if (now - sched.poll.last_ns() < kPollAgeNs) return true;
+  if (sched.any_p_idle()) {
+    nudge_idle_m(sched);
+  } else if (sched.poll.take(PollRole::Holder::kSourceThread)) {
+    sched.poll.source()->take_over();
+  }
+  return true;
 }
 
 void Sysmon::run(Sched& sched) {
@@ -124,9 +131,9 @@ void Sysmon::run(Sched& sched) {
       continue;
     }
     busy_at = now;
-    const bool something = look_after_ps(sched, now);
-    hand_over_polling(sched, now);
-    tick_ns = something ? kTickMinNs : std::min(tick_ns * 2, kTickMaxNs);
+    const bool waiting = look_after_ps(sched, now);
+    const bool unpolled = hand_over_polling(sched, now);
+    tick_ns = waiting || unpolled ? kTickMinNs : std::min(tick_ns * 2, kTickMaxNs);
   }
 }
 

@@ -45,7 +45,7 @@ class Sysmon {
   void run(Sched& sched);
   bool deep_sleep(Sched& sched);
   bool look_after_ps(Sched& sched, std::int64_t now);
-  void hand_over_polling(Sched& sched, std::int64_t now);
+  bool hand_over_polling(Sched& sched, std::int64_t now);
   void wake();
 
   Note note_;

@@ -8,16 +8,18 @@ namespace tuza::rt {
 
 void timer_arm(Timer& timer, std::int64_t when_ns) {
   const Enter rt;
-  const ExternalEntry entry;  // the heap may be that of a runtime that is ending
+  const ExternalEntry entry;
+  if (entry.sched() == nullptr) return;  // the heap may be gone with its runtime
   for (TimerHeap* heap = nullptr; (heap = timer.heap.load(std::memory_order_acquire)) != nullptr;) {
-    if (heap->move(timer, when_ns)) return;  // else it has just fired
+    if (!heap->move(timer, when_ns)) continue;  // it has just fired
+    if (rt.p() == nullptr) wake_one(*entry.sched());
+    return;
   }
   if (P* p = rt.p(); p != nullptr) {
     // The holder of a P is awake; it looks at its timers before it idles, and sysmon does if it stays away.
     p->timers.add(timer, when_ns);
     return;
   }
-  if (entry.sched() == nullptr) return;
   entry.sched()->p(0).timers.add(timer, when_ns);
   wake_one(*entry.sched());  // everybody may be asleep until some later time
 }
@@ -25,6 +27,7 @@ void timer_arm(Timer& timer, std::int64_t when_ns) {
 bool timer_stop(Timer& timer) {
   const Enter rt;
   const ExternalEntry entry;
+  if (entry.sched() == nullptr) return false;
   for (TimerHeap* heap = nullptr; (heap = timer.heap.load(std::memory_order_acquire)) != nullptr;) {
     if (heap->remove(timer)) return true;
   }
