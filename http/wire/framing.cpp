@@ -165,8 +165,9 @@ Checked Framing::field(const Head::Field& field) {
     case 6:
       if (equals_ignoring_case(name, "Expect") && head_.version_minor >= 1) {
         // RFC 9110 10.1.1: the only expectation there is.
-        head_.expects_continue = equals_ignoring_case(value, "100-continue");
-        bad_expectation_ = !head_.expects_continue;
+        const bool known = equals_ignoring_case(value, "100-continue");
+        head_.expects_continue = head_.expects_continue || known;
+        bad_expectation_ = bad_expectation_ || !known;
       }
       break;
     case 10:

@@ -3,6 +3,7 @@
 #include <tuza/http/wire/chars.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tuza::http {
 namespace {
@@ -93,6 +94,7 @@ void HeadParser::begin(Head& head, const ServerOptions& options) {
   fed_ = 0;
   in_value_ = unknown_method_ = too_many_headers_ = head_complete_ = message_complete_ = false;
   overhead_bytes_ = 0;
+  last_overhead_ = '\n';
 }
 
 llhttp_errno_t HeadParser::execute_head(char* base, std::size_t size) {
@@ -174,6 +176,17 @@ BadRequest HeadParser::explain(std::size_t offset) const {
   }
 }
 
+// RFC 9112 2.2 and 5.2, as in framing.cpp, for what surrounds the data of chunks. llhttp takes bare LFs and
+// folded trailers there, and so sees the end of the message where others do not.
+bool HeadParser::overhead_is_strict(std::string_view bytes) {
+  for (const char c : bytes) {
+    const char last = std::exchange(last_overhead_, c);
+    if ((last == '\r') != (c == '\n')) return false;
+    if (last == '\n' && (c == ' ' || c == '\t')) return false;
+  }
+  return true;
+}
+
 std::expected<HeadParser::BodyStep, BadRequest> HeadParser::feed_body(std::string_view input) {
   llhttp_resume(&parser_);
   data_ = {};
@@ -185,6 +198,13 @@ std::expected<HeadParser::BodyStep, BadRequest> HeadParser::feed_body(std::strin
     if (error != HPE_PAUSED) return std::unexpected(explain(consumed));
   }
   const std::size_t overhead = consumed - data_.size();
+  const std::size_t before = data_.empty() ? consumed : static_cast<std::size_t>(data_.data() - input.data());
+  bool strict = overhead_is_strict(input.substr(0, before));
+  if (!data_.empty()) {
+    last_overhead_ = 0;
+    strict = strict && overhead_is_strict(input.substr(before + data_.size(), overhead - before));
+  }
+  if (!strict) return std::unexpected(BadRequest{400, "line does not end in CRLF", consumed});
   overhead_bytes_ = data_.empty() ? overhead_bytes_ + overhead : 0;
   if (std::max(overhead_bytes_, overhead) > options_->chunk_overhead_bytes_max) {
     return std::unexpected(BadRequest{400, "chunk extensions or trailers too large", consumed});

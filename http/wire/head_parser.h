@@ -50,6 +50,7 @@ class HeadParser {
   std::expected<bool, BadRequest> head_failed(const char* base, std::size_t size);
   std::expected<bool, BadRequest> judge_method(std::string_view head);
   BadRequest explain(std::size_t offset) const;
+  bool overhead_is_strict(std::string_view bytes);
 
   llhttp_t parser_;
   Head* head_ = nullptr;
@@ -63,6 +64,7 @@ class HeadParser {
   bool message_complete_ = false;
   std::string_view data_;           // of the present body step
   std::size_t overhead_bytes_ = 0;  // of the chunked body, since the last byte of data
+  char last_overhead_ = '\n';       // the byte before; 0 if that was data
 };
 
 }  // namespace tuza::http
