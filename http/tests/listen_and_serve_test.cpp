@@ -49,11 +49,14 @@ template <class Client>
     res.text("rested");
   });
   const int status = run([&] {
-    go([&] {
+    WaitGroup clients;
+    clients.go([&] {
       while (!g_serving) sleep_for(1ms);
       client(in_handler);
     });
-    return listen_and_serve("127.0.0.1:0", std::move(router));
+    const Result<void> served = listen_and_serve("127.0.0.1:0", std::move(router));
+    clients.wait();  // what it has to say, it says after its response
+    return served;
   });
   std::_Exit(status);
 }
