@@ -120,7 +120,8 @@ std::optional<BadRequest> Connection::begin_request() {
   if (head.chunked) exchange_->parser.expect_chunks();
   body_.remaining = head.content_length;
   body_.complete = !head.chunked && head.content_length == 0;
-  body_.continue_wanted = head.expects_continue && !body_.complete;
+  // A client that has sent some of the body already is not waiting for anything.
+  body_.continue_wanted = head.expects_continue && !body_.complete && exchange_->input.empty();
   keep_alive_ = head.keep_alive;
   if (head.content_length > options_.body_bytes_max) {
     return BadRequest{413, "request body too large", head.bytes};

@@ -25,7 +25,8 @@ Result<std::size_t> Connection::fail_body(BadRequest bad) {
 
 // The body must keep up with the minimum rate, after a grace that covers slow starts.
 void Connection::prepare_to_wait_for_body() {
-  if (std::exchange(body_.continue_wanted, false)) {
+  // In the middle of the response, or behind it, it would be taken for a part of it or for another response.
+  if (std::exchange(body_.continue_wanted, false) && !response_.head_sent) {
     exchange_->out += "HTTP/1.1 100 Continue\r\n\r\n";
   }
   if (body_.started_ns == 0) body_.started_ns = rt::now_ns();

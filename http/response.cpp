@@ -41,6 +41,13 @@ void append_status_line(std::string& out, int status) {
   out += "\r\n";
 }
 
+// A line end in a value would let whoever provided it write the rest of the response.
+void require_one_line(std::string_view name, std::string_view value) {
+  if (has_control_char(value)) [[unlikely]] {
+    throw std::invalid_argument("control character in the value of " + std::string(name));
+  }
+}
+
 // The handler's order is wrong. It ends like any exception of a handler: this request fails, no other.
 void require(bool in_order, const char* otherwise) {
   if (!in_order) throw std::logic_error(otherwise);
@@ -49,7 +56,8 @@ void require(bool in_order, const char* otherwise) {
 }  // namespace
 
 bool Connection::body_allowed() const {
-  return response_.status >= 200 && response_.status != 204 && response_.status != 304;
+  return response_.status >= 200 && response_.status != 204 && response_.status != 205 &&
+         response_.status != 304;
 }
 
 void Connection::set_status(int code) {
@@ -64,13 +72,7 @@ void Connection::add_header(std::string_view name, std::string_view value) {
   const bool token =
       !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return is(c, kTokenChar); });
   if (!token) throw std::invalid_argument("malformed header field name");
-  // A line end in a value would let whoever provided it write the rest of the response.
-  const auto control = [](char c) {
-    return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
-  };
-  if (std::any_of(value.begin(), value.end(), control)) {
-    throw std::invalid_argument("control character in the value of " + std::string(name));
-  }
+  require_one_line(name, value);
   if (equals_ignoring_case(name, "Transfer-Encoding") || equals_ignoring_case(name, "Connection")) {
     throw std::invalid_argument(std::string(name) + " is set by the server");
   }
@@ -91,7 +93,9 @@ void Connection::add_header(std::string_view name, std::string_view value) {
 }
 
 void Connection::drop_prepared_response() {
+  const bool close = response_.close;
   response_ = Response{};
+  response_.close = close;
   exchange_->extra.clear();
   exchange_->body.clear();
 }
@@ -107,12 +111,13 @@ void Connection::append_head(std::optional<std::uint64_t> length) {
   }
   if (!response_.has_date) out += exchange_->date.line(coarse_now_ns());
   out += exchange_->extra;
-  if (length) {
-    if (body_allowed()) {
-      out += "Content-Length: ";
-      append_number(out, *length);
-      out += "\r\n";
-    }
+  if (!body_allowed()) {
+    // RFC 9110 15.3.6: of those without a body, this one alone does not end with its head by itself.
+    if (response_.status == 205) out += "Content-Length: 0\r\n";
+  } else if (length) {
+    out += "Content-Length: ";
+    append_number(out, *length);
+    out += "\r\n";
   } else if (exchange_->head.version_minor >= 1) {
     response_.chunked = true;
     out += "Transfer-Encoding: chunked\r\n";
@@ -132,6 +137,7 @@ void Connection::append_head(std::optional<std::uint64_t> length) {
 void Connection::send_whole(std::string_view content_type, std::string_view body) {
   require(!response_.head_sent && exchange_->body.empty(), "send() after the response has begun");
   if (!response_.has_content_type && body_allowed()) {
+    require_one_line("Content-Type", content_type);
     exchange_->extra.append("Content-Type: ").append(content_type).append("\r\n");
     response_.has_content_type = true;
   }

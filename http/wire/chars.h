@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 namespace tuza::http {
@@ -44,6 +45,25 @@ constexpr bool equals_ignoring_case(std::string_view a, std::string_view b) {
     if (lower(a[i]) != lower(b[i])) return false;
   }
   return true;
+}
+
+// A control character other than the tab: what must not stand in a field's value. Eight bytes at a time,
+// since every response asks.
+inline bool has_control_char(std::string_view text) {
+  constexpr std::uint64_t kOnes = ~std::uint64_t{0} / 255, kHighs = kOnes * 0x80;
+  std::size_t i = 0;
+  for (; i + 8 <= text.size(); i += 8) {
+    std::uint64_t eight = 0;
+    std::memcpy(&eight, text.data() + i, 8);
+    const std::uint64_t del = eight ^ (kOnes * 0x7f);
+    // The borrow of a subtraction shows bytes below 0x20, and those that are 0x7f.
+    if ((((eight - kOnes * 0x20) & ~eight) | ((del - kOnes) & ~del)) & kHighs) break;
+  }
+  for (; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if ((c < 0x20 && c != '\t') || c == 0x7f) return true;
+  }
+  return false;
 }
 
 // Without the spaces and tabs around it (OWS).

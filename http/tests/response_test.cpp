@@ -1,0 +1,141 @@
+// What a response looks like on the wire, whatever its handler does.
+#include <tuza/http/tests/http_testing.h>
+
+#include <stdexcept>
+
+namespace tuza::http::testing {
+namespace {
+
+using tuza::testing::run_with;
+using tuza::testing::WithProcs;
+
+class ResponseTest : public WithProcs {};
+TUZA_WITH_PROCS(ResponseTest);
+
+TEST_P(ResponseTest, AContentTypeCannotSplitIt) {
+  run_with(GetParam(), [] {
+    Router router;
+    router.handle("POST /", [](Request& req, ResponseWriter& res) {
+      const Result<std::string_view> type = req.body();
+      ASSERT_TRUE(type);
+      EXPECT_THROW(res.send(*type, "ok"), std::invalid_argument) << *type;
+      res.send("a\ttab, \x80 and all printable bytes pass", "fine");
+    });
+    TestServer server(std::move(router));
+    // At each place within and around eight bytes.
+    for (std::size_t before = 0; before < 20; ++before) {
+      for (const char c : {'\r', '\n', '\0', '\x1f', '\x7f'}) {
+        std::string type(before, 'a');
+        if (before > 10) type[3] = '\t';
+        const Response r = fetch(server.address(), post("/", type + c + "Set-Cookie: stolen=1"));
+        EXPECT_EQ(r.body, "fine");
+        EXPECT_EQ(r.header("content-type"), "a\ttab, \x80 and all printable bytes pass");
+        EXPECT_FALSE(r.has("set-cookie"));
+      }
+    }
+  });
+}
+
+TEST_P(ResponseTest, StatusesWithoutABodyHaveNoneHoweverTheyAreSent) {
+  run_with(GetParam(), [] {
+    Router router;
+    const auto status = [](const Request& req) {
+      return std::stoi(std::string(req.query_value("status").value()));
+    };
+    router.handle("GET /nothing", [=](Request& req, ResponseWriter& res) { res.status(status(req)); });
+    router.handle("GET /flushed", [=](Request& req, ResponseWriter& res) {
+      res.status(status(req));
+      (void)res.write("lost");
+      (void)res.flush();
+      (void)res.write("lost, too");
+    });
+    router.handle("GET /sent", [=](Request& req, ResponseWriter& res) {
+      res.status(status(req));
+      res.text("lost");
+    });
+    router.handle("GET /", [](Request&, ResponseWriter& res) { res.text("next"); });
+    TestServer server(std::move(router));
+    for (const int code : {204, 205, 304}) {
+      for (const char* path : {"/nothing", "/flushed", "/sent"}) {
+        RawClient client(server.address());
+        client.send(get(std::string(path) + "?status=" + std::to_string(code)) + get("/"));
+        const std::vector<Response> all = client.read_responses(2);
+        ASSERT_EQ(all.size(), 2u) << code << path;
+        EXPECT_EQ(all[0].status, code);
+        EXPECT_EQ(all[0].body, "");
+        EXPECT_FALSE(all[0].has("transfer-encoding")) << code << path;
+        EXPECT_EQ(all[0].header("content-length"), code == 205 ? "0" : "") << code << path;
+        EXPECT_EQ(all[1].body, "next");
+      }
+      // What has no body ends by itself, in HTTP/1.0 as well.
+      RawClient old(server.address());
+      old.send("GET /flushed?status=" + std::to_string(code) +
+               " HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET / HTTP/1.0\r\n\r\n");
+      EXPECT_EQ(old.read_responses(2).size(), 2u) << code;
+    }
+  });
+}
+
+TEST_P(ResponseTest, ThereIsNo100ContinueInItOrBehindIt) {
+  run_with(GetParam(), [] {
+    Router router;
+    router.handle("POST /flushed", [](Request& req, ResponseWriter& res) {
+      (void)res.write("begun ");
+      (void)res.flush();
+      if (const auto body = req.body()) (void)res.write(*body);
+    });
+    router.handle("POST /sent", [](Request& req, ResponseWriter& res) {
+      res.text("whole");
+      (void)req.body();
+    });
+    TestServer server(std::move(router));
+    for (const auto& [path, body] : {std::pair{"/flushed", "begun hello"}, {"/sent", "whole"}}) {
+      RawClient client(server.address());
+      client.send("POST " + std::string(path) +
+                  " HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
+      client.read_until([&] { return client.received().find("\r\n\r\n") != std::string::npos; });
+      client.send("hello");
+      client.read_until_closed();
+      const std::vector<Response> all = parse_responses(client.received(), true);
+      ASSERT_EQ(all.size(), 1u) << client.received();
+      EXPECT_EQ(all[0].body, body);
+      EXPECT_EQ(client.received().find("100 Continue"), std::string::npos) << client.received();
+    }
+  });
+}
+
+TEST_P(ResponseTest, AClientThatDoesNotWaitFor100ContinueKeepsItsConnection) {
+  run_with(GetParam(), [] {
+    TestServer server(hello_router());
+    RawClient client(server.address());
+    client.send(post("/nowhere", "hello", "Expect: 100-continue\r\n") + get("/"));
+    const std::vector<Response> all = client.read_responses(2);
+    ASSERT_EQ(all.size(), 2u);
+    EXPECT_EQ(all[0].status, 404);
+    EXPECT_EQ(all[1].body, "Hello, World!");
+  });
+}
+
+TEST_P(ResponseTest, AnErrorAfterCloseStillCloses) {
+  run_with(GetParam(), [] {
+    Router router;
+    router.handle("GET /", [](Request&, ResponseWriter& res) {
+      res.header("X-Half", "done");
+      res.close();
+      res.error(403);
+    });
+    TestServer server(std::move(router));
+    RawClient client(server.address());
+    client.send(get("/"));
+    client.read_until_closed(2s);
+    EXPECT_TRUE(client.closed());
+    const std::vector<Response> all = parse_responses(client.received(), true);
+    ASSERT_EQ(all.size(), 1u);
+    EXPECT_EQ(all[0].status, 403);
+    EXPECT_EQ(all[0].header("connection"), "close");
+    EXPECT_FALSE(all[0].has("x-half"));
+  });
+}
+
+}  // namespace
+}  // namespace tuza::http::testing
