@@ -113,8 +113,6 @@ std::optional<BadRequest> Connection::begin_request() {
   head_begun_ = head_deadline_set_ = false;
   exchange_->input.pin();
   exchange_->head_base = exchange_->input.request();
-  response_ = Response{};
-  body_ = Body{};
   if (const auto framed = frame(exchange_->input.request(), head); !framed) return framed.error();
   body_.chunked = head.chunked;
   if (head.chunked) exchange_->parser.expect_chunks();
@@ -169,6 +167,9 @@ bool Connection::finish_request() {
     return false;
   }
   exchange_->end_request();
+  // Now, and not when the next head is complete: it may turn out to be none, and is answered as well.
+  response_ = Response{};
+  body_ = Body{};
   return exchange_->out.size() < kOutMax || flush();
 }
 
@@ -190,7 +191,11 @@ bool Connection::skip_body() {
 // The one place that answers bad input: the status, a line of text, and the end of the connection.
 void Connection::refuse(const BadRequest& bad) {
   keep_alive_ = false;
-  if (exchange_ == nullptr || response_.head_sent) return;
+  if (exchange_ == nullptr) return;
+  if (response_.head_sent) {
+    (void)flush();
+    return;
+  }
   drop_prepared_response();
   std::string text(bad.text);
   text += '\n';

@@ -40,7 +40,7 @@ class Connection final : private net::LazyBuffer {
   Result<std::size_t> read_body(std::span<std::byte> into);
   Result<std::string_view> pull_body();
 
-  // Forgets status, fields and body that were set but not sent.
+  // Forgets status, fields and body that were set but not sent; close() remains.
   void drop_prepared_response();
   void set_status(int code);
   void add_header(std::string_view name, std::string_view value);
@@ -51,7 +51,7 @@ class Connection final : private net::LazyBuffer {
   [[nodiscard]] bool head_sent() const { return response_.head_sent; }
 
  private:
-  // The response in progress.
+  // The response in progress; between requests, the one there would be to bad input.
   struct Response {
     int status = 200;
     bool head_sent = false;  // its head is in `out`, at least
