@@ -17,6 +17,7 @@
 #include <tuza/sched/rt/machine_thread.h>
 #include <tuza/sched/rt/mapping.h>
 #include <tuza/sched/rt/print.h>
+#include <tuza/sched/rt/process.h>
 #include <tuza/sched/rt/procs.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/schedule.h>
@@ -194,6 +195,7 @@ void enter_slow(M*) {
 
 int run_main(const RunOptions& options, MainFunction main, const std::source_location& where) {
   if (current_m() != nullptr) fatal("tuza::run inside a goroutine");
+  const ProcessSetup process;
   Sched* sched = map_sched();
   start(*sched, options);
   int status = 0;

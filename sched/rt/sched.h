@@ -37,8 +37,8 @@ struct Sched {
   P* ps = nullptr;  // kMaxProcsLimit slots
   std::atomic<std::int32_t> procs_made{0};
   std::atomic<std::int32_t> max_procs{0};
-  RawMutex procs_mutex;                  // rt/procs.h
-  std::atomic<bool> procs_fixed{false};  // the environment or the program chose: do not follow the quota
+  RawMutex procs_mutex;                       // rt/procs.h
+  std::atomic<bool> procs_fixed{false};       // the environment or the program chose: do not follow the quota
   std::atomic<std::int32_t> surplus_held{0};  // surplus Ps not retired yet; written under procs_mutex
   IdleMask idle_ps;
 
@@ -46,8 +46,8 @@ struct Sched {
   static constexpr std::uint32_t kMaxMs = 10'000;
   M* ms = nullptr;  // kMaxMs slots
   std::atomic<std::uint32_t> ms_made{0};
-  std::atomic<std::uint32_t> ms_live{0};   // threads beside M0 that have not left the runtime
-  M* ms_unused = nullptr;                  // an M without a thread; owner: the maker of Ms
+  std::atomic<std::uint32_t> ms_live{0};  // threads beside M0 that have not left the runtime
+  M* ms_unused = nullptr;                 // an M without a thread; owner: the maker of Ms
   RawMutex ms_spent_mutex;
   M* ms_spent = nullptr;  // Ms whose threads have ended, linked by idle_next; guarded by ms_spent_mutex
   std::atomic<std::uint32_t> spinning{0};  // Ms that look for work and have a P

@@ -1,0 +1,27 @@
+#include <tuza/sched/rt/process.h>
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <tuza/sched/arch/syscall.h>
+
+#include <cerrno>
+
+namespace tuza::rt {
+
+ProcessSetup::ProcessSetup() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    // open() takes the lowest number that is free, which is this one.
+    if (sys::invoke(SYS_fcntl, fd, F_GETFD) == -EBADF) sys::invoke(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR);
+  }
+  ignored_ = sigaction(SIGPIPE, nullptr, &before_) == 0 && before_.sa_handler == SIG_DFL;
+  if (!ignored_) return;
+  struct sigaction ignore{};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &ignore, nullptr);
+}
+
+ProcessSetup::~ProcessSetup() {
+  if (ignored_) sigaction(SIGPIPE, &before_, nullptr);
+}
+
+}  // namespace tuza::rt
