@@ -97,7 +97,9 @@ Server::~Server() {
 
 Result<void> Server::serve() {
   const Result<void> result = accept_loop();
-  wait_for_sessions(kNoDeadline);
+  // In turns: shutdown() may be called later, and give up.
+  while (!given_up_.load(std::memory_order_relaxed) && !wait_for_sessions(Clock::now() + 1ms)) {
+  }
   return result;
 }
 
@@ -136,24 +138,27 @@ Result<void> Server::accept_loop() {
 
 void Server::start(Conn conn) {
   static LogLimiter out_of_memory;
-  connections_.fetch_add(1, std::memory_order_relaxed);
+  // seq_cst on all four, against shutdown(): it either counts this connection, or is seen here. One that it
+  // has not counted must not be served: nobody would end it.
+  connections_.fetch_add(1, std::memory_order_seq_cst);
+  if (draining_.load(std::memory_order_seq_cst)) return end_connection();
   const Result<void> started =
       try_go({.name = "conn"}, [this, conn = std::move(conn)]() mutable { run(std::move(conn)); });
   if (started) return;
   out_of_memory.log(LogLevel::kError, "tuza: no memory for another connection's goroutine; it is closed");
-  connections_.fetch_sub(1, std::memory_order_relaxed);
+  end_connection();
+}
+
+void Server::end_connection() {
   slots_.release();
+  // The last access: whoever waits for the count to reach zero may destroy the server.
+  connections_.fetch_sub(1, std::memory_order_release);
 }
 
 void Server::run(Conn conn) {
   struct Ended {
     Server& server;
-    ~Ended() {
-      Semaphore& slots = server.slots_;
-      slots.release();
-      // The last access: whoever waits for the count to reach zero may destroy the server.
-      server.connections_.fetch_sub(1, std::memory_order_release);
-    }
+    ~Ended() { server.end_connection(); }
   } ended{*this};
   Session session(*this, std::move(conn));
   add(session);
@@ -188,7 +193,7 @@ void Server::for_each_session(Action action) {
 bool Server::wait_for_sessions(TimePoint deadline) {
   // Looked at in small steps rather than signalled: it happens once in the life of a server, and a
   // connection that ends has nothing to do for it.
-  while (connections_.load(std::memory_order_acquire) > 0) {
+  while (connections_.load(std::memory_order_seq_cst) > 0) {
     if (Clock::now() >= deadline) return false;
     sleep_for(1ms);
   }
@@ -206,7 +211,7 @@ bool Server::shutdown(TimePoint deadline) {
     forced_ = true;  // for a session whose goroutine has not come as far as add()
   }
   for_each_session([](Session& session) { session.conn_.close(); });
-  wait_for_sessions(kNoDeadline);
+  if (!wait_for_sessions(Clock::now() + kNoticeTime)) given_up_.store(true, std::memory_order_relaxed);
   return false;
 }
 

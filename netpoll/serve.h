@@ -21,6 +21,7 @@
 #include <tuza/sched/sync/semaphore.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -35,7 +36,8 @@ class Session {
   [[nodiscard]] Conn& conn() { return conn_; }
 
   // The handler is about to wait for the client to want something. False: the server is shutting down, and
-  // the handler should return instead. While idle, a shutdown interrupts the read (Errc::kTimeout).
+  // the handler should return instead. While idle, a shutdown interrupts the read (Errc::kTimeout), by means
+  // of its deadline: set one of your own before this call, not after it, or the interruption is lost.
   [[nodiscard]] bool begin_idle();
   // Something has come: from here on, a shutdown lets the handler finish. Takes back an interruption that
   // came too late for the read, and the read deadline with it.
@@ -75,19 +77,24 @@ class Server {
   Server(Listener& listener, Handler handler, const ServeOptions& options = {});
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
-  // Every call must have returned, and every connection have ended.
+  // Every call must have returned, and every connection have ended; otherwise the process ends.
   ~Server();
 
   [[nodiscard]] const Endpoint& endpoint() const { return listener_.endpoint(); }
   // Connections that are open.
-  [[nodiscard]] std::size_t connections() const { return connections_.load(std::memory_order_relaxed); }
+  // Zero is final after serve() has returned, and then the server may be destroyed.
+  [[nodiscard]] std::size_t connections() const { return connections_.load(std::memory_order_acquire); }
 
-  // Accepts and serves until shutdown() has been called and every connection has ended. Parks.
+  // Accepts and serves until shutdown() has been called and every connection has ended, or shutdown() has
+  // given up; then goroutines of handlers are still there, as many as connections() says. After shutdown() it
+  // returns at once. Parks.
   Result<void> serve();
 
   // Stops accepting, interrupts idle sessions, and waits for the others until `deadline`; then closes their
-  // connections. True: all had ended by themselves. May be called once. Parks.
+  // connections, and gives their handlers kNoticeTime to notice. True: all had ended by themselves. May be
+  // called once. Parks.
   bool shutdown(TimePoint deadline);
+  static constexpr std::chrono::milliseconds kNoticeTime{1000};
 
  private:
   friend class Session;
@@ -97,6 +104,7 @@ class Server {
   void add(Session& session);
   void remove(Session& session);
   bool wait_for_sessions(TimePoint deadline);
+  void end_connection();
   template <class Action>
   void for_each_session(Action action);
 
@@ -105,6 +113,7 @@ class Server {
   Handler handler_;
   Semaphore slots_;
   std::atomic<bool> draining_{false};
+  std::atomic<bool> given_up_{false};  // by shutdown(), on handlers that do not end
   std::atomic<std::size_t> connections_{0};
   Mutex mutex_;
   Session* sessions_ = nullptr;  // guarded by mutex_

@@ -227,6 +227,47 @@ TEST_P(ServeTest, TheDeadlineForcesAlsoASessionThatBeginsJustThen) {
   });
 }
 
+// A connection that was accepted just before the listener was closed, and not counted yet.
+TEST_P(ServeTest, ShutdownForgetsNoConnectionThatIsAcceptedJustThen) {
+  run_with(GetParam(), [] {
+    for (int i = 0; i < scaled(300); ++i) {
+      // It does not ask whether the server is draining, and its client is silent.
+      Running server([](Session& session) { (void)read_some(session.conn()); });
+      std::optional<Conn> client;
+      WaitGroup dialing;
+      dialing.go([&] {
+        Result<Conn> dialed = net::dial("tcp", to_string(server->endpoint()));
+        if (dialed) client.emplace(std::move(*dialed));
+      });
+      for (int turns = i % 8; turns > 0; --turns) yield();
+      server.shutdown(Clock::now() + 100us);
+      dialing.wait();
+    }  // serve() returns, or this takes for ever
+  });
+}
+
+TEST_P(ServeTest, AHandlerThatDoesNotEndHoldsUpNeitherShutdownNorServe) {
+  run_with(GetParam(), [] {
+    std::atomic<bool> end{false};
+    Server server(listen_on_loopback(), [&](Session&) {
+      while (!end) sleep_for(1ms);
+    });
+    WaitGroup serving;
+    serving.go([&] { EXPECT_TRUE(server.serve()); });
+    Conn client = dial("tcp", to_string(server.endpoint())).value();
+    yield_until([&] { return server.connections() == 1; });
+    const TimePoint begin = Clock::now();
+    EXPECT_FALSE(server.shutdown(Clock::now() + 10ms));
+    EXPECT_GE(Clock::now() - begin, Server::kNoticeTime);
+    serving.wait();
+    EXPECT_LT(Clock::now() - begin, Server::kNoticeTime + 10s);
+    EXPECT_EQ(server.connections(), 1u) << "that one is still there";
+    EXPECT_EQ(read_to_end(client), "") << "but its connection is not";
+    end = true;
+    yield_until([&] { return server.connections() == 0; });
+  });
+}
+
 TEST_P(ServeTest, ShutdownComesThroughWhileTheServerIsFull) {
   run_with(GetParam(), [] {
     Running server(&echo, {.max_connections = 1});
