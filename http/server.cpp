@@ -3,22 +3,35 @@
 #include <signal.h>
 #include <tuza/http/connection.h>
 #include <tuza/netpoll/signals.h>
+#include <tuza/sched/go.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/sync/wait_group.h>
+#include <tuza/sched/time/sleep.h>
 
+#include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <mutex>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
 namespace tuza::http {
 
+using namespace std::chrono_literals;
+
 Server::Server(Handler handler, ServerOptions options)
-    : handler_(std::move(handler)), options_(std::move(options)) {}
+    : handler_(std::move(handler)), options_(std::move(options)) {
+  if (!handler_) throw std::invalid_argument("http::Server: no handler");
+}
 Server::~Server() = default;
 
 Result<void> Server::listen(std::string_view address) {
+  const std::scoped_lock lock(mutex_);
+  if (shut_down_) return std::unexpected(Error(Errc::kClosed, "listen", std::string(address)));
+  if (server_ != nullptr) return std::unexpected(Error::from_errno(EBUSY, "listen", std::string(address)));
   Result<net::Listener> listener = net::listen("tcp", address);
   if (!listener) return std::unexpected(listener.error());
   server_ = std::make_unique<net::Server>(
@@ -31,47 +44,100 @@ Result<void> Server::listen(std::string_view address) {
   return {};
 }
 
+net::Server* Server::listening() const {
+  const std::scoped_lock lock(mutex_);
+  return server_.get();
+}
+
 const net::Endpoint& Server::endpoint() const {
-  if (server_ == nullptr) rt::fatal("http::Server::endpoint() before listen()");
-  return server_->endpoint();
+  const net::Server* server = listening();
+  if (server == nullptr) rt::fatal("http::Server::endpoint() before listen()");
+  return server->endpoint();
 }
 
 Result<void> Server::serve() {
-  if (server_ == nullptr) rt::fatal("http::Server::serve() before listen()");
-  return server_->serve();
+  net::Server* server = nullptr;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (shut_down_) return {};
+    server = server_.get();
+  }
+  if (server == nullptr) rt::fatal("http::Server::serve() before listen()");
+  return server->serve();
 }
 
 bool Server::shutdown() {
-  return server_ == nullptr ||
-         server_->shutdown(std::chrono::steady_clock::now() + options_.shutdown_timeout);
+  net::Server* server = nullptr;
+  {
+    const std::scoped_lock lock(mutex_);
+    shut_down_ = true;
+    server = server_.get();
+  }
+  return server == nullptr || server->shutdown(std::chrono::steady_clock::now() + options_.shutdown_timeout);
 }
 
-std::size_t Server::connections() const { return server_ == nullptr ? 0 : server_->connections(); }
+std::size_t Server::connections() const {
+  const net::Server* server = listening();
+  return server == nullptr ? 0 : server->connections();
+}
+
+namespace {
+
+// How long the end waits for the log to take a line.
+constexpr std::chrono::milliseconds kLogTime{100};
+
+void end_on_signal(Server& server, net::SignalSet& signals) {
+  const Result<int> signal = signals.wait();
+  if (!signal) return;
+  // What has to be done begins before what is to be said, and what is said is not waited for: nobody may be
+  // reading standard error any more.
+  const auto logged = std::make_shared<std::atomic<bool>>(false);
+  go([logged, number = *signal] {
+    log_line(LogLevel::kInfo, "tuza: " + std::string(number == SIGTERM ? "SIGTERM" : "SIGINT") +
+                                  ": no new connections; requests in flight finish (again: end at once)");
+    logged->store(true);
+  });
+  WaitGroup shutting_down;
+  shutting_down.go([&] {
+    server.shutdown();
+    signals.close();
+  });
+  if (signals.wait()) std::_Exit(1);  // somebody is in a hurry
+  shutting_down.wait();
+  for (auto waited = 0ms; waited < kLogTime && !logged->load(); waited += 1ms) sleep_for(1ms);
+}
+
+// Handlers that have not ended still use it. Reachable, for those who look for leaks.
+void keep_for_ever(std::unique_ptr<Server> server) {
+  struct Kept {
+    std::unique_ptr<Server> server;
+    Kept* next;
+  };
+  static std::atomic<Kept*> all{nullptr};
+  auto* kept = new Kept{std::move(server), nullptr};
+  kept->next = all.exchange(kept);
+}
+
+}  // namespace
 
 Result<void> listen_and_serve(std::string_view address, Handler handler, ServerOptions options) {
-  Server server(std::move(handler), std::move(options));
-  if (Result<void> listening = server.listen(address); !listening) return listening;
+  auto server = std::make_unique<Server>(std::move(handler), std::move(options));
+  if (Result<void> listening = server->listen(address); !listening) return listening;
   Result<net::SignalSet> signals = net::SignalSet::open({SIGTERM, SIGINT});
   if (!signals) return std::unexpected(signals.error());
-  log_line(LogLevel::kInfo, "tuza: serving HTTP on " + net::to_string(server.endpoint()));
   WaitGroup waiting;
-  waiting.go([&] {
-    const Result<int> signal = signals->wait();
-    if (!signal) return;
-    log_line(LogLevel::kInfo, "tuza: " + std::string(*signal == SIGTERM ? "SIGTERM" : "SIGINT") +
-                                  ": no new connections; requests in flight finish (again: end at once)");
-    WaitGroup shutting_down;
-    shutting_down.go([&] {
-      server.shutdown();
-      signals->close();
-    });
-    if (signals->wait()) std::_Exit(1);  // somebody is in a hurry
-    shutting_down.wait();
-  });
-  Result<void> served = server.serve();
+  waiting.go([&] { end_on_signal(*server, *signals); });
+  log_line(LogLevel::kInfo, "tuza: serving HTTP on " + net::to_string(server->endpoint()));
+  Result<void> served = server->serve();
   signals->close();
   waiting.wait();
-  return served;
+  const std::size_t left = server->connections();
+  if (left == 0) return served;
+  log_line(LogLevel::kError, "tuza: " + std::to_string(left) +
+                                 (left == 1 ? " request has" : " requests have") +
+                                 " not ended, not even when cut off");
+  keep_for_ever(std::move(server));
+  return std::unexpected(Error(Errc::kTimeout, "shutdown"));
 }
 
 }  // namespace tuza::http

@@ -18,6 +18,7 @@
 #include <tuza/http/router.h>
 #include <tuza/netpoll/serve.h>
 #include <tuza/sched/result.h>
+#include <tuza/sched/sync/mutex.h>
 
 #include <memory>
 #include <string_view>
@@ -26,35 +27,45 @@ namespace tuza::http {
 
 class Server {
  public:
+  // Throws std::invalid_argument if there is no handler.
   explicit Server(Handler handler, ServerOptions options = {});
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
-  // serve() must have returned.
+  // serve() must have returned, and connections() be zero: otherwise the process ends.
   ~Server();
 
-  // Opens the listening socket; connections wait in its backlog until serve().
+  // Opens the listening socket; connections wait in its backlog until serve(). An error if it has one, or
+  // after shutdown().
   Result<void> listen(std::string_view address);
   // Where it listens, with the port that the system chose for port 0. After listen().
   [[nodiscard]] const net::Endpoint& endpoint() const;
 
-  // Serves until shutdown(); returns when the last connection has ended. After listen(). Parks.
+  // Serves until shutdown(); returns when the last connection has ended, or shutdown() has given up (see
+  // connections()); at once after shutdown(). After listen(). Parks.
   Result<void> serve();
 
   // Stops accepting, ends idle connections, lets requests in flight finish (their responses say
-  // "Connection: close"), and cuts off what is left after options.shutdown_timeout. Once. Parks.
-  // True: nothing had to be cut off.
+  // "Connection: close"), and cuts off what is left after options.shutdown_timeout. A handler learns that
+  // when it reads or writes; one that does neither is given up a second later. Once. Parks. True: nothing had
+  // to be cut off.
   bool shutdown();
 
+  // Connections that are open; after serve(), those whose handlers have been given up and still run.
   [[nodiscard]] std::size_t connections() const;
 
  private:
+  [[nodiscard]] net::Server* listening() const;
+
   Handler handler_;
   const ServerOptions options_;
-  std::unique_ptr<net::Server> server_;
+  mutable Mutex mutex_;
+  bool shut_down_ = false;               // guarded by mutex_
+  std::unique_ptr<net::Server> server_;  // guarded by mutex_; set once
 };
 
 // Serves on `address` until SIGTERM or SIGINT, then shuts down gracefully; a second signal ends the process
-// at once. Parks.
+// at once. An error also if requests have not ended a second after they were cut off; what their handlers
+// refer to must outlive them. Parks.
 Result<void> listen_and_serve(std::string_view address, Handler handler, ServerOptions options = {});
 
 }  // namespace tuza::http

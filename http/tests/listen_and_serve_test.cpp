@@ -34,7 +34,7 @@ std::string recurse(int depth) {
 // Serves, and runs `client` beside it once it serves. Ends the process with the status of a program whose
 // main function this is.
 template <class Client>
-[[noreturn]] void serve_with(Client client) {
+[[noreturn]] void serve_with(Client client, ServerOptions options = {}) {
   set_log_sink(&watch_log);
   Router router = hello_router();
   std::atomic<bool> in_handler{false};
@@ -54,7 +54,7 @@ template <class Client>
       while (!g_serving) sleep_for(1ms);
       client(in_handler);
     });
-    const Result<void> served = listen_and_serve("127.0.0.1:0", std::move(router));
+    const Result<void> served = listen_and_serve("127.0.0.1:0", std::move(router), options);
     clients.wait();  // what it has to say, it says after its response
     return served;
   });
@@ -90,6 +90,31 @@ TEST_F(ListenAndServeDeathTest, SigintLetsARequestInFlightFinish) {
                 (void)!::write(2, text.c_str(), text.size());
               }),
               ::testing::ExitedWithCode(0), "client got: rested, close");
+}
+
+TEST_F(ListenAndServeDeathTest, HandlersThatDoNotEndDoNotHoldUpTheEnd) {
+  EXPECT_EXIT(serve_with(
+                  [](const std::atomic<bool>& in_handler) {
+                    for (int i = 0; i < 2; ++i) {
+                      go([] { (void)fetch(g_address, get("/hang")); });
+                    }
+                    wait_for(in_handler);
+                    sleep_for(20ms);
+                    kill(getpid(), SIGTERM);
+                  },
+                  {.shutdown_timeout = 50ms}),
+              ::testing::ExitedWithCode(1),
+              "SIGTERM: no new.*\n.*2 requests have not ended, not even when cut off\n"
+              "tuza: shutdown: .*\n$");
+}
+
+// As with standard error on a pipe that is full, and that nobody reads.
+TEST_F(ListenAndServeDeathTest, ALogThatIsStuckDoesNotHoldUpTheEnd) {
+  EXPECT_EXIT(serve_with([](auto&) {
+                set_log_sink([](LogLevel, std::string_view) { sleep_for(1h); });
+                kill(getpid(), SIGTERM);
+              }),
+              ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(ListenAndServeDeathTest, ASecondSignalEndsTheProcessAtOnce) {
