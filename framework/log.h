@@ -4,7 +4,9 @@
 //     spdlog::info("ready");
 //
 // What the runtime has to say (sched/log.h) goes the same way. The queue between the program and the writing
-// thread is bounded; when a stalled console fills it, the oldest lines are dropped, and goroutines go on.
+// thread is bounded; when it is full, the oldest lines are dropped, and goroutines go on. A console that has
+// stalled, or a pipe nobody reads, costs lines, too, but neither stops the program nor its end
+// (stderr_sink.h).
 #pragma once
 
 #include <cstddef>
@@ -16,6 +18,7 @@ class Logging {
  public:
   static constexpr std::size_t kQueuedLinesMax = 8192;
   Logging();
+  // Writes what is queued, as far as there is room for it.
   ~Logging();
   Logging(const Logging&) = delete;
   Logging& operator=(const Logging&) = delete;
