@@ -26,11 +26,26 @@ constexpr std::chrono::milliseconds kLingerTime{2000};
 // More than this is sent before the handler of the next pipelined request runs.
 constexpr std::size_t kOutMax = 64 << 10;
 
+// What a client may have a part in must not look like other lines, nor steer a terminal.
+std::string printable(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7f) {
+      out += c;
+    } else {
+      out.append("\\x").append(1, kDigits[byte >> 4]).append(1, kDigits[byte & 15]);
+    }
+  }
+  return out;
+}
+
 void log_exception(const Request& request, std::string_view what) {
-  static LogLimiter limiter;
+  static LogLimiter limiter(10);
   limiter.log(LogLevel::kError, "tuza: the handler of " + std::string(request.method_name()) + " " +
                                     std::string(request.path().substr(0, 200)) +
-                                    " has thrown: " + std::string(what));
+                                    " has thrown: " + printable(what.substr(0, 1000)));
 }
 
 }  // namespace
@@ -136,7 +151,11 @@ void Connection::run_handler() {
   } catch (const std::exception& e) {
     log_exception(request, e.what());
   } catch (...) {
-    if (std::current_exception() == nullptr) throw;  // no exception of C++: goexit()
+    if (std::current_exception() == nullptr) {
+      (void)
+          flush();  // no exception of C++: goexit(). Earlier requests have been answered, if not on the wire
+      throw;
+    }
     log_exception(request, "something that is no std::exception");
   }
   // What the handler has prepared is dropped; what has been sent cannot be taken back, only cut off.

@@ -20,14 +20,18 @@ void set_log_sink(LogSink sink);
 
 void log_line(LogLevel level, std::string_view line);
 
-// Lets at most one line a second through, and tells how many it held back. One per message.
+// Lets at most `burst` lines a second through, and tells how many it held back. One per message.
 class LogLimiter {
  public:
+  constexpr explicit LogLimiter(std::uint32_t burst = 1) : burst_(burst) {}
+
   // Logs `line`, or counts it. Thread-safe.
   void log(LogLevel level, std::string_view line);
 
  private:
+  const std::uint32_t burst_;
   std::atomic<std::int64_t> next_ns_{0};
+  std::atomic<std::uint32_t> lines_{0};  // of this second, that wanted to get through
   std::atomic<std::uint64_t> held_back_{0};
 };
 

@@ -103,6 +103,20 @@ TEST_P(PipeliningTest, ASecondHeadThatIsCutOffGets400) {
   });
 }
 
+TEST_P(PipeliningTest, AHandlerThatEndsItsGoroutineTakesNoEarlierAnswerWithIt) {
+  run_with(GetParam(), [] {
+    Router router = hello_router();
+    router.handle("GET /exit", [](Request&, ResponseWriter&) { goexit(); });
+    TestServer server(std::move(router));
+    RawClient client(server.address());
+    client.send(get("/") + get("/") + get("/exit") + get("/"));
+    client.read_until_closed();
+    const std::vector<Response> all = parse_responses(client.received(), true);
+    ASSERT_EQ(all.size(), 2u);
+    EXPECT_EQ(all[1].body, "Hello, World!");
+  });
+}
+
 TEST_P(PipeliningTest, EachOfAPairIsAnsweredAsItIsAlone) {
   const std::string chunked = "POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n";
   const std::string large(20'000, 'x');
