@@ -30,9 +30,10 @@ struct Exchange : rt::CacheNode {
   Head head;
   const char* head_base = nullptr;  // where the bytes of a complete head are
 
-  // What a pattern with wildcards has found in the path, still percent-encoded.
+  // What a pattern with wildcards has found in the path; percent-encoded until somebody asks for it.
   struct PathValue {
     std::string_view name, value;
+    bool decoded = false;
   };
   static constexpr std::size_t kPathValuesMax = 16;
   std::array<PathValue, kPathValuesMax> path_values;

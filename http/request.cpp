@@ -3,8 +3,27 @@
 #include <tuza/http/connection.h>
 #include <tuza/http/wire/chars.h>
 
+#include <utility>
+
 namespace tuza::http {
 namespace {
+
+// The next character of `text`, of which `i` is moved to the last byte.
+char decode_at(std::string_view text, std::size_t& i, bool plus_is_space) {
+  if (is_percent_escape(text, i)) {
+    i += 2;
+    return static_cast<char>(hex_value(text[i - 1]) * 16 + hex_value(text[i]));
+  }
+  return plus_is_space && text[i] == '+' ? ' ' : text[i];
+}
+
+bool decodes_to(std::string_view text, std::string_view wanted) {
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < text.size(); ++i, ++size) {
+    if (size == wanted.size() || decode_at(text, i, true) != wanted[size]) return false;
+  }
+  return size == wanted.size();
+}
 
 // `text` with its percent escapes replaced, and "+" by a space in forms; in `exchange`'s arena, unless there
 // was nothing to replace. A "%" that begins no escape stays as it is.
@@ -14,16 +33,7 @@ std::string_view decode(Exchange& exchange, std::string_view text, bool plus_is_
   if (plain) return text;
   auto* out = static_cast<char*>(exchange.arena().allocate(text.size(), 1));
   std::size_t size = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    if (is_percent_escape(text, i)) {
-      c = static_cast<char>(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2]));
-      i += 2;
-    } else if (plus_is_space && c == '+') {
-      c = ' ';
-    }
-    out[size++] = c;
-  }
+  for (std::size_t i = 0; i < text.size(); ++i) out[size++] = decode_at(text, i, plus_is_space);
   return {out, size};
 }
 
@@ -52,8 +62,10 @@ std::string_view Request::host() const {
 std::string_view Request::path_value(std::string_view name) const {
   Exchange& exchange = connection_.exchange();
   for (std::size_t i = 0; i < exchange.path_value_count; ++i) {
-    const Exchange::PathValue& found = exchange.path_values[i];
-    if (found.name == name) return decode(exchange, found.value, false);
+    Exchange::PathValue& found = exchange.path_values[i];
+    if (found.name != name) continue;
+    if (!std::exchange(found.decoded, true)) found.value = decode(exchange, found.value, false);
+    return found.value;
   }
   return {};
 }
@@ -65,7 +77,7 @@ std::optional<std::string_view> Request::query_value(std::string_view name) cons
     const std::string_view pair = rest.substr(0, rest.find('&'));
     rest.remove_prefix(pair.size() + (pair.size() < rest.size() ? 1 : 0));
     const std::string_view key = pair.substr(0, pair.find('='));
-    if (decode(exchange, key, true) != name) continue;
+    if (!decodes_to(key, name)) continue;
     return decode(exchange, pair.substr(key.size() < pair.size() ? key.size() + 1 : key.size()), true);
   }
   return std::nullopt;

@@ -145,6 +145,7 @@ Router::~Router() = default;
 
 void Router::handle(std::string_view text, Handler handler) {
   Pattern pattern = Pattern::parse(text);
+  if (!handler) throw std::invalid_argument("pattern \"" + std::string(text) + "\": no handler");
   Node* node = root_.get();
   std::vector<std::string> names;
   for (Pattern::Segment& segment : pattern.segments) {
@@ -178,7 +179,10 @@ void Router::operator()(Request& request, ResponseWriter& response) const {
     if (search.allowed() == 0) return response.error(404);
   }
   unsigned allowed = search.allowed();
-  if (path == "*") allowed = (1u << kMethodCount) - 1;
+  if (path == "*") {
+    // What some resource may be asked for. CONNECT is none of it: it gets 501.
+    allowed = ((1u << kMethodCount) - 1) & ~(1u << static_cast<int>(Method::kConnect));
+  }
   allowed |= 1u << static_cast<int>(Method::kOptions);
   response.header("Allow", allow_list(allowed));
   if (request.method() == Method::kOptions) {
