@@ -25,11 +25,13 @@ struct ServerOptions {
   std::size_t body_rate_min_bytes_per_second = 1 << 10;
   // What is left of a body when the handler has answered is read for so long, to keep the connection.
   std::chrono::milliseconds skip_timeout{2'000};
-  std::chrono::milliseconds write_timeout{30'000};  // without any progress
+  // Without any progress. There is no minimum rate: a client that takes a few bytes now and then may keep a
+  // response for as long as it likes.
+  std::chrono::milliseconds write_timeout{30'000};
 
   // -- The server itself.
   std::size_t max_connections = 0;                     // open at once; 0: what the descriptor limit allows
-  std::chrono::milliseconds shutdown_timeout{10'000};  // for requests in flight, then they are cut off
+  std::chrono::milliseconds shutdown_timeout{10'000};  // for requests in flight; then they are cut off
   std::string server_name = "Tuza";                    // the Server header; empty: none
 };
 

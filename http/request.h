@@ -4,7 +4,8 @@
 //       res.text("item " + std::string(req.path_value("id")));
 //     });
 //
-// All views are valid until the handler returns. Thread-unsafe: belongs to the handler's goroutine.
+// It and all its views are valid until the handler returns. Thread-unsafe: belongs to the handler's
+// goroutine.
 #pragma once
 
 #include <tuza/http/method.h>

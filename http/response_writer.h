@@ -9,7 +9,8 @@
 //
 //     for (const Row& row : rows) { if (!res.write(row.csv())) return; }       // the client has gone
 //
-// A handler that writes nothing answers 200 with an empty body. Thread-unsafe.
+// A handler that writes nothing answers 200 with an empty body. Valid until the handler returns.
+// Thread-unsafe.
 #pragma once
 
 #include <tuza/sched/result.h>
@@ -40,8 +41,8 @@ class ResponseWriter {
 
   // -- The body.
 
-  // The whole response; nothing may be written before or after. Does not park, except to get rid of a large
-  // one.
+  // The whole response; nothing may be written before or after. Throws std::invalid_argument as header()
+  // does. Does not park, except to get rid of a large one.
   void send(std::string_view content_type, std::string_view body);
   void text(std::string_view body) { send("text/plain; charset=utf-8", body); }
   void json(std::string_view body) { send("application/json", body); }
@@ -51,7 +52,7 @@ class ResponseWriter {
 
   // A part of the body. An error: the client has gone or is too slow; further writes fail too. May park.
   Result<void> write(std::string_view data);
-  // Sends what has been written so far. Parks.
+  // Sends what has been written so far, and the responses of earlier pipelined requests. Parks.
   Result<void> flush();
 
   // The status line may have been sent: it is too late for status() and header().

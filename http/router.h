@@ -10,6 +10,10 @@
 // answers everything below it. Of several patterns that match, the most specific answers: segment by segment
 // from the left, text goes before {name}, {name} before {rest...}; a method before none.
 //
+// Unlike Go's: there is no "{$}", "/dir" is not redirected to "/dir/", and paths are not cleaned. Segments
+// are taken apart first and decoded then, so "..", "%2e%2e", "%2F" and "%00" reach {name} and {rest...} as
+// they are (decoded by path_value()): a handler that makes a file name of them must check it.
+//
 // A path that no pattern matches gets 404; one that matches with other methods only, 405 with Allow, and for
 // OPTIONS 204 with Allow.
 //
@@ -30,7 +34,7 @@ class Router {
   Router& operator=(Router&&) noexcept;
   ~Router();
 
-  // Throws std::invalid_argument, naming the pattern, if it is malformed or there already.
+  // Throws std::invalid_argument, naming the pattern, if it is malformed or there already, or has no handler.
   void handle(std::string_view pattern, Handler handler);
 
   // Answers one request; what makes a Router a Handler.
