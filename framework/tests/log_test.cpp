@@ -4,6 +4,7 @@
 #include <tuza/http/server.h>
 #include <tuza/netpoll/tcp.h>
 #include <tuza/sched/go.h>
+#include <tuza/sched/log.h>
 #include <tuza/sched/run.h>
 #include <tuza/sched/time/sleep.h>
 
@@ -15,8 +16,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <string>
+#include <string_view>
+#include <thread>
 
 namespace tuza {
 namespace {
@@ -80,6 +84,30 @@ TEST(StderrSink, TellsHowManyLinesItHasDropped) {
   EXPECT_EQ(drain(pipe), "\n(1 line dropped here)\non a line of its own\n");
   close(pipe.read_end);
   close(pipe.write_end);
+}
+
+std::atomic<int> g_lines{0};
+
+TEST(LogLimiter, LetsAFewLinesASecondThroughAndCountsTheOthers) {
+  static std::string last;
+  set_log_sink([](LogLevel, std::string_view line) {
+    ++g_lines;
+    last = line;
+  });
+  LogLimiter limiter(3);
+  Clock::time_point begin;
+  do {  // until it all falls into one second
+    std::this_thread::sleep_for(1001ms);
+    begin = Clock::now();
+    g_lines = 0;
+    for (int i = 0; i < 8; ++i) limiter.log(LogLevel::kInfo, "line");
+  } while (Clock::now() - begin > 900ms);
+  EXPECT_EQ(g_lines, 3);
+  std::this_thread::sleep_for(1001ms);
+  limiter.log(LogLevel::kInfo, "line");
+  EXPECT_EQ(g_lines, 4);
+  EXPECT_EQ(last, "line (and 5 more)");
+  set_log_sink(nullptr);
 }
 
 class LoggingDeathTest : public ::testing::Test {
