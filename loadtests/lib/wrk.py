@@ -27,6 +27,7 @@ class Load:
     connections: int
     threads: int = 1
     pipeline: int = 1
+    headers: tuple = ()  # "Name: value"
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,8 @@ def run(url, load, seconds, cpus):
     before = children_cpu_s()
     with script(load.pipeline) as options:
         command = ["wrk", "--latency", f"-t{load.threads}", f"-c{load.connections}", f"-d{seconds}s"]
+        for header in load.headers:
+            command += ["-H", header]
         output = process.run(command + options + [url], cpus, timeout_s=seconds + 15)
     result = parse(output)
     # wrk is the only child that ended in between; getrusage counts those that were waited for.

@@ -1,0 +1,97 @@
+"""Soak: minutes of load with connections coming and going; memory must stay flat, and nothing may fail.
+
+Three kinds of clients at once: 64 connections that stay, 32 that are closed after each response, and 4 whose
+requests come 16 at a time. Memory is read every few seconds. The first fifth of the time may make it grow:
+caches fill.
+"""
+
+import os
+import threading
+import time
+
+from lib import http, process, servers, wrk
+from lib.process import LoadTestError
+from lib.report import table
+
+DESCRIPTION = "memory and errors over minutes of load with connections that come and go"
+LOADS = {
+    "keep-alive": wrk.Load(64),
+    "close": wrk.Load(32, headers=("Connection: close",)),
+    "pipelined": wrk.Load(4, pipeline=16),
+}
+SAMPLES = 60
+WARM_UP = 0.2
+GROWTH_MUST, SLACK_KB = 0.05, 1024  # what a late burst may take
+
+
+def add_options(parser):
+    parser.add_argument("--minutes", type=float, default=10, help="soak: how long (default 10)")
+
+
+def run(specs, args, report):
+    process.raise_descriptor_limit()
+    seconds = max(10, round(args.minutes * 60))
+    report.say("", f"soak: {seconds} s of {', '.join(LOADS)} at once")
+    rows = []
+    for spec in specs:
+        if spec.name == servers.FLOOR:
+            continue  # it measures nothing here
+        try:
+            rows.append(soak(spec, seconds, args, report))
+        except LoadTestError as error:
+            report.fail(f"soak: {error}")
+    if rows:
+        report.say("", *table(["server", "requests", "connections closed", "errors", "Rss warm", "Rss end",
+                               "Rss max", "descriptors before", "after", "result"], rows, left=1))
+
+
+def soak(spec, seconds, args, report):
+    cpus = process.allowed_cpus()
+    with servers.serving(spec, cpus[0], args.path) as server:
+        http.verify(server.port, args.path, args.body)
+        before = descriptors(server)
+        results, threads = {}, []
+        for name, load in LOADS.items():
+            def client(name=name, load=load):
+                try:
+                    results[name] = wrk.run(server.url(args.path), load, seconds, cpus[1])
+                except LoadTestError as error:
+                    results[name] = error
+            threads.append(threading.Thread(target=client))
+            threads[-1].start()
+        memory = []
+        began = time.monotonic()
+        while any(thread.is_alive() for thread in threads):
+            time.sleep(seconds / SAMPLES)
+            memory.append((time.monotonic() - began, server.memory_kb()["Rss"]))
+            report.progress(f"{spec.name}: {memory[-1][0]:.0f} s, {memory[-1][1]:,} KB")
+        http.verify(server.port, args.path, args.body)
+        time.sleep(1)
+        after = descriptors(server)
+    return judge(spec, seconds, results, memory, (before, after), report)
+
+
+def judge(spec, seconds, results, memory, fds, report):
+    errors = []
+    for name, result in results.items():
+        errors += [f"{name}: {result}"] if isinstance(result, LoadTestError) else \
+                  [f"{name}: {text}" for text in result.errors]
+    finished = {name: r for name, r in results.items() if not isinstance(r, LoadTestError)}
+    warm = max(kb for at, kb in memory if at <= seconds * WARM_UP)
+    highest = max(kb for _, kb in memory)
+    if highest > warm * (1 + GROWTH_MUST) + SLACK_KB:
+        errors.append(f"memory grew from {warm:,} to {highest:,} KB after the warm-up")
+    if fds[1] > fds[0]:
+        errors.append(f"{fds[1] - fds[0]} descriptors were left open")
+    for error in errors:
+        report.fail(f"soak: {spec.name}: {error}")
+    requests = sum(r.requests for r in finished.values())
+    closed = finished["close"].requests if "close" in finished else 0
+    report.record("soak", f"{seconds}s", spec.name, 1,
+                  {"requests": requests, "rss_warm_kb": warm, "rss_end_kb": memory[-1][1], "rss_max_kb": highest})
+    return [spec.name, f"{requests:,}", f"{closed:,}", len(errors), f"{warm:,}", f"{memory[-1][1]:,}",
+            f"{highest:,}", *fds, "failed" if errors else "ok"]
+
+
+def descriptors(server):
+    return sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in server.pids)
