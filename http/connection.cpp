@@ -152,8 +152,8 @@ void Connection::run_handler() {
     log_exception(request, e.what());
   } catch (...) {
     if (std::current_exception() == nullptr) {
-      (void)
-          flush();  // no exception of C++: goexit(). Earlier requests have been answered, if not on the wire
+      // No exception of C++: goexit(). Earlier requests have been answered, if not on the wire.
+      (void)flush();
       throw;
     }
     log_exception(request, "something that is no std::exception");
