@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 #include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/sched/arch/sanitizer.h>
 #include <tuza/sched/arch/syscall.h>
 
 #include <atomic>
@@ -70,6 +71,8 @@ Result<SignalSet> SignalSet::open(std::initializer_list<int> signals) {
   struct sigaction action{};
   action.sa_handler = &on_signal;
   action.sa_flags = SA_RESTART | SA_ONSTACK;  // goroutine stacks are small
+  // So that a wait on a futex is interrupted, not restarted: sys::invoke() says why.
+  if constexpr (rt::kTsan) action.sa_flags = SA_ONSTACK;
   sigemptyset(&action.sa_mask);
   for (const int number : signals) {
     struct sigaction before{};

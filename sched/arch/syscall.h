@@ -9,6 +9,9 @@
 
 #include <cstdint>
 #include <type_traits>
+#if defined(__SANITIZE_THREAD__)
+#include <unistd.h>
+#endif
 
 namespace tuza::sys {
 
@@ -65,7 +68,13 @@ long word(T value) {
 // call(number, args...) with pointers and integers as they come.
 template <class... Args>
 long invoke(long number, Args... args) {
-  return call(number, word(args)...);
+  const long result = call(number, word(args)...);
+#if defined(__SANITIZE_THREAD__)
+  // TSan keeps a signal back until the thread comes to libc, which it may not do before it is woken. So it
+  // goes there when a signal has interrupted it.
+  if (result == -4 /* EINTR */) ::usleep(0);
+#endif
+  return result;
 }
 
 }  // namespace tuza::sys
