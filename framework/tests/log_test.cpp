@@ -135,7 +135,7 @@ template <class Prepare>
         (void)conn->write_all(std::string_view("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"));
         std::array<std::byte, 4096> buffer;
         const Result<std::size_t> n = conn->read(buffer);
-        kill(getpid(), n && *n > 0 ? SIGTERM : SIGKILL);
+        raise(n && *n > 0 ? SIGTERM : SIGKILL);
       });
       return http::listen_and_serve(
           address, [](http::Request&, http::ResponseWriter& res) { res.text("still here"); });

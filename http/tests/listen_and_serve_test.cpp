@@ -100,7 +100,7 @@ TEST_F(ListenAndServeDeathTest, HandlersThatDoNotEndDoNotHoldUpTheEnd) {
                     }
                     wait_for(in_handler);
                     sleep_for(20ms);
-                    kill(getpid(), SIGTERM);
+                    raise(SIGTERM);
                   },
                   {.shutdown_timeout = 50ms}),
               ::testing::ExitedWithCode(1),
@@ -112,7 +112,7 @@ TEST_F(ListenAndServeDeathTest, HandlersThatDoNotEndDoNotHoldUpTheEnd) {
 TEST_F(ListenAndServeDeathTest, ALogThatIsStuckDoesNotHoldUpTheEnd) {
   EXPECT_EXIT(serve_with([](auto&) {
                 set_log_sink([](LogLevel, std::string_view) { sleep_for(1h); });
-                kill(getpid(), SIGTERM);
+                raise(SIGTERM);
               }),
               ::testing::ExitedWithCode(0), "");
 }
