@@ -1,7 +1,8 @@
 // What the runtime has to say: one line at a time, to wherever the program wants it.
 //
 // The scheduler and the poller report rare things (no guard pages left, out of descriptors) through this
-// hook instead of a logging library, so that they depend on none. Default: standard error.
+// hook instead of a logging library, so that they depend on none. Default: standard error; a line that
+// finds no room there within a moment is lost.
 // Thread-safe. Must not be called with a runtime lock held.
 #pragma once
 
