@@ -2,6 +2,7 @@
 #include <tuza/netpoll/endpoint.h>
 
 #include <gtest/gtest.h>
+#include <netdb.h>
 
 #include <asio/ip/tcp.hpp>
 
@@ -68,12 +69,23 @@ TEST(Endpoint, TheErrorSaysWhatWasExpected) {
             "parse nonsense: not an address of the form host:port");
 }
 
-TEST(Endpoint, ResolveTakesAddressesAndNames) {
+TEST(Endpoint, ResolveTakesAddresses) {
   EXPECT_EQ(to_string(resolve("127.0.0.1:80").value()), "127.0.0.1:80");
+}
+
+// A minimal system may have no /etc/hosts: then nobody knows the name, and that is what we have to say.
+TEST(Endpoint, ResolveKnowsTheNamesThatTheSystemKnows) {
+  addrinfo* found = nullptr;
+  const bool known = getaddrinfo("localhost", nullptr, nullptr, &found) == 0;
+  if (known) freeaddrinfo(found);
   const Result<Endpoint> local = resolve("localhost:80");
-  ASSERT_TRUE(local) << local.error().message();
-  EXPECT_TRUE(local->address().is_loopback());
-  EXPECT_EQ(local->port(), 80);
+  ASSERT_EQ(local.has_value(), known);
+  if (known) {
+    EXPECT_TRUE(local->address().is_loopback());
+    EXPECT_EQ(local->port(), 80);
+  } else {
+    EXPECT_EQ(local.error().message(), "resolve localhost:80: no such host");
+  }
 }
 
 TEST(Endpoint, ResolveRefusesWhatIsNoHostAndPort) {
