@@ -120,13 +120,22 @@ Result<Conn> Listener::accept() {
       if (accepted >= 0 || !is_lost_connection(accepted)) return accepted;
     }
   });
-  if (!fd) return std::unexpected(fd.error());
+  if (!fd) {
+    // EINVAL: it listens no more, close() is under way.
+    const bool closing = fd.error().is(std::errc::invalid_argument);
+    return std::unexpected(closing ? Error(Errc::kClosed, "accept") : fd.error());
+  }
   Result<Descriptor*> descriptor = Descriptor::open(static_cast<int>(*fd), "accept");
   if (!descriptor) return std::unexpected(descriptor.error());
   return Conn(detail::DescriptorOwner(*descriptor));
 }
 
-void Listener::close() { descriptor_->close(); }
+void Listener::close() {
+  // At once: the number is closed only when the last accept() has noticed, and until then the kernel would
+  // take connections that nobody serves.
+  (void)descriptor_->control("shutdown", [](int fd) { return sys::invoke(SYS_shutdown, fd, SHUT_RDWR); });
+  descriptor_->close();
+}
 
 Result<Conn> dial(std::string_view network, std::string_view address, TimePoint deadline) {
   const Result<Endpoint> endpoint = resolve_for(network, address);

@@ -5,6 +5,7 @@
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <tuza/sched/arch/sanitizer.h>
 #include <tuza/sched/arch/syscall.h>
 
 #include <cstddef>
@@ -13,13 +14,24 @@ namespace tuza::rt {
 
 // Null when the kernel refuses.
 inline void* map_pages(std::size_t bytes) {
-  const long at = sys::invoke(SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  constexpr int kProtection = PROT_READ | PROT_WRITE;
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  if constexpr (kTsan) {
+    // By way of libc, where TSan learns that whoever used these addresses before does not matter any more.
+    void* at = ::mmap(nullptr, bytes, kProtection, kFlags, -1, 0);
+    return at == MAP_FAILED ? nullptr : at;
+  }
+  const long at = sys::invoke(SYS_mmap, nullptr, bytes, kProtection, kFlags, -1, 0);
   return at < 0 && at > -4096 ? nullptr : reinterpret_cast<void*>(at);
 }
 
 inline void unmap_pages(void* at, std::size_t bytes) {
-  if (at != nullptr) sys::invoke(SYS_munmap, at, bytes);
+  if (at == nullptr) return;
+  if constexpr (kTsan) {
+    ::munmap(at, bytes);
+  } else {
+    sys::invoke(SYS_munmap, at, bytes);
+  }
 }
 
 // 0 or -errno.

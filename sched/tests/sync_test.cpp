@@ -140,8 +140,13 @@ TEST(SyncDeathTest, MisuseIsFatalInEveryBuild) {
   EXPECT_DEATH(run([] {
                  auto group = std::make_unique<WaitGroup>();
                  group->add(1);
-                 go([&group] { group->wait(); });
-                 yield();
+                 std::atomic<bool> begun = false;
+                 go([&] {
+                   begun = true;
+                   group->wait();
+                 });
+                 while (!begun) yield();
+                 sleep_for(std::chrono::milliseconds(50));
                  group.reset();
                }),
                "WaitGroup destroyed while goroutines wait");
