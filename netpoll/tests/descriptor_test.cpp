@@ -134,7 +134,7 @@ TEST_P(DescriptorTest, ManyShortLivesDoNotDisturbEachOther) {
 // -- Reading.
 
 TEST_P(DescriptorTest, AShortReadIsNotFollowedByOneInVain) {
-  run_with(GetParam(), [] {
+  run_with(GetParam(), [procs = GetParam()] {
     LocalPair pair = local_pair();
     CountingBuffer buffer;
     constexpr int kRounds = 200;
@@ -150,8 +150,10 @@ TEST_P(DescriptorTest, AShortReadIsNotFollowedByOneInVain) {
       ASSERT_EQ(pair.here->read(buffer).value_or(0), 4u);
     }
     group.wait();
-    // The first read does not know yet that there is nothing; from then on each waits for its edge.
-    EXPECT_LE(buffer.in_vain, 2);
+    // The first read does not know yet that there is nothing; from then on each waits for its edge. With
+    // several Ms one may report what another one has let the reader read already: that costs a read now and
+    // then, but not one for each.
+    EXPECT_LE(buffer.in_vain, procs == 1 ? 2 : kRounds / 4);
     EXPECT_EQ(buffer.takes - buffer.in_vain, kRounds);
   });
 }
