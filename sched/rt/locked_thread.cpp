@@ -19,8 +19,8 @@ G* wait_for_locked_g(M* m) {
   report_deadlock_if_any(sched);
   while (!sched.stopping.load(std::memory_order_acquire)) {
     m->note.sleep();
-    if (sched.stopping.load(std::memory_order_acquire))
-      break;  // next_p may be written just now: sleep_idle()
+    // At the end next_p may be written just now: sleep_idle() in idle.cpp.
+    if (sched.stopping.load(std::memory_order_acquire)) break;
     if (P* p = std::exchange(m->next_p, nullptr); p != nullptr) {
       hold_p(m, p);
       return m->locked_g;

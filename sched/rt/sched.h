@@ -39,7 +39,7 @@ struct Sched {
   std::atomic<std::int32_t> max_procs{0};
   RawMutex procs_mutex;                       // rt/procs.h
   std::atomic<bool> procs_fixed{false};       // the environment or the program chose: do not follow the quota
-  std::atomic<std::int32_t> surplus_held{0};  // surplus Ps not retired yet; written under procs_mutex
+  std::atomic<std::int32_t> surplus_held{0};  // surplus Ps not retired; written under procs_mutex
   IdleMask idle_ps;
 
   // -- Ms. ms[i] is constructed for i < ms_made.
