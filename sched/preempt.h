@@ -1,0 +1,27 @@
+// Time slices, as a program sees them.
+//
+// Nothing has to be done for them: a goroutine that computes for long loses its P, so that others run, and
+// goes on on its own thread (rt/handoff.h). These are for programs that want to help or to hinder that.
+#pragma once
+
+namespace tuza {
+
+// Lets others run if the goroutine has used up its slice; costs a nanosecond or two if it has not. For long
+// loops that would rather share a thread than keep one of their own. Parks. Elsewhere than on a goroutine it
+// does nothing.
+void checkpoint();
+
+// While one exists the goroutine is never suspended in the middle of its own code (the signal that does it
+// is refused), and checkpoints that a compiler inserted do nothing. For sections that other goroutines or
+// threads spin on, or wait for with locks of their own. The P may still be taken away: that stops nothing.
+// Keep it short: a suspended goroutine makes room for others. Nests; may be held across parking calls.
+// Elsewhere than on a goroutine it does nothing.
+class [[nodiscard]] NoPreempt {
+ public:
+  NoPreempt();
+  ~NoPreempt();
+  NoPreempt(const NoPreempt&) = delete;
+  NoPreempt& operator=(const NoPreempt&) = delete;
+};
+
+}  // namespace tuza
