@@ -60,7 +60,7 @@ void spawn_commit(Spawn spawn, void (*entry)(void* closure)) {
     const ExternalEntry external{ExternalEntry::Adopt{}};
     if (external.sched() == nullptr) return;  // the runtime has begun to end
     external.sched()->spawned_outside.fetch_add(1, std::memory_order_relaxed);
-    inject(*external.sched(), g);
+    inject(*external.sched(), g, Level::kNew);
     return;
   }
   const Enter rt;
@@ -72,7 +72,7 @@ void spawn_commit(Spawn spawn, void (*entry)(void* closure)) {
   }
   Sched& sched = *rt.m()->sched;
   sched.spawned_outside.fetch_add(1, std::memory_order_relaxed);
-  inject(sched, g);
+  inject(sched, g, Level::kNew);
 }
 
 void spawn_abandon(Spawn spawn) {

@@ -10,7 +10,7 @@ std::size_t num_goroutine() {
   const rt::Sched* sched = entry.sched();
   if (sched == nullptr) return 0;
   // Exits first: a goroutine that ends meanwhile is counted once too often, never less than nothing.
-  std::uint64_t exited = 0;
+  std::uint64_t exited = sched->exited_outside.load(std::memory_order_relaxed);
   const std::int32_t ps = sched->procs_made.load(std::memory_order_acquire);
   for (std::int32_t i = 0; i < ps; ++i) exited += sched->p(i).exited.get();
   std::uint64_t spawned = sched->spawned_outside.load(std::memory_order_relaxed);

@@ -4,6 +4,8 @@
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/rt/mutex_check.h>
 #include <tuza/sched/rt/print.h>
 #include <tuza/sched/rt/ready.h>
 #include <tuza/sched/rt/sched.h>
@@ -25,8 +27,7 @@ M* require_goroutine(const Enter& rt) {
   M* m = rt.m();
   if (m == nullptr) fatal("a parking call on a thread that is not a goroutine");
   if (m->current == &m->g0) fatal("a parking call inside the scheduler");
-  if (held_mutexes() != 0 && m->current->locked_m == nullptr) [[unlikely]]
-    refuse_to_park_with_mutexes(*m->current);
+  check_no_mutex_is_held(*m->current);
   return m;
 }
 
@@ -35,15 +36,22 @@ M* require_goroutine(const Enter& rt) {
 bool commit_yield(G* g, void*) {
   M* m = current_m();
   Sched& sched = *m->sched;
-  if (m->p->queue.empty() && sched.grq.size() > 0) {
-    sched.grq.push(g);
+  if (m->p == nullptr) {
+    sched.grq[Level::kReturned].push(g);
+  } else if (m->p->queues_empty() && sched.grq.size() > 0) {
+    sched.grq[Level::kNew].push(g);
   } else {
-    put_last(sched, *m->p, m, g);
+    put_last(sched, *m->p, m, g, Level::kNew);
   }
   return true;
 }
 
 }  // namespace
+
+void check_no_mutex_is_held(const G& g) {
+  if (held_mutexes() != 0 && g.locked_m == nullptr) [[unlikely]]
+    refuse_to_park_with_mutexes(g);
+}
 
 void park(ParkCommit commit, void* argument, WaitReason reason) {
   const Enter rt;
@@ -57,15 +65,17 @@ void park(ParkCommit commit, void* argument, WaitReason reason) {
 G* current_g() {
   const Enter rt;
   M* m = rt.m();
-  return m == nullptr || m->current == &m->g0 ? nullptr : m->current;
+  return m == nullptr || m->current == &m->g0 ? nullptr : m->current.get();
 }
 
 }  // namespace rt
 
 void yield() {
   using namespace rt;
+  parking_point();  // it may have lost its P: queues for one
   const Enter rt;
   M* m = require_goroutine(rt);
+  if (m->p == nullptr) return switch_to_next(m, Leave{GStatus::kRunnable, &commit_yield, nullptr});
   P& p = *m->p;
   const bool alone = p.queued() == 0 && m->sched->grq.size() == 0;
   // Alone it goes on at once, but the P's housekeeping (timers, poll) still gets its turn.

@@ -33,7 +33,8 @@ void park(ParkCommit commit, void* argument, WaitReason reason);
 // a second one aborts. Any thread. Does not park. What the waker wrote before is visible to the goroutine.
 void ready(G* g);
 
-// Queues goroutines that were claimed (G::win) already, in order, behind those that wait here.
+// Queues goroutines that were claimed (G::win) already, woken by I/O or a timer, in order, behind others of
+// their kind and before those that nobody has woken.
 void ready(GList&& batch);
 
 // The goroutine that calls; null on a thread that runs none.

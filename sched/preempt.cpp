@@ -1,9 +1,24 @@
 #include <tuza/sched/preempt.h>
 
+#include <tuza/sched/rt/handoff.h>
+
+#include <atomic>
+
 namespace tuza {
 
-void checkpoint() {}
-NoPreempt::NoPreempt() {}
-NoPreempt::~NoPreempt() {}
+void checkpoint() { rt::parking_point(); }
+
+// The handler of the preemption signal runs on this thread and reads the count: it needs no more than the
+// order of the program.
+NoPreempt::NoPreempt() {
+  if (const rt::M* m = rt::current_m(); m != nullptr) ++m->current->no_preempt;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+NoPreempt::~NoPreempt() {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (const rt::M* m = rt::current_m(); m != nullptr)
+    m->current->no_preempt += static_cast<std::uint32_t>(-1);
+}
 
 }  // namespace tuza

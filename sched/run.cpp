@@ -13,14 +13,13 @@
 #include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/crash_report.h>
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/idle.h>
+#include <tuza/sched/rt/heavy_fence.h>
 #include <tuza/sched/rt/machine_thread.h>
 #include <tuza/sched/rt/mapping.h>
 #include <tuza/sched/rt/print.h>
 #include <tuza/sched/rt/process.h>
 #include <tuza/sched/rt/procs.h>
 #include <tuza/sched/rt/sched.h>
-#include <tuza/sched/rt/schedule.h>
 
 #include <algorithm>
 #include <charconv>
@@ -97,9 +96,10 @@ void stop(Sched& sched) {
   for (std::uint32_t i = 0, n = sched.ms_made.load(std::memory_order_acquire); i < n; ++i) {
     sched.ms[i].note.wake();
   }
+  sched.main_done.wake();
 }
 
-// True when all Ms but M0 have left; false if some are lost in user code.
+// True when all Ms have left; false if some are lost in user code.
 bool wait_for_ms(Sched& sched) {
   const std::int64_t deadline = now_ns() + kAbandonAfterNs;
   for (;;) {
@@ -155,17 +155,17 @@ void start(Sched& sched, const RunOptions& options) {
   sched.started_ns = now_ns();
   sched.coarse_ns.store(sched.started_ns);
   sched.debug = DebugOptions::from_environment();
+  sched.slice = SliceOptions::from_environment();
   chaos::choose_seed();
   pthread_sigmask(SIG_SETMASK, nullptr, &sched.signal_mask);
   set_procs(sched, choose_procs(sched, options));
   Sched* none = nullptr;
   if (!tuza_sched.compare_exchange_strong(none, &sched)) fatal("tuza::run inside tuza::run");
   install_crash_reports();
-  M* m0 = adopt_thread_as_m0(sched);
-  TUZA_CHECK(acquire_p(m0));
+  sched.preempt_signal.install(sched.debug.async_preempt_off ? 0 : sched.slice.signal);
+  sched.fence_on_enter = sched.debug.membarrier_off || !heavy_fence_works();
   sched.maker.start(sched);
   sched.sysmon.start(sched);
-  sched.maker.request(MMaker::Request::kRefill);
 }
 
 void end(Sched* sched) {
@@ -174,8 +174,8 @@ void end(Sched* sched) {
   const bool all_left = wait_for_ms(*sched);
   IoSource* source = sched->poll.source();
   if (source != nullptr) source->detach();
-  end_m(sched->m0);
   remove_crash_reports();
+  sched->preempt_signal.remove();
   tuza_sched.store(nullptr, std::memory_order_seq_cst);
   while (g_external.load(std::memory_order_seq_cst) != 0) sys::invoke(SYS_sched_yield);
   if (all_left) {
@@ -183,15 +183,10 @@ void end(Sched* sched) {
     return;
   }
   // Threads lost in user code still use their stacks; when they come back they must find `taken`.
-  for (std::uint32_t i = 0, n = sched->ms_made.load(); i < n; ++i) sched->ms[i].taken.store(1);
+  for (std::uint32_t i = 0, n = sched->ms_made.load(); i < n; ++i) sched->ms[i].taken.fetch_or(taken::kEnded);
 }
 
 }  // namespace
-
-void enter_slow(M*) {
-  std::atomic<std::uint32_t> never{0};
-  for (;;) futex_wait(never, 0);
-}
 
 int run_main(const RunOptions& options, MainFunction main, const std::source_location& where) {
   if (current_m() != nullptr) fatal("tuza::run inside a goroutine");
@@ -217,9 +212,7 @@ int run_main(const RunOptions& options, MainFunction main, const std::source_loc
       },
       true, where);
   if (!spawned) spawn_failed();
-  schedule_loop(sched->m0);
-  // M0 may have left its loop because a goroutine locked to it has ended: the others go on without it.
-  while (!sched->stopping.load(std::memory_order_acquire)) sched->m0->note.sleep();
+  while (!sched->stopping.load(std::memory_order_acquire)) sched->main_done.sleep();
   end(sched);
   return status;
 }

@@ -8,9 +8,11 @@
 namespace tuza::rt {
 
 #if defined(TUZA_CHECK_MUTEXES)
+inline constexpr bool kChecksMutexes = true;
 // Not inlined: it reads a thread-local, and the thread may have changed since the last call.
 [[gnu::noinline]] int held_mutexes();
 #else
+inline constexpr bool kChecksMutexes = false;
 inline int held_mutexes() { return 0; }
 #endif
 

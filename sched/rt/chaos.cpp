@@ -3,6 +3,7 @@
 #if defined(TUZA_CHAOS)
 
 #include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/handoff.h>
 #include <tuza/sched/rt/idle.h>
 #include <tuza/sched/rt/print.h>
 #include <tuza/sched/rt/sched.h>
@@ -12,7 +13,9 @@
 namespace tuza::rt::chaos {
 namespace {
 
-std::uint64_t g_seed = 0;  // 0: not chosen yet; constant after the first runtime has started
+// Constant after the first runtime has started.
+std::uint64_t g_seed = 0;            // 0: not chosen yet
+std::uint32_t g_handoff_every = 16;  // leaves of the runtime, on average; 0: never
 
 }  // namespace
 
@@ -20,6 +23,9 @@ void choose_seed() {
   if (g_seed != 0) return;
   if (const char* text = std::getenv("TUZA_CHAOS_SEED")) g_seed = std::strtoull(text, nullptr, 10);
   if (g_seed == 0) g_seed = static_cast<std::uint64_t>(now_ns()) % 1'000'000'007;
+  if (const char* text = std::getenv("TUZA_CHAOS_HANDOFF")) {
+    g_handoff_every = static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10));
+  }
   Line() << "tuza: chaos build, TUZA_CHAOS_SEED=" << g_seed << "\n";
 }
 
@@ -27,8 +33,8 @@ std::uint64_t seed_of(std::uint32_t id) { return g_seed + id; }
 
 bool diverts_to_grq(Sched& sched, M* m, G* g) {
   switch (m->random.below(4)) {
-    case 0: sched.grq.push(g); return true;
-    case 1: sched.grq.push_front(g); return true;
+    case 0: sched.grq[static_cast<Level>(m->random.below(kLevels))].push(g); return true;
+    case 1: sched.grq[static_cast<Level>(m->random.below(kLevels))].push_front(g); return true;
     default: return false;
   }
 }
@@ -40,6 +46,11 @@ bool migrates(M* m, G* g) {
   other->handed = g;
   wake_with_p(other, release_p(m), false);
   return true;
+}
+
+void before_leave(M* m) {
+  if (m->p == nullptr || g_handoff_every == 0 || m->random.below(g_handoff_every) != 0) return;
+  hand_off_own_p(m);
 }
 
 }  // namespace tuza::rt::chaos

@@ -30,12 +30,15 @@ bool diverts_to_grq(Sched& sched, M* m, G* g);
 // Gives the P of `m` and the goroutine `g` to another M, if `g` was last here and there is one; true if it
 // did: `m` then has neither.
 bool migrates(M* m, G* g);
+// The M is about to go back to user code: its P goes to another M, sometimes, as if sysmon had taken it.
+void before_leave(M* m);
 #else
 inline constexpr bool kEnabled = false;
 inline void choose_seed() {}
 inline std::uint64_t seed_of(std::uint32_t id) { return id + 1; }
 inline bool diverts_to_grq(Sched&, M*, G*) { return false; }
 inline bool migrates(M*, G*) { return false; }
+inline void before_leave(M*) {}
 #endif
 
 }  // namespace chaos

@@ -32,7 +32,7 @@ void report_overflow(const G& g) {
 // Runs on the M's alternate stack: the goroutine's own has no room left.
 void on_fault(int signal_number, siginfo_t* info, void* context) {
   const M* m = current_m();
-  const G* g = m == nullptr ? nullptr : m->current;
+  const G* g = m == nullptr ? nullptr : m->current.get();
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   if (g != nullptr && g != &m->g0 && g->stack.guard_contains(address)) {
     report_overflow(*g);

@@ -16,13 +16,27 @@ bool parse_number(std::string_view text, std::int64_t max, std::int64_t& out) {
   return true;
 }
 
-bool apply(DebugOptions& options, std::string_view key, std::string_view value) {
+bool parse_flag(std::string_view text, bool& out) {
   std::int64_t number = 0;
+  if (!parse_number(text, 1, number)) return false;
+  out = number == 1;
+  return true;
+}
+
+// "20ms", at most a minute.
+bool parse_duration(std::string_view text, std::int64_t& out_ns) {
+  std::int64_t ms = 0;
+  if (!text.ends_with("ms") || !parse_number(text.substr(0, text.size() - 2), 60'000, ms)) return false;
+  out_ns = ms * 1'000'000;
+  return true;
+}
+
+bool apply(DebugOptions& options, std::string_view key, std::string_view value) {
   if (key == "schedtrace") return parse_number(value, 3'600'000, options.schedtrace_ms);
-  if (key == "scheddetail" && parse_number(value, 1, number)) {
-    options.scheddetail = number == 1;
-    return true;
-  }
+  if (key == "scheddetail") return parse_flag(value, options.scheddetail);
+  if (key == "asyncpreemptoff") return parse_flag(value, options.async_preempt_off);
+  if (key == "membarrieroff") return parse_flag(value, options.membarrier_off);
+  if (key == "stalls") return parse_duration(value, options.stalls_ns);
   return false;
 }
 
@@ -37,7 +51,8 @@ DebugOptions DebugOptions::parse(std::string_view text) {
     const bool has_value = equals != std::string_view::npos;
     if (!apply(options, item.substr(0, equals), has_value ? item.substr(equals + 1) : "")) {
       Line() << "tuza: TUZA_DEBUG: cannot use '" << item
-             << "'; known are schedtrace=<ms, 0 to 3600000> and scheddetail=<0 or 1>\n";
+             << "'; known are schedtrace=<ms, 0 to 3600000>, scheddetail=<0 or 1>, asyncpreemptoff=<0 or 1>, "
+                "membarrieroff=<0 or 1> and stalls=<0 to 60000>ms\n";
     }
   }
   return options;

@@ -7,16 +7,16 @@
 //   enter:  in_rt = 1; compiler barrier; if (taken) slow path      -- now the P is mine
 //   leave:  in_rt = 0 (release)                                    -- now it may be taken
 //
-// The other side writes `taken`, forces a full barrier on this thread (membarrier), and reads in_rt: the
-// asymmetric Dekker that keeps this side free of fences. Today `taken` is set by one party only: a
-// runtime that has stopped without waiting for a thread lost in user code. That thread sleeps for ever
-// when it comes back.
+// The other side, sysmon, writes `taken`, forces a full barrier on this thread, and reads in_rt: the
+// asymmetric Dekker that keeps this side free of fences. The protocol and its argument are in rt/handoff.h.
+// After the slow path the P may be gone: p() is null then, and the goroutine runs without one until it parks.
 //
 // A guard belongs to the goroutine, not to the thread: opened on one M, it may close on another, if the
 // goroutine parked in between. m() and p() are therefore looked up afresh, and must be again after a park.
 #pragma once
 
 #include <tuza/sched/arch/current_m.h>
+#include <tuza/sched/rt/chaos.h>
 #include <tuza/sched/rt/m.h>
 
 #include <atomic>
@@ -24,6 +24,12 @@
 namespace tuza::rt {
 
 [[gnu::cold]] void enter_slow(M* m);
+
+// Back to user code. The P must not be touched after it.
+inline void leave_runtime(M* m) {
+  if constexpr (chaos::kEnabled) chaos::before_leave(m);
+  m->in_rt.store(0, std::memory_order_release);
+}
 
 class Enter {
  public:
@@ -39,9 +45,7 @@ class Enter {
     }
   }
   ~Enter() {
-    if (g_ != nullptr && --g_->rt_depth == 0) {
-      current_m()->in_rt.store(0, std::memory_order_release);
-    }
+    if (g_ != nullptr && --g_->rt_depth == 0) leave_runtime(current_m());
   }
   Enter(const Enter&) = delete;
   Enter& operator=(const Enter&) = delete;

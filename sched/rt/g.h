@@ -51,9 +51,12 @@ struct alignas(64) G {
   Relaxed<M*> last_m{nullptr};  // the M that ran it last
   Relaxed<std::int64_t> wait_since_ns{0};
   Relaxed<WaitReason> wait_reason{WaitReason::kNone};
-  bool system = false;           // belongs to the runtime: not counted, not reported as deadlocked
-  std::uint32_t lock_depth = 0;  // nesting of lock_os_thread
-  Timer timer;                   // sleep
+  bool system = false;                   // belongs to the runtime: not counted, not reported as deadlocked
+  std::uint32_t lock_depth = 0;          // nesting of lock_os_thread
+  Relaxed<std::uint32_t> blocking{0};    // nesting of BlockingCall; sysmon looks at it
+  Relaxed<std::uint32_t> calls{0};       // outermost BlockingCalls so far, to tell one from the next
+  Relaxed<std::uint32_t> no_preempt{0};  // nesting of NoPreempt; the signal handler looks at it
+  Timer timer;                           // sleep
 
   // -- Constant from spawn to exit.
   Relaxed<std::uint64_t> id{0};

@@ -28,7 +28,7 @@ void goroutine_main(void* argument) {
   auto& g = *static_cast<G*>(argument);
   complete_first_switch();
   g.rt_depth = 0;
-  current_m()->in_rt.store(0, std::memory_order_release);  // as ~Enter does
+  leave_runtime(current_m());  // as ~Enter does
   g.entry(g.closure);
   end_goroutine();
 }
@@ -55,9 +55,13 @@ void give_first_context(Sched& sched, P& p, G& g) {
 
 void end_goroutine() {
   const Enter rt;  // never closed: the next user of this stack begins inside the runtime
-  M* m = rt.m();
+  M* m = current_m();
   G* g = m->current;
-  ++m->p->exited;
+  if (P* p = m->p; p != nullptr) {
+    ++p->exited;
+  } else {
+    m->sched->exited_outside.fetch_add(1, std::memory_order_relaxed);
+  }
   if (g->locked_m != nullptr) {
     // Whatever the goroutine did to its thread (priorities, namespaces) must not meet another one.
     m->thread_is_spent = true;

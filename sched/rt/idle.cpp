@@ -53,6 +53,7 @@
 
 #include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/deadlock.h>
+#include <tuza/sched/rt/handoff.h>
 #include <tuza/sched/rt/procs.h>
 #include <tuza/sched/rt/ready.h>
 #include <tuza/sched/rt/sched.h>
@@ -68,7 +69,7 @@ namespace {
 bool work_visible(const Sched& sched) {
   if (sched.grq.size(std::memory_order_seq_cst) > 0) return true;
   for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
-    if (!sched.p(i).queue.empty()) return true;
+    if (!sched.p(i).queues_empty()) return true;
   }
   const std::int64_t next = sched.next_timer_ns(std::memory_order_seq_cst);
   return next != TimerHeap::kNever && next <= now_ns();
@@ -118,10 +119,10 @@ void wait_in_poller(M* m, std::int64_t timeout_ns) {
   const bool has_p = !ready.empty() && acquire_p(m);
   sched.io_waits_ended(m->p, ready.size());
   if (has_p) {
-    put_last(sched, *m->p, m, std::move(ready));
+    put_last(sched, *m->p, m, std::move(ready), Level::kWoken);
     wake_if_it_pays(sched, *m->p);
   } else {
-    inject(sched, std::move(ready));
+    inject(sched, std::move(ready), Level::kWoken);
   }
   sched.poll.give_back();  // only now: who finds the role free knows that nothing is on its way
 }
@@ -175,6 +176,7 @@ bool acquire_p(M* m) {
 void hold_p(M* m, P* p) {
   m->p = p;
   p->m.store(m, std::memory_order_relaxed);
+  leave_lane(m);
   // Its goroutines begin a new slice, and the time it was idle says nothing about how long they run.
   p->runnext_streak = 0;
   p->slice_start_ns.store(m->sched->coarse_ns.load(std::memory_order_relaxed), std::memory_order_relaxed);
@@ -236,9 +238,7 @@ void hand_off_p(Sched& sched, P* p) {
     return;
   }
   // An idle P has no holder who comes back to its queue: what is in it goes where submitted work goes.
-  GList queued;
-  empty_queues(*p, queued);
-  if (!queued.empty()) sched.grq.push(std::move(queued));
+  empty_queues(sched, *p);
   put_idle(sched, p);  // I1
   if (work_visible(sched)) {
     wake_one(sched);

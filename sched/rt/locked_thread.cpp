@@ -15,7 +15,7 @@ namespace rt {
 G* wait_for_locked_g(M* m) {
   Sched& sched = *m->sched;
   if (m->spinning) stop_spinning(m);
-  hand_off_p(sched, release_p(m));
+  if (m->p != nullptr) hand_off_p(sched, release_p(m));
   report_deadlock_if_any(sched);
   while (!sched.stopping.load(std::memory_order_acquire)) {
     m->note.sleep();

@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <tuza/sched/arch/exception_state.h>
+#include <tuza/sched/raw_mutex.h>
 #include <tuza/sched/rt/g.h>
 #include <tuza/sched/rt/note.h>
 #include <tuza/sched/rt/random.h>
@@ -30,6 +31,25 @@ struct PendingCommit {
   void* argument = nullptr;
 };
 
+namespace taken {
+inline constexpr std::uint32_t kTaking = 1;  // sysmon tries to take the P
+inline constexpr std::uint32_t kGone = 2;    // a goroutine runs here without a P
+inline constexpr std::uint32_t kEnded = 4;   // the runtime has stopped without this thread
+inline constexpr std::uint32_t kForked = 8;  // this is the child of a fork
+inline constexpr std::uint32_t kFence = 16;  // always: membarrier(2) is not there
+}  // namespace taken
+
+// What sysmon knows of an M whose goroutine runs without a P.
+struct LaneSeat {
+  bool seated = false;
+  bool burning = false;          // it used CPU lately
+  std::int64_t asked_ns = 0;     // when it was asked to stop
+  std::int64_t turn_cpu_ns = 0;  // CPU time of the thread when its turn began
+  std::int64_t seen_cpu_ns = 0;  // and when it was last looked at
+  std::int64_t seen_ns = 0;
+  M* next = nullptr;  // in the queue of the suspended
+};
+
 struct alignas(128) M {
   M(std::uint32_t number, std::uint64_t seed) : id(number), random(seed) {}
 
@@ -42,19 +62,27 @@ struct alignas(128) M {
   stack_t previous_signal_stack{};
 
   // -- Owner: the thread itself.
-  G* current = nullptr;         // the goroutine it runs, or &g0
-  P* p = nullptr;               // what rt/enter.h guards
-  std::int32_t last_p_id = -1;  // the P it held last, whose caches may still be warm
+  Relaxed<G*> current{nullptr};  // the goroutine it runs, or &g0; sysmon looks at it
+  P* p = nullptr;                // what rt/enter.h guards
+  std::int32_t last_p_id = -1;   // the P it held last, whose caches may still be warm
   PendingCommit pending;
   G* handed = nullptr;  // picked, or given to it, but not run yet
   bool spinning = false;
   bool starting = true;  // neither idle nor at work yet, see MMaker
   Random random;
 
-  // -- The guard of the runtime (rt/enter.h). in_rt: written by the thread, read by sysmon. taken: the
-  // reverse.
+  // -- The guard of the runtime (rt/enter.h, rt/handoff.h). in_rt: written by the thread, read by sysmon.
   std::atomic<std::uint32_t> in_rt{1};
-  std::atomic<std::uint32_t> taken{0};
+  std::atomic<std::uint32_t> taken{0};  // bits of namespace taken; who writes which: rt/handoff.h
+  std::atomic<std::uint32_t> yield_asked{
+      0};  // P::picks | 1 of the goroutine that has used up its slice, or 0
+  RawMutex handoff_mutex;
+
+  // -- While its goroutine runs without a P (rt/lane.h).
+  std::atomic<std::uint32_t> suspend{0};  // a Suspend
+  std::atomic<bool> arriving{false};      // on the list of arrivals, or about to be
+  M* arrival_next = nullptr;              // owner: that list
+  LaneSeat seat;                          // owner: sysmon
 
   // -- lock_os_thread: the goroutine that owns this thread. Owner: the thread, while it runs that goroutine.
   Relaxed<G*> locked_g{nullptr};

@@ -10,6 +10,7 @@
 #include <tuza/sched/rt/mapping.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/schedule.h>
+#include <tuza/sched/rt/thread_watch.h>
 
 #include <mutex>
 #include <new>
@@ -27,6 +28,7 @@ M* new_m(Sched& sched) {
   if (id == Sched::kMaxMs) return nullptr;
   M* m = ::new (static_cast<void*>(&sched.ms[id])) M(id, chaos::seed_of(id));
   m->sched = &sched;
+  if (sched.fence_on_enter) m->taken.store(taken::kFence, std::memory_order_relaxed);
   m->signal_stack = map_pages(kSignalStackBytes);
   sched.ms_made.store(id + 1, std::memory_order_release);
   return m;
@@ -59,7 +61,9 @@ void* m_thread_main(void* argument) {
   pthread_sigmask(SIG_SETMASK, &m->sched->signal_mask, nullptr);
   pthread_setname_np(pthread_self(), "tuza-m");
   begin_m(m);
-  if (wait_for_p(m)) schedule_loop(m);
+  m->sched->preempt_signal.unblock();
+  hint_kernel_slice(0, kWorkerKernelSliceNs);
+  schedule_loop(m);
   end_m(m);
   return nullptr;
 }
@@ -78,14 +82,6 @@ bool start_m(Sched& sched) {
   sched.ms_live.fetch_sub(1, std::memory_order_relaxed);
   sched.ms_unused = m;
   return false;
-}
-
-M* adopt_thread_as_m0(Sched& sched) {
-  M* m = new_m(sched);
-  m->starting = false;
-  sched.m0 = m;
-  begin_m(m);
-  return m;
 }
 
 void begin_m(M* m) {
@@ -109,7 +105,6 @@ void end_m(M* m) {
   sigaltstack(&restore, nullptr);
   set_current_m(nullptr);
   Sched& sched = *m->sched;
-  if (m == sched.m0) return;
   {
     const std::scoped_lock lock(sched.ms_spent_mutex);
     m->idle_next = std::exchange(sched.ms_spent, m);

@@ -12,9 +12,6 @@ struct Sched;
 // kMaxMs are reached. Allocates: called by the maker of Ms only.
 bool start_m(Sched& sched);
 
-// Makes the calling thread the first M of `sched`.
-M* adopt_thread_as_m0(Sched& sched);
-
 // Binds the calling thread to `m` / releases it.
 void begin_m(M* m);
 void end_m(M* m);

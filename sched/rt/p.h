@@ -5,6 +5,7 @@
 #pragma once
 
 #include <tuza/sched/rt/g_list.h>
+#include <tuza/sched/rt/global_queues.h>
 #include <tuza/sched/rt/local_queue.h>
 #include <tuza/sched/rt/per_p_cache.h>
 #include <tuza/sched/rt/timer_heap.h>
@@ -45,15 +46,17 @@ struct alignas(128) P {
   // -- Own synchronisation.
   std::atomic<bool> attention{false};  // the runtime stops, or this P retires: go through the slow path
   std::atomic<bool> retired{false};    // surplus and empty; guarded by procs_mutex
-  RunQueue queue;
+  RunQueue woken;                    // woken by I/O or timers: before `queue`, in all picks but every eighth
+  RunQueue queue;                    // new, and readied by others
   std::atomic<G*> runnext{nullptr};  // set by the holder; taken by the holder or, late, by a thief
   TimerHeap timers;
 
-  [[nodiscard]] RunQueue::Owner owner() { return RunQueue::Owner(queue); }
-  [[nodiscard]] RunQueue::Thief thief() { return RunQueue::Thief(queue); }
+  // The LRQ for goroutines of a level.
+  [[nodiscard]] RunQueue& local(Level level) { return level == Level::kWoken ? woken : queue; }
+  [[nodiscard]] bool queues_empty() const { return woken.empty() && queue.empty(); }
   // Runnable goroutines queued here, as any thread sees it.
   [[nodiscard]] std::uint32_t queued() const {
-    return queue.size() + (runnext.load(std::memory_order_relaxed) != nullptr ? 1 : 0);
+    return woken.size() + queue.size() + (runnext.load(std::memory_order_relaxed) != nullptr ? 1 : 0);
   }
 
   // Long, so that a program that begins with heavy goroutines spreads at once.

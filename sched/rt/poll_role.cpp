@@ -22,9 +22,11 @@ const char* name(PollRole::Holder holder) {
 
 void io_wait_begins() {
   const Enter rt;
-  P* p = rt.p();
-  TUZA_CHECK(p != nullptr);  // commits run on an M with a P
-  ++p->io_waits;
+  if (P* p = rt.p(); p != nullptr) {
+    ++p->io_waits;
+  } else if (const M* m = rt.m(); m != nullptr) {  // it ran on without a P (rt/handoff.h), and parks now
+    m->sched->io_waits_outside.fetch_add(1, std::memory_order_relaxed);
+  }
 }
 
 void io_wait_ends() {
@@ -54,7 +56,7 @@ void poll_role_returned(GList&& ready) {
   TUZA_CHECK(sched != nullptr && sched->poll.holder() == PollRole::Holder::kSourceThread);
   sched->poll.polled(now_ns());
   sched->io_waits_ended(nullptr, ready.size());
-  inject(*sched, std::move(ready));
+  inject(*sched, std::move(ready), Level::kWoken);
   sched->poll.give_back();  // only now: who finds the role free knows that nothing is on its way
   // An M that went idle while the role was away sleeps on its note: let one come and take the role.
   if (sched->any_p_idle()) nudge_idle_m(*sched);

@@ -20,11 +20,10 @@ namespace {
 // Called with procs_mutex held, by the one who took the P out of idle_ps or held it.
 void retire(Sched& sched, P& p) {
   p.retired.store(true, std::memory_order_relaxed);
-  GList goroutines;
-  empty_queues(p, goroutines);
+  empty_queues(sched, p);
   sched.gs.flush(p);
   PerPCache::flush(p);
-  inject(sched, std::move(goroutines));
+  if (sched.grq.size() > 0) wake_one(sched);
 }
 
 // After every change, with procs_mutex held. An M with a surplus P is at work, which the number of Ps that

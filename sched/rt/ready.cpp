@@ -18,55 +18,64 @@ constexpr std::int64_t kWakePaysNs = 50'000;
 // The LRQ is full: its older half and `g` go to the GRQ in one batch, shuffled, so that goroutines that
 // were spawned together do not stay together and starve their neighbours (rule 2).
 // Not inlined: its frame is large, and put_last() runs on the stacks of goroutines.
-[[gnu::noinline]] bool overflow(Sched& sched, P& p, M* m, G* g) {
+[[gnu::noinline]] bool overflow(Sched& sched, RunQueue& queue, M* m, G* g, Level level) {
   std::array<G*, kLocalQueueCapacity / 2 + 1> batch;
-  const std::uint32_t n = p.owner().take_half(std::span(batch).first<kLocalQueueCapacity / 2>());
+  const std::uint32_t n = RunQueue::Owner(queue).take_half(std::span(batch).first<kLocalQueueCapacity / 2>());
   if (n == 0) return false;  // a thief made room
   batch[n] = g;
   for (std::uint32_t i = n; i > 0; --i) std::swap(batch[i], batch[m->random.below(i + 1)]);
-  sched.grq.push(batch);
+  sched.grq[level].push(std::span(batch).first(n + 1));
   return true;
 }
 
 }  // namespace
 
-void put_last(Sched& sched, P& p, M* m, G* g) {
+void put_last(Sched& sched, P& p, M* m, G* g, Level level) {
   if (chaos::diverts_to_grq(sched, m, g)) return;
-  while (!p.owner().push(g)) {
-    if (overflow(sched, p, m, g)) return;
+  RunQueue& queue = p.local(level);
+  while (!RunQueue::Owner(queue).push(g)) {
+    if (overflow(sched, queue, m, g, level)) return;
   }
 }
 
-void put_last(Sched& sched, P& p, M* m, GList&& batch) {
-  while (G* g = batch.pop_front()) put_last(sched, p, m, g);
+void put_last(Sched& sched, P& p, M* m, GList&& batch, Level level) {
+  while (G* g = batch.pop_front()) put_last(sched, p, m, g, level);
 }
 
 void put_next(Sched& sched, P& p, M* m, G* g) {
   if (chaos::diverts_to_grq(sched, m, g)) return;
   // release: a thief that takes it from runnext must see the goroutine; acquire: the same the other way.
   G* before = p.runnext.exchange(g, std::memory_order_acq_rel);
-  if (before != nullptr) put_last(sched, p, m, before);
+  if (before != nullptr) put_last(sched, p, m, before, Level::kNew);
 }
 
-void empty_queues(P& p, GList& into) {
-  if (G* g = p.runnext.exchange(nullptr, std::memory_order_acq_rel)) into.push_back(g);
-  while (G* g = p.owner().pop()) into.push_back(g);
+void empty_queues(Sched& sched, P& p) {
+  GList woken, others;
+  while (G* g = RunQueue::Owner(p.woken).pop()) woken.push_back(g);
+  if (G* g = p.runnext.exchange(nullptr, std::memory_order_acq_rel)) others.push_back(g);
+  while (G* g = RunQueue::Owner(p.queue).pop()) others.push_back(g);
+  if (!woken.empty()) sched.grq[Level::kWoken].push(std::move(woken));
+  if (!others.empty()) sched.grq[Level::kNew].push(std::move(others));
 }
 
-void inject(Sched& sched, G* g) {
-  sched.grq.push(g);
+void inject(Sched& sched, G* g, Level level) {
+  sched.grq[level].push(g);
   wake_one(sched);
 }
 
-void inject(Sched& sched, GList&& batch) {
+void inject(Sched& sched, GList&& batch, Level level) {
   if (batch.empty()) return;
-  sched.grq.push(std::move(batch));
+  sched.grq[level].push(std::move(batch));
   wake_one(sched);
 }
 
 void unpark(M* m, G* g) {
   g->win();
-  put_next(*m->sched, *m->p, m, g);
+  if (m->p != nullptr) {
+    put_next(*m->sched, *m->p, m, g);
+  } else {
+    inject(*m->sched, g, Level::kNew);
+  }
 }
 
 void wake_if_it_pays(Sched& sched, const P& p) {
@@ -76,7 +85,8 @@ void wake_if_it_pays(Sched& sched, const P& p) {
   const std::int64_t run_ns = p.average_run_ns.load(std::memory_order_relaxed);
   // A goroutine in runnext follows the present one, soon, unless goroutines run long here.
   const bool runs_long = run_ns >= kWakePaysNs;
-  const std::int64_t queued = std::int64_t{runs_long ? p.queued() : p.queue.size()} + sched.grq.size();
+  const std::int64_t queued =
+      std::int64_t{runs_long ? p.queued() : p.woken.size() + p.queue.size()} + sched.grq.size();
   if (queued * run_ns >= kWakePaysNs) wake_one(sched);
 }
 
@@ -91,19 +101,19 @@ void ready(G* g) {
   const ExternalEntry entry;
   if (entry.sched() == nullptr) return;  // the runtime has ended, and the goroutine with it
   g->win();
-  inject(*entry.sched(), g);
+  inject(*entry.sched(), g, Level::kWoken);
 }
 
 void ready(GList&& batch) {
   const Enter rt;
   if (batch.empty()) return;
   if (M* m = rt.m(); m != nullptr && m->p != nullptr) {
-    put_last(*m->sched, *m->p, m, std::move(batch));
+    put_last(*m->sched, *m->p, m, std::move(batch), Level::kWoken);
     wake_if_it_pays(*m->sched, *m->p);
     return;
   }
   const ExternalEntry entry;
-  if (entry.sched() != nullptr) inject(*entry.sched(), std::move(batch));
+  if (entry.sched() != nullptr) inject(*entry.sched(), std::move(batch), Level::kWoken);
 }
 
 }  // namespace tuza::rt

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tuza/sched/rt/g_list.h>
+#include <tuza/sched/rt/global_queues.h>
 #include <tuza/sched/rt/m.h>
 
 namespace tuza::rt {
@@ -13,18 +14,18 @@ struct Sched;
 
 // Puts a runnable goroutine into runnext; the one that was there goes to the tail of the queue (rule 1).
 void put_next(Sched& sched, P& p, M* m, G* g);
-// Puts a runnable goroutine at the tail of the queue.
-void put_last(Sched& sched, P& p, M* m, G* g);
-void put_last(Sched& sched, P& p, M* m, GList&& batch);
+// Puts runnable goroutines at the tail of the LRQ of their level.
+void put_last(Sched& sched, P& p, M* m, G* g, Level level);
+void put_last(Sched& sched, P& p, M* m, GList&& batch, Level level);
 
-// Moves all that is queued on `p` to `into`.
-void empty_queues(P& p, GList& into);
+// Moves all that is queued on `p` to the GRQ.
+void empty_queues(Sched& sched, P& p);
 
 // -- For anyone.
 
 // Queues runnable goroutines that belong to no P, and wakes an M for them.
-void inject(Sched& sched, G* g);
-void inject(Sched& sched, GList&& batch);
+void inject(Sched& sched, G* g, Level level);
+void inject(Sched& sched, GList&& batch, Level level);
 
 // A park was taken back: makes the goroutine runnable on this M.
 void unpark(M* m, G* g);

@@ -12,11 +12,13 @@
 #include <tuza/sched/rt/cpu_limit.h>
 #include <tuza/sched/rt/debug_options.h>
 #include <tuza/sched/rt/g_pool.h>
-#include <tuza/sched/rt/global_queue.h>
+#include <tuza/sched/rt/global_queues.h>
 #include <tuza/sched/rt/idle_mask.h>
 #include <tuza/sched/rt/idle_ms.h>
 #include <tuza/sched/rt/p.h>
 #include <tuza/sched/rt/poll_role.h>
+#include <tuza/sched/rt/preempt_signal.h>
+#include <tuza/sched/rt/slice_options.h>
 #include <tuza/sched/rt/sysmon.h>
 
 #include <atomic>
@@ -28,10 +30,11 @@ struct Sched {
   // -- Constant after start.
   std::uint64_t run_number = 0;  // of this runtime among those of the process, from 1
   DebugOptions debug;
+  SliceOptions slice;
   std::int64_t started_ns = 0;
   CpuLimit cpu_limit;
   sigset_t signal_mask{};  // of the thread that called run: Ms take it over from there, not from their maker
-  M* m0 = nullptr;
+  bool fence_on_enter = false;  // membarrier(2) is not there (rt/heavy_fence.h)
 
   // -- Ps. ps[i] is constructed for i < procs_made, idle or held for i < max_procs; those in between retire.
   P* ps = nullptr;  // kMaxProcsLimit slots
@@ -56,15 +59,17 @@ struct Sched {
   MMaker maker;
 
   // -- Goroutines.
-  GlobalQueue grq;
+  GlobalQueues grq;
   GPool gs;
   std::atomic<std::uint64_t> spawned_outside{0};  // goroutines begun by threads without a P
+  std::atomic<std::uint64_t> exited_outside{0};   // goroutines that ended without one
   std::atomic<std::int64_t> external_wakers{0};   // threads that promised to wake somebody (rt/deadlock.h)
 
   // -- I/O and time.
   PollRole poll;
   std::atomic<std::int64_t> io_waits_outside{0};  // as P::io_waits, of threads without a P
   Sysmon sysmon;
+  PreemptSignal preempt_signal;
   // A cheap clock: monotonic ns, advanced by polls, housekeeping and sysmon; behind by milliseconds at
   // most while anything runs, stale while everything is idle.
   std::atomic<std::int64_t> coarse_ns{0};
@@ -73,6 +78,7 @@ struct Sched {
 
   // -- The end.
   std::atomic<bool> stopping{false};
+  Note main_done;  // where the thread that called run waits
   std::atomic<bool> main_goexited{false};
   std::atomic<bool> deadlock_reported{false};
 

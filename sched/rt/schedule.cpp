@@ -12,6 +12,7 @@
 #include <tuza/sched/rt/chaos.h>
 #include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/deadlock.h>
+#include <tuza/sched/rt/handoff.h>
 #include <tuza/sched/rt/idle.h>
 #include <tuza/sched/rt/locked_thread.h>
 #include <tuza/sched/rt/procs.h>
@@ -40,19 +41,25 @@ void begin_slice(Sched& sched, P& p) {
 bool shared_slice_is_used_up(const Sched& sched, const P& p) {
   return p.runnext_streak >= kRunnextStreakMax ||
          sched.coarse_ns.load(std::memory_order_relaxed) - p.slice_start_ns.load(std::memory_order_relaxed) >=
-             kSliceNs;
+             sched.slice.slice_ns;
 }
 
-G* take_global(M* m) {
+G* take_global(M* m, bool last_first) {
   Sched& sched = *m->sched;
   std::array<G*, kLocalQueueCapacity / 2> batch;
-  const std::uint32_t n = sched.grq.pop_batch(static_cast<std::uint32_t>(sched.procs()), batch);
+  const auto [n, level] = sched.grq.pop_batch(static_cast<std::uint32_t>(sched.procs()), batch, last_first);
   if (n == 0) return nullptr;
   // They have waited long enough to be out of the caches, and will be switched to in a moment.
   for (std::uint32_t i = 0; i < n; ++i) batch[i]->prefetch_context();
-  for (std::uint32_t i = 1; i < n; ++i) put_last(sched, *m->p, m, batch[i]);
+  for (std::uint32_t i = 1; i < n; ++i) put_last(sched, *m->p, m, batch[i], level);
   begin_slice(sched, *m->p);
   return batch[0];
+}
+
+// Those that were woken from outside go before the new ones here.
+G* take_one_woken(Sched& sched) {
+  G* g = nullptr;
+  return sched.grq[Level::kWoken].pop_batch(1, std::span(&g, 1)) > 0 ? g : nullptr;
 }
 
 // Learns how long goroutines run on this P: the mean over the picks since the last time, half old half new.
@@ -74,7 +81,7 @@ void poll_now(M* m, std::int64_t now) {
   sched.poll.source()->poll(0, ready);
   sched.poll.polled(now);
   sched.io_waits_ended(m->p, ready.size());
-  put_last(sched, *m->p, m, std::move(ready));
+  put_last(sched, *m->p, m, std::move(ready), Level::kWoken);
 }
 
 // Runs what is due at `now` on every P, if there is a timer that should have fired by `at_least`.
@@ -99,7 +106,7 @@ G* housekeeping(M* m) {
       sched.has_io_waiters()) {
     poll_now(m, now);
   }
-  return take_global(m);
+  return take_global(m, true);
 }
 
 // Other Ps are at work, so that polling now, and stealing, may find something. The only busy P neither
@@ -117,6 +124,7 @@ G* look_everywhere(M* m) {
   if (housekeeping_due) {
     if (G* g = housekeeping(m)) return g;
   }
+  if (p.timers.next_ns() <= sched.coarse_ns.load(std::memory_order_relaxed)) p.timers.run_due(now_ns());
   if (G* g = take_queued(m)) return g;
   if (sched.next_timer_ns() != TimerHeap::kNever) {
     const std::int64_t now = now_ns();
@@ -124,7 +132,7 @@ G* look_everywhere(M* m) {
       if (G* g = take_queued(m)) return g;
     }
   }
-  if (G* g = take_global(m)) return g;
+  if (G* g = take_global(m, false)) return g;
   if (!others_are_busy(sched)) return nullptr;
   if (sched.poll.holder() == PollRole::Holder::kNobody && sched.has_io_waiters()) {
     poll_now(m, now_ns());
@@ -153,13 +161,17 @@ G* take_queued(M* m) {
   // A thief may take it meanwhile; acquire: to see the goroutine as whoever put it there left it.
   if (next != nullptr && p.runnext.compare_exchange_strong(next, nullptr, std::memory_order_acquire,
                                                            std::memory_order_relaxed)) {
-    if (p.queue.empty() || !shared_slice_is_used_up(sched, p)) {
+    if (p.queues_empty() || !shared_slice_is_used_up(sched, p)) {
       ++p.runnext_streak;
       return next;
     }
-    put_last(sched, p, m, next);
+    put_last(sched, p, m, next, Level::kNew);
   }
-  G* g = p.owner().pop();
+  G* g = nullptr;
+  if (p.picks.get() % kNewFirstPicks == kNewFirstPicks - 1) g = RunQueue::Owner(p.queue).pop();
+  if (g == nullptr) g = RunQueue::Owner(p.woken).pop();
+  if (g == nullptr && sched.grq[Level::kWoken].size() > 0) g = take_one_woken(sched);
+  if (g == nullptr) g = RunQueue::Owner(p.queue).pop();
   if (g != nullptr) begin_slice(sched, p);
   return g;
 }
@@ -167,6 +179,7 @@ G* take_queued(M* m) {
 G* pick_local(M* m) {
   if constexpr (chaos::kEnabled) return nullptr;
   Sched& sched = *m->sched;
+  if (m->p == nullptr) return nullptr;  // it has run on without one (rt/handoff.h)
   P& p = *m->p;
   if (m->locked_g != nullptr || p.attention.load(std::memory_order_relaxed)) return nullptr;
   if (wants_housekeeping(p)) return nullptr;
@@ -197,21 +210,19 @@ G* find_runnable(M* m) {
 
 void schedule_loop(M* m) {
   for (;;) {
+    if (m->p == nullptr && m->locked_g == nullptr && !wait_for_p(m)) return;
     G* g = m->locked_g != nullptr ? wait_for_locked_g(m) : find_runnable(m);
     if (g == nullptr) return;
     if (m->spinning) stop_spinning(m);
     if (g->locked_m != nullptr && g->locked_m != m) {
       hand_to_locked_m(m, g);
-      if (!wait_for_p(m)) return;
       continue;
     }
-    if (chaos::migrates(m, g)) {
-      if (!wait_for_p(m)) return;
-      continue;
-    }
+    if (chaos::migrates(m, g)) continue;
     switch_from_g0(m, g);
+    if (m->p == nullptr) leave_lane(m);
     if (m->thread_is_spent) {
-      hand_off_p(*m->sched, release_p(m));
+      if (m->p != nullptr) hand_off_p(*m->sched, release_p(m));
       report_deadlock_if_any(*m->sched);  // it may have been the last that could have woken others
       return;
     }

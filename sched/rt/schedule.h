@@ -17,7 +17,8 @@ inline bool wants_housekeeping(const P& p) {
 }
 // So many picks in a row may come from runnext while others wait in the queue.
 inline constexpr std::uint32_t kRunnextStreakMax = 61;
-inline constexpr std::int64_t kSliceNs = 10'000'000;
+// Of so many picks the last takes from the new goroutines before those that were woken.
+inline constexpr std::uint64_t kNewFirstPicks = 8;
 
 // The next goroutine of the P that `m` holds; null if finding it takes more than a look at the local queue.
 G* pick_local(M* m);

@@ -66,7 +66,10 @@ G* steal(M* m) {
     for (std::uint32_t i = 0; i < ps; ++i) {
       P& victim = sched.p(static_cast<std::int32_t>(order.next()));
       if (&victim == m->p) continue;
-      if (G* g = victim.thief().steal_half(m->p->owner())) return g;
+      for (const Level level : {Level::kWoken, Level::kNew}) {
+        const RunQueue::Owner mine(m->p->local(level));
+        if (G* g = RunQueue::Thief(victim.local(level)).steal_half(mine)) return g;
+      }
       if (round + 1 < kRounds) continue;
       if (G* g = take_stale_runnext(victim)) return g;
     }

@@ -8,22 +8,23 @@
 #include <tuza/sched/rt/procs.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/schedtrace.h>
+#include <tuza/sched/rt/thread_watch.h>
 
 #include <algorithm>
-#include <array>
 
 namespace tuza::rt {
 namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
+constexpr std::int64_t kTickCallNs = kMs / 50;
+constexpr std::int64_t kTickWatchNs = kMs / 4;
 constexpr std::int64_t kTickMinNs = 1 * kMs;
+constexpr std::int64_t kTickBusyNs = 2 * kMs;  // also while the lane has to be looked at
 constexpr std::int64_t kTickMaxNs = 10 * kMs;
 constexpr std::int64_t kIdleBeforeSleepNs = 50 * kMs;
 constexpr std::int64_t kPollAgeNs = 1 * kMs;
 constexpr std::int64_t kScavengeEveryNs = 1000 * kMs;
 constexpr std::int64_t kQuotaEveryNs = 10'000 * kMs;
-// A goroutine that outlasts a tick: reckon with long runs on its P from now on (rt/ready.cpp).
-constexpr std::int64_t kLongRunNs = kTickMinNs;
 
 bool all_idle(const Sched& sched) { return sched.idle_ps.count(std::memory_order_seq_cst) >= sched.procs(); }
 
@@ -64,19 +65,12 @@ bool Sysmon::deep_sleep(Sched& sched) {
   return true;
 }
 
-// Wakes an M where a busy P keeps others waiting. True if something had to be done, or may have to be soon.
-bool Sysmon::look_after_ps(Sched& sched, std::int64_t now) {
-  bool waiting = false;
-  for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
-    P& p = sched.p(i);
-    const std::uint64_t picks = p.picks.get();
-    const bool stuck = picks == seen_picks_[static_cast<std::size_t>(i)];
-    seen_picks_[static_cast<std::size_t>(i)] = picks;
-    if (sched.idle_ps.contains(i)) continue;
-    if (stuck) p.average_run_ns.store(kLongRunNs, std::memory_order_relaxed);
-    waiting = waiting || p.queued() > 0;
+// Wakes an M for work that lies behind a busy P, or belongs to none. True if there is some.
+bool Sysmon::wake_for_work(Sched& sched, std::int64_t now) {
+  bool waiting = sched.grq.size() > 0;
+  for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n && !waiting; ++i) {
+    waiting = sched.p(i).queued() > 0 && !sched.idle_ps.contains(i);
   }
-  waiting = waiting || sched.grq.size() > 0;
   const std::int64_t next = sched.next_timer_ns();
   const bool overdue = next != TimerHeap::kNever && next <= now;
   if (waiting || overdue) wake_one(sched);
@@ -96,45 +90,66 @@ bool Sysmon::hand_over_polling(Sched& sched, std::int64_t now) {
   return true;
 }
 
+// What need not be done at every tick.
+void Sysmon::chores(Sched& sched, std::int64_t now) {
+  const std::int64_t trace_every = sched.debug.schedtrace_ms * kMs;
+  if (trace_every > 0 && now >= trace_at_) {
+    print_schedtrace(sched, now);
+    trace_at_ = now + trace_every;
+  }
+  if (now >= scavenge_at_) {
+    to_scavenge_ = sched.gs.scavenge();
+    scavenge_at_ = now + kScavengeEveryNs;
+  }
+  if (now >= quota_at_) {
+    if (!sched.procs_fixed.load(std::memory_order_relaxed)) follow_cpu_limit(sched);
+    quota_at_ = now + kQuotaEveryNs;
+  }
+}
+
+// The next tick: at once while something is urgent, slower and slower when nothing is.
+std::int64_t Sysmon::next_tick(Slices::Pace pace, bool waiting) {
+  switch (pace) {
+    case Slices::Pace::kCall: return kTickCallNs;
+    case Slices::Pace::kWatch: return kTickWatchNs;
+    case Slices::Pace::kSoon: return kTickMinNs;
+    case Slices::Pace::kBusy: return waiting ? kTickMinNs : std::min(tick_ns_ * 2, kTickBusyNs);
+    case Slices::Pace::kIdle: break;
+  }
+  return waiting ? kTickMinNs : std::min(tick_ns_ * 2, kTickMaxNs);
+}
+
 void Sysmon::run(Sched& sched) {
-  std::int64_t tick_ns = kTickMinNs;
+  hint_kernel_slice(0, kSysmonKernelSliceNs);
   std::int64_t busy_at = now_ns();
-  std::int64_t scavenge_at = busy_at + kScavengeEveryNs;
-  std::int64_t quota_at = busy_at + kQuotaEveryNs;
-  std::int64_t trace_at = busy_at;
-  bool to_scavenge = true;
+  scavenge_at_ = busy_at + kScavengeEveryNs;
+  quota_at_ = busy_at + kQuotaEveryNs;
+  trace_at_ = busy_at;
   const std::int64_t trace_every = sched.debug.schedtrace_ms * kMs;
   while (!stopping_.load(std::memory_order_acquire)) {
-    note_.sleep(trace_every > 0 ? std::min(tick_ns, trace_every) : tick_ns);
+    note_.sleep(trace_every > 0 ? std::min(tick_ns_, trace_every) : tick_ns_);
     ticks_.fetch_add(1, std::memory_order_relaxed);
     const std::int64_t now = now_ns();
     sched.coarse_ns.store(now, std::memory_order_relaxed);
-    if (trace_every > 0 && now >= trace_at) {
-      print_schedtrace(sched, now);
-      trace_at = now + trace_every;
-    }
-    if (now >= scavenge_at) {
-      to_scavenge = sched.gs.scavenge();
-      scavenge_at = now + kScavengeEveryNs;
-    }
-    if (now >= quota_at) {
-      if (!sched.procs_fixed.load(std::memory_order_relaxed)) follow_cpu_limit(sched);
-      quota_at = now + kQuotaEveryNs;
-    }
+    chores(sched, now);
+    lane_.look(sched, now);
     if (all_idle(sched)) {
-      tick_ns = kTickMaxNs;
-      if (now - busy_at >= kIdleBeforeSleepNs && !to_scavenge && trace_every == 0 && deep_sleep(sched)) {
+      tick_ns_ = lane_.quiet(sched) ? kTickMaxNs : kTickBusyNs;
+      if (now - busy_at >= kIdleBeforeSleepNs && !to_scavenge_ && trace_every == 0 && lane_.quiet(sched) &&
+          deep_sleep(sched)) {
         busy_at = now_ns();
-        to_scavenge = true;
-        tick_ns = kTickMinNs;
+        to_scavenge_ = true;
+        tick_ns_ = kTickMinNs;
       }
       continue;
     }
     busy_at = now;
-    const bool waiting = look_after_ps(sched, now);
+    const Slices::Pace pace = slices_.look(sched, now);
+    const bool waiting = wake_for_work(sched, now);
     const bool unpolled = hand_over_polling(sched, now);
-    tick_ns = waiting || unpolled ? kTickMinNs : std::min(tick_ns * 2, kTickMaxNs);
+    tick_ns_ = next_tick(pace, waiting || unpolled);
   }
+  lane_.release_all();
 }
 
 }  // namespace tuza::rt

@@ -14,10 +14,10 @@
 #pragma once
 
 #include <pthread.h>
-#include <tuza/sched/rt/idle_mask.h>
+#include <tuza/sched/rt/lane.h>
 #include <tuza/sched/rt/note.h>
+#include <tuza/sched/rt/slices.h>
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -38,13 +38,18 @@ class Sysmon {
       wake();
   }
 
+  [[nodiscard]] Lane& lane() { return lane_; }
+  [[nodiscard]] const Lane& lane() const { return lane_; }
+  [[nodiscard]] const Slices& slices() const { return slices_; }
   [[nodiscard]] std::uint64_t ticks() const { return ticks_.load(std::memory_order_relaxed); }
 
  private:
   static void* thread_main(void* sched);
   void run(Sched& sched);
   bool deep_sleep(Sched& sched);
-  bool look_after_ps(Sched& sched, std::int64_t now);
+  void chores(Sched& sched, std::int64_t now);
+  bool wake_for_work(Sched& sched, std::int64_t now);
+  std::int64_t next_tick(Slices::Pace pace, bool waiting);
   bool hand_over_polling(Sched& sched, std::int64_t now);
   void wake();
 
@@ -52,7 +57,12 @@ class Sysmon {
   std::atomic<bool> asleep_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint64_t> ticks_{0};
-  std::array<std::uint64_t, kMaxProcsLimit> seen_picks_{};  // P::picks at the last look; owner: sysmon
+  Lane lane_;
+  // -- Owner: sysmon.
+  Slices slices_;
+  std::int64_t tick_ns_ = 1'000'000;
+  std::int64_t scavenge_at_ = 0, quota_at_ = 0, trace_at_ = 0;
+  bool to_scavenge_ = true;
   pthread_t thread_{};
   bool started_ = false;
 };

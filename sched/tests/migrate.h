@@ -18,7 +18,7 @@ inline void migrate() {
     rt::park(
         [](rt::G* g, void* home) {
           g->win();
-          rt::inject(*rt::active(), g);
+          rt::inject(*rt::active(), g, rt::Level::kWoken);
           // This M stays busy here until another one has taken the goroutine, but not for ever: the one
           // that was woken may have found other work.
           for (int i = 0; i < 100'000 && g->last_m == home; ++i) rt::cpu_relax();

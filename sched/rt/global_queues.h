@@ -1,0 +1,59 @@
+// The global run queue (GRQ) in three levels, by how soon its goroutines deserve a P.
+//
+//   kWoken     I/O, a timer or an outside thread has just woken them: somebody waits for their answer
+//   kNew       they are new, or overflowed from an LRQ, or yielded
+//   kReturned  they have used up a slice, or come back from running without a P: they have had much already
+//
+// Taken in that order. Every 61st pick begins at the other end, so that nobody starves. (With one level, a
+// goroutine that was woken behind a hundred new long runners would wait for a slice of each.)
+//
+// Thread-safe; what GlobalQueue says holds for each level.
+#pragma once
+
+#include <tuza/sched/g_list.h>
+#include <tuza/sched/rt/global_queue.h>
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace tuza::rt {
+
+enum class Level : std::uint8_t { kWoken, kNew, kReturned };
+inline constexpr std::size_t kLevels = 3;
+
+class GlobalQueues {
+ public:
+  [[nodiscard]] GlobalQueue& operator[](Level level) { return queues_[static_cast<std::size_t>(level)]; }
+  [[nodiscard]] const GlobalQueue& operator[](Level level) const {
+    return queues_[static_cast<std::size_t>(level)];
+  }
+
+  // Of all levels. With seq_cst, as the parking protocol needs it: a goroutine is on one level for as long as
+  // it waits, so that whoever was submitted before the call began, and is not taken, is seen.
+  [[nodiscard]] std::uint32_t size(std::memory_order order = std::memory_order_relaxed) const {
+    std::uint32_t sum = 0;
+    for (const GlobalQueue& queue : queues_) sum += queue.size(order);
+    return sum;
+  }
+
+  // A P's fair share of the first level that has any; see GlobalQueue::pop_batch. Of kReturned one at a time:
+  // these must not fill a local queue.
+  struct Batch {
+    std::uint32_t size = 0;
+    Level level = Level::kWoken;
+  };
+  Batch pop_batch(std::uint32_t procs, std::span<G*> out, bool last_first) {
+    for (std::size_t i = 0; i < kLevels; ++i) {
+      const auto level = static_cast<Level>(last_first ? kLevels - 1 - i : i);
+      const std::span<G*> room = level == Level::kReturned ? out.first(1) : out;
+      if (const std::uint32_t n = (*this)[level].pop_batch(procs, room); n > 0) return {n, level};
+    }
+    return {};
+  }
+
+ private:
+  std::array<GlobalQueue, kLevels> queues_;
+};
+
+}  // namespace tuza::rt

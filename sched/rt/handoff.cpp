@@ -1,0 +1,99 @@
+#include <tuza/sched/rt/handoff.h>
+
+#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/heavy_fence.h>
+#include <tuza/sched/rt/idle.h>
+#include <tuza/sched/rt/mutex_check.h>
+#include <tuza/sched/rt/sched.h>
+#include <tuza/sched/rt/switch.h>
+#include <tuza/sched/rt/thread_watch.h>
+
+#include <mutex>
+
+namespace tuza::rt {
+
+bool take_p(P& p, M* m, std::uint64_t seen_picks) {
+  const std::scoped_lock lock(m->handoff_mutex);
+  const std::uint32_t before = m->taken.fetch_or(taken::kTaking, std::memory_order_seq_cst);
+  if ((before & taken::kFence) == 0) heavy_fence();
+  // acquire: pairs with the release in ~Enter, so that what the M did with the P has happened.
+  if (m->in_rt.load(std::memory_order_acquire) == 0 && m->p == &p && p.picks.get() == seen_picks) {
+    release_p(m);
+    m->taken.store((before & ~taken::kTaking) | taken::kGone, std::memory_order_release);
+    return true;
+  }
+  m->taken.fetch_and(~taken::kTaking, std::memory_order_release);
+  // Of these picks and no later ones: it may be another goroutine's turn by now.
+  m->yield_asked.store(static_cast<std::uint32_t>(seen_picks) | 1, std::memory_order_relaxed);
+  return false;
+}
+
+void enter_slow(M* m) {
+  // For processes without a heavy fence: in_rt was stored before what follows is read.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const std::uint32_t seen = m->taken.load(std::memory_order_acquire);
+  if ((seen & taken::kForked) != 0) {
+    fatal("the child of a fork() has none of the threads that run goroutines: it may only exec or _exit");
+  }
+  if ((seen & taken::kEnded) != 0) {
+    std::atomic<std::uint32_t> never{0};
+    for (;;) futex_wait(never, 0);
+  }
+  if ((seen & taken::kTaking) != 0) {
+    const std::scoped_lock decided(m->handoff_mutex);
+  }
+}
+
+void hand_off_own_p(M* m) {
+  P* p = nullptr;
+  {
+    const std::scoped_lock lock(m->handoff_mutex);  // sysmon may be trying just now
+    p = release_p(m);
+    m->taken.fetch_or(taken::kGone, std::memory_order_release);
+  }
+  m->sched->sysmon.lane().arrive(m);
+  hand_off_p(*m->sched, p);
+}
+
+void leave_lane(M* m) {
+  if ((m->taken.load(std::memory_order_relaxed) & taken::kGone) == 0) return;
+  m->taken.fetch_and(~taken::kGone, std::memory_order_release);
+  hint_kernel_slice(0, kWorkerKernelSliceNs);
+}
+
+namespace {
+
+// The M has no P and goes to wait for one (schedule_loop), looking at the GRQ first: it needs no other M to
+// be woken for what it puts there.
+bool commit_return(G* g, void* sched) {
+  static_cast<Sched*>(sched)->grq[Level::kReturned].push(g);
+  return true;
+}
+
+}  // namespace
+
+void parking_point_slow() {
+  const Enter rt;
+  M* m = rt.m();
+  G* g = rt.g();
+  if (g == &m->g0 || g->rt_depth != 1) return;  // not a call from user code
+  check_no_mutex_is_held(*g);
+  Sched& sched = *m->sched;
+  const Leave to_the_end{GStatus::kRunnable, &commit_return, &sched};
+  if (m->p == nullptr) {
+    if (!acquire_p(m)) switch_to(m, &m->g0, to_the_end);
+    return;
+  }
+  const std::uint32_t asked = m->yield_asked.load(std::memory_order_relaxed);
+  if (asked == 0) return;
+  m->yield_asked.store(0, std::memory_order_relaxed);
+  if (asked != (static_cast<std::uint32_t>(m->p->picks.get()) | 1)) return;  // it was somebody else
+  if (m->p->queued() == 0 && sched.grq.size() == 0) {
+    ++m->p->picks;  // nobody waits: a slice of its own
+    return;
+  }
+  switch_to_next(m, to_the_end);
+}
+
+}  // namespace tuza::rt

@@ -1,0 +1,67 @@
+// Taking the P from a goroutine that does not come back: the handoff protocol.
+//
+// A goroutine that computes, or blocks in the kernel, keeps its P from the others. Sysmon takes the P and
+// gives it to another M. The goroutine is not touched: it runs on, on its own thread, without a P. At its
+// next parking call it takes an idle P, or queues behind those that were woken (calls that do not park go on
+// without). No signal is sent, so nothing in the program notices.
+//
+//   the M                                    sysmon (take_p)
+//   -----                                    ---------------
+//   enter: in_rt = 1                         lock M::handoff_mutex
+//          compiler barrier                  taken |= kTaking
+//          if (taken) slow path              heavy fence
+//   ... may use its P ...                    if (in_rt == 0 and the P is still the M's,
+//   leave: in_rt = 0 (release)                   and has picked nobody since it was looked at)
+//                                               m.p = null, taken = kGone: the P is sysmon's
+//   slow path:                               else
+//          if (taken & kTaking)                 taken -= kTaking, ask for a yield
+//             lock, unlock handoff_mutex     unlock
+//          now p is mine, or null
+//
+// Why a P has one user. The heavy fence (rt/heavy_fence.h) stands for a full fence between the M's two
+// steps of enter: either sysmon sees in_rt == 1, and gives up; or the M sees kTaking, and waits for the
+// decision. in_rt == 0 read with acquire: what the M did with the P before it left has happened. After that
+// the M cannot come near the P without the lock that sysmon holds. Where there is no heavy fence, bit kFence
+// sends every enter through the slow path, which executes one.
+//
+// kGone is set by who takes the P: sysmon, or the M itself (hand_off_own_p), under handoff_mutex. Only the M
+// clears it, inside the runtime, when it has a P again or has left the goroutine.
+//
+// sched/model/handoff.pml is this protocol with suspension (rt/lane.h) in Promela, with what breaks without
+// the fence, without the lock, and when the P is used after leave.
+#pragma once
+
+#include <tuza/sched/arch/current_m.h>
+#include <tuza/sched/arch/held_mutexes.h>
+#include <tuza/sched/rt/m.h>
+#include <tuza/sched/rt/p.h>
+
+#include <cstdint>
+
+namespace tuza::rt {
+
+struct Sched;
+
+// Sysmon only. Takes `p` from `m` if `m` is in user code and the P has picked nobody since `seen_picks`.
+// True: the caller holds the P. False: the goroutine is asked to yield at its next parking call.
+bool take_p(P& p, M* m, std::uint64_t seen_picks);
+
+// The M, inside the runtime with a P, gives it away because its goroutine goes on without.
+void hand_off_own_p(M* m);
+
+// The M has a P again, or has left the goroutine: it runs nothing without a P any more. Inside the runtime.
+void leave_lane(M* m);
+
+[[gnu::cold]] void parking_point_slow();
+
+// The first thing in every parking call, before any lock is taken: a goroutine that has lost its P takes one
+// or queues for it, one that was asked to yield does so. Parks then. Elsewhere it does nothing.
+inline void parking_point() {
+  const M* m = current_m();
+  if (m == nullptr) return;
+  if ((m->taken.load(std::memory_order_relaxed) | m->yield_asked.load(std::memory_order_relaxed)) != 0 ||
+      kChecksMutexes) [[unlikely]]
+    parking_point_slow();
+}
+
+}  // namespace tuza::rt

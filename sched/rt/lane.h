@@ -1,0 +1,74 @@
+// The lane: goroutines that run without a P, on their own threads. Who may use a core, and in turn.
+//
+// Sysmon has taken their Ps because they did not come back (rt/handoff.h), or they are in a blocking call
+// that was known to be long. Most wait in the kernel and cost nothing: they are left alone, so that none of
+// their system calls is interrupted. Those that compute would, if there are many, leave no core for the Ms
+// with a P: so at most as many as there are Ps compute at once, and the surplus is suspended on the spot
+// (rt/preempt_signal.h). The suspended wait in a queue; when the lane has room, or one that computes has had
+// kTurnNs of CPU time, the first of them goes on. It gets no P by that: Ps are for those that answer.
+//
+// Whether a thread computes is read off its CPU clock: it used 5 % of the time since the last look. (Half
+// would be the obvious bar, but with a hundred of them on two cores none gets that.) Just before a signal is
+// sent, /proc must also say that it runs or waits for a core: a system call that waits would be interrupted.
+//
+// Owner: sysmon, but for arrive(). Between M and sysmon there is only M::taken, M::suspend and the list of
+// arrivals.
+#pragma once
+
+#include <tuza/sched/rt/m.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace tuza::rt {
+
+struct Sched;
+
+class Lane {
+ public:
+  // `m` runs a goroutine without a P from now on. Any thread. Does not block.
+  void arrive(M* m);
+
+  // Looks at everybody: counts, suspends, resumes. Does nothing more often than every kLookEveryNs.
+  void look(Sched& sched, std::int64_t now);
+  // Lets all that are suspended go on; nobody is suspended after that. At the end of the runtime: what they
+  // hold (malloc's lock) is needed by those that end it.
+  void release_all();
+
+  // Nothing to do here: nobody is suspended, and there are too few to do harm.
+  [[nodiscard]] bool quiet(const Sched& sched) const;
+
+  // For reports; any thread.
+  struct Counts {
+    std::uint32_t seated;     // run without a P, or are suspended
+    std::uint32_t burning;    // compute
+    std::uint32_t suspended;  // were stopped
+    std::uint64_t arrived;    // so far
+    std::uint64_t signals;    // sent so far
+  };
+  [[nodiscard]] Counts counts() const;
+
+  static constexpr std::int64_t kLookEveryNs = 2'000'000;
+  static constexpr std::int64_t kTurnNs = 40'000'000;
+
+ private:
+  void seat_arrivals(std::int64_t now);
+  std::uint32_t look_at_seats(Sched& sched, std::int64_t now);
+  void suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now);
+  bool resume_first(std::int64_t now);
+  void unseat(std::size_t index);
+  void queue_suspended(M* m);
+
+  std::atomic<M*> arrivals_{nullptr};
+  M** seats_ = nullptr;  // those not in the queue; mapped at first use
+  std::size_t seats_size_ = 0;
+  M* first_ = nullptr;  // the suspended, in the order of their turns
+  M* last_ = nullptr;
+  std::int64_t looked_ns_ = 0;
+  bool released_ = false;
+  std::atomic<std::uint32_t> seated_{0}, burning_{0}, suspended_{0};
+  std::atomic<std::uint64_t> arrived_{0}, signals_{0};
+};
+
+}  // namespace tuza::rt

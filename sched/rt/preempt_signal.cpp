@@ -1,0 +1,130 @@
+#include <tuza/sched/rt/preempt_signal.h>
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <tuza/sched/arch/current_m.h>
+#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/log.h>
+#include <tuza/sched/rt/futex.h>
+#include <tuza/sched/rt/print.h>
+
+#include <array>
+
+namespace tuza::rt {
+namespace {
+
+constexpr auto kRun = static_cast<std::uint32_t>(Suspend::kRun);
+constexpr auto kAsked = static_cast<std::uint32_t>(Suspend::kAsked);
+constexpr auto kStopped = static_cast<std::uint32_t>(Suspend::kStopped);
+
+// The handlers that ours has replaced, by signal. Written before ours is installed, never given back: a
+// signal may be on its way.
+std::array<struct sigaction, 65> g_before{};
+
+// True for a thread that may be stopped: its goroutine is in its own code and has no P. Nobody but this
+// thread changes any of it now: kTaking would be a trial of sysmon's, which needs a P to be there.
+bool may_stop(const M& m) {
+  return m.in_rt.load(std::memory_order_relaxed) == 0 &&
+         (m.taken.load(std::memory_order_relaxed) & (taken::kTaking | taken::kGone)) == taken::kGone &&
+         m.current->no_preempt.get() == 0;
+}
+
+void pass_on(int signal, siginfo_t* info, void* context) {
+  const struct sigaction& before = g_before[static_cast<std::size_t>(signal)];
+  if ((before.sa_flags & SA_SIGINFO) != 0) {
+    before.sa_sigaction(signal, info, context);
+  } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+    before.sa_handler(signal);
+  }
+}
+
+void on_preempt(int signal, siginfo_t* info, void* context) {
+  M* m = current_m();
+  std::uint32_t asked = kAsked;
+  if (m == nullptr || m->suspend.load(std::memory_order_acquire) != kAsked) {
+    pass_on(signal, info, context);
+  } else if (!may_stop(*m)) {
+    m->suspend.compare_exchange_strong(asked, kRun, std::memory_order_relaxed);
+  } else if (m->suspend.compare_exchange_strong(asked, kStopped, std::memory_order_acq_rel)) {
+    while (m->suspend.load(std::memory_order_acquire) == kStopped) futex_wait(m->suspend, kStopped);
+  }
+}
+
+}  // namespace
+
+bool PreemptSignal::take(int signal) {
+  struct sigaction before{};
+  sigaction(signal, nullptr, &before);
+  if (before.sa_sigaction == &on_preempt) return true;  // of an earlier runtime
+  g_before[static_cast<std::size_t>(signal)] = before;
+  struct sigaction action{};
+  action.sa_sigaction = &on_preempt;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  return sigaction(signal, &action, nullptr) == 0;
+}
+
+void PreemptSignal::install(int signal) {
+  number_.store(signal != 0 && take(signal) ? signal : 0, std::memory_order_relaxed);
+}
+
+void PreemptSignal::remove() {
+  const int signal = number_.exchange(0, std::memory_order_relaxed);
+  if (signal == 0) return;
+  struct sigaction now{};
+  sigaction(signal, nullptr, &now);
+  // One that is still on its way finds no M that was asked, and must find a handler if it is not SIGURG.
+  if (signal == SIGURG && now.sa_sigaction == &on_preempt) sigaction(signal, &g_before[SIGURG], nullptr);
+}
+
+void PreemptSignal::unblock() {
+  const int signal = number_.load(std::memory_order_relaxed);
+  if (signal == 0) return;
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, signal);
+  pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+}
+
+bool PreemptSignal::still_ours() {
+  const int signal = number_.load(std::memory_order_relaxed);
+  if (signal == 0) return false;
+  struct sigaction now{};
+  sigaction(signal, nullptr, &now);
+  if (now.sa_sigaction == &on_preempt) return true;
+  // Real-time signals end a process that does not handle them, so only one that nobody uses will do.
+  int moved = 0;
+  for (int other = SIGRTMAX - 1; other > SIGRTMIN && moved == 0; --other) {
+    sigaction(other, nullptr, &now);
+    const bool unused = (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL;
+    if (unused && take(other)) moved = other;
+  }
+  number_.store(moved, std::memory_order_relaxed);
+  Line line(Line::kNowhere);
+  line << "tuza: the handler of signal " << signal << " was replaced; goroutines are now suspended by ";
+  moved != 0 ? line << "signal " << moved : line << "none";
+  log_line(LogLevel::kWarning, line.text());
+  return moved != 0;
+}
+
+bool PreemptSignal::ask(M& m) {
+  if (!still_ours()) return false;
+  std::uint32_t run = kRun;
+  if (!m.suspend.compare_exchange_strong(run, kAsked, std::memory_order_acq_rel)) return false;
+  const long sent = sys::invoke(SYS_tgkill, sys::invoke(SYS_getpid), m.thread_id.get(),
+                                number_.load(std::memory_order_relaxed));
+  if (sent != 0) withdraw(m);
+  return sent == 0;
+}
+
+void PreemptSignal::withdraw(M& m) {
+  std::uint32_t asked = kAsked;
+  m.suspend.compare_exchange_strong(asked, kRun, std::memory_order_relaxed);
+}
+
+void PreemptSignal::resume(M& m) {
+  m.suspend.store(kRun, std::memory_order_release);
+  futex_wake(m.suspend, 1);
+}
+
+}  // namespace tuza::rt

@@ -1,0 +1,42 @@
+#include <tuza/sched/rt/slice_options.h>
+
+#include <tuza/sched/rt/print.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+namespace tuza::rt {
+namespace {
+
+// The number in the variable `name`, or `otherwise` if there is none; 0 is always taken if `zero_is_off`.
+std::int64_t number(const char* name, std::int64_t low, std::int64_t high, bool zero_is_off,
+                    std::int64_t otherwise) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return otherwise;
+  const std::string_view text(value);
+  std::int64_t n = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  const bool is_number = error == std::errc{} && end == text.data() + text.size();
+  if (is_number && ((n >= low && n <= high) || (n == 0 && zero_is_off))) return n;
+  Line() << "tuza: " << name << ": expected a number from " << low << " to " << high
+         << (zero_is_off ? ", or 0 for off" : "") << ", not '" << text << "'; ignored\n";
+  return otherwise;
+}
+
+}  // namespace
+
+SliceOptions SliceOptions::from_environment() {
+  SliceOptions options;
+  options.slice_ns = number("TUZA_SLICE_MS", 1, 10'000, false, options.slice_ns / 1'000'000) * 1'000'000;
+  options.early_ns = number("TUZA_EARLY_HANDOFF_US", 100, 10'000'000, true, options.early_ns / 1'000) * 1'000;
+  options.signal = static_cast<int>(number("TUZA_PREEMPT_SIGNAL", 1, SIGRTMAX, true, options.signal));
+  if (options.signal == SIGKILL || options.signal == SIGSTOP || options.signal == SIGSEGV ||
+      options.signal == SIGBUS) {
+    Line() << "tuza: TUZA_PREEMPT_SIGNAL: signal " << options.signal << " cannot be used; ignored\n";
+    options.signal = SIGURG;
+  }
+  return options;
+}
+
+}  // namespace tuza::rt

@@ -1,0 +1,79 @@
+#include <tuza/sched/rt/slices.h>
+
+#include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/rt/idle.h>
+#include <tuza/sched/rt/sched.h>
+
+#include <algorithm>
+
+namespace tuza::rt {
+namespace {
+
+// A goroutine that outlasts this: reckon with long runs on its P from now on (rt/ready.cpp).
+constexpr std::int64_t kLongRunNs = 1'000'000;
+// Nobody has looked for I/O for so long, while goroutines wait for it: some may be ready.
+constexpr std::int64_t kUnpolledNs = 2'000'000;
+
+// Work that belongs to no P, and no P is free for it.
+bool work_waits_for_a_p(const Sched& sched, std::int64_t now) {
+  if (sched.any_p_idle()) return false;
+  if (sched.grq.size() > 0) return true;
+  const std::int64_t next = sched.next_timer_ns();
+  if (next != TimerHeap::kNever && next <= now) return true;
+  return sched.poll.holder() == PollRole::Holder::kNobody && now - sched.poll.last_ns() >= kUnpolledNs &&
+         sched.has_io_waiters();
+}
+
+}  // namespace
+
+bool Slices::take(Sched& sched, P& p, M* m, const Seen& seen) {
+  if (!take_p(p, m, seen.picks)) {
+    withdrawn_.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  taken_.fetch_add(1, std::memory_order_relaxed);
+  sched.sysmon.lane().arrive(m);
+  hand_off_p(sched, &p);
+  return true;
+}
+
+Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, bool others_wait, std::int64_t now) {
+  M* m = p.m.load(std::memory_order_acquire);
+  if (m == nullptr || sched.idle_ps.contains(p.id)) {
+    seen.since_ns = 0;
+    return Pace::kIdle;
+  }
+  const bool waits = others_wait || (p.queued() > 0 && !sched.any_p_idle());
+  const std::uint64_t picks = p.picks.get();
+  if (picks != seen.picks || seen.since_ns == 0) {
+    seen = Seen{picks, now, 0};
+    return waits ? Pace::kSoon : Pace::kBusy;
+  }
+  const std::int64_t stuck_ns = now - seen.since_ns;
+  if (stuck_ns >= kLongRunNs) p.average_run_ns.store(kLongRunNs, std::memory_order_relaxed);
+  // Its goroutine does not change while the picks stay the same. (If they did just now, take_p() sees it.)
+  const G* g = m->current;
+  const std::uint32_t call = g->blocking.get() > 0 ? g->calls.get() : 0;
+  const bool same_call = call != 0 && call == seen.call;
+  seen.call = call;
+  const bool used_up = stuck_ns >= sched.slice.slice_ns ||
+                       (waits && sched.slice.early_ns > 0 && stuck_ns >= sched.slice.early_ns) ||
+                       (waits && same_call);
+  if (used_up && take(sched, p, m, seen)) {
+    seen.since_ns = 0;
+    return same_call ? Pace::kCall : Pace::kWatch;
+  }
+  if (!waits) return Pace::kSoon;
+  return call != 0 ? Pace::kCall : Pace::kWatch;
+}
+
+Slices::Pace Slices::look(Sched& sched, std::int64_t now) {
+  Pace pace = Pace::kIdle;
+  for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
+    const bool others_wait = work_waits_for_a_p(sched, now);
+    pace = std::max(pace, look_at(sched, sched.p(i), seen_[static_cast<std::size_t>(i)], others_wait, now));
+  }
+  return pace;
+}
+
+}  // namespace tuza::rt

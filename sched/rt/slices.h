@@ -1,0 +1,57 @@
+// Time slices: finding the goroutines that do not come back, and taking their Ps.
+//
+// A P that has picked nobody new since the last looks runs one goroutine all the time. Sysmon takes it
+//   - after a slice (10 ms), whether others wait or not: the next event then finds a P that is free;
+//   - after a millisecond, if others wait and no other P is idle (early handoff): the goroutine loses
+//     nothing but its P, and the tail of everyone else falls from slices to milliseconds;
+//   - as soon as the same marked blocking call is seen twice, if others wait;
+//   - soon, if it is surplus (rt/procs.h).
+// A goroutine that is inside the runtime at that moment is asked to yield at its next parking call.
+//
+// Owner: sysmon.
+#pragma once
+
+#include <tuza/sched/rt/idle_mask.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+namespace tuza::rt {
+
+struct Sched;
+struct P;
+struct M;
+
+class Slices {
+ public:
+  // How soon sysmon should look again.
+  enum class Pace : std::uint8_t {
+    kIdle,   // no P is at work
+    kBusy,   // Ps are at work and come round
+    kSoon,   // work waits, or a P does not come round
+    kWatch,  // both
+    kCall,   // work waits behind a blocking call
+  };
+
+  Pace look(Sched& sched, std::int64_t now);
+
+  // Ps taken, and trials that came to nothing, so far. Any thread.
+  [[nodiscard]] std::uint64_t taken() const { return taken_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t withdrawn() const { return withdrawn_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Seen {
+    std::uint64_t picks = 0;
+    std::int64_t since_ns = 0;  // when these picks were seen first; 0: the P was idle
+    std::uint32_t call = 0;     // G::calls of the blocking call that was seen; 0: none
+  };
+
+  Pace look_at(Sched& sched, P& p, Seen& seen, bool others_wait, std::int64_t now);
+  bool take(Sched& sched, P& p, M* m, const Seen& seen);
+
+  std::array<Seen, kMaxProcsLimit> seen_{};
+  std::atomic<std::uint64_t> taken_{0}, withdrawn_{0};
+};
+
+}  // namespace tuza::rt

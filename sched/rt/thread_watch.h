@@ -1,0 +1,29 @@
+// What the kernel tells about another thread of this process, and what it can be told.
+//
+// For sysmon: a few system calls each, nothing allocated. The thread must not have ended, or the answers are
+// those of "does nothing".
+#pragma once
+
+#include <cstdint>
+
+namespace tuza::rt {
+
+// CPU time that the thread has used, ns; 0 if there is no such thread.
+std::int64_t thread_cpu_ns(std::int32_t thread_id);
+
+// Whether the thread runs or waits for a core, rather than for something in the kernel. True when /proc does
+// not say.
+bool thread_is_runnable(std::int32_t thread_id);
+
+// How long the kernel lets an ordinary thread run before it looks whether another has a better claim (EEVDF,
+// Linux 6.12 and later; no privilege needed). A short slice gets a core sooner after a wake-up, a long one is
+// interrupted less. 0 means the calling thread. Priorities and other scheduling classes are left as they
+// are; older kernels ignore it.
+void hint_kernel_slice(std::int32_t thread_id, std::int64_t slice_ns);
+
+// Ms with a P answer; those in the lane compute; sysmon must be in time for both.
+inline constexpr std::int64_t kSysmonKernelSliceNs = 100'000;
+inline constexpr std::int64_t kWorkerKernelSliceNs = 200'000;
+inline constexpr std::int64_t kLaneKernelSliceNs = 20'000'000;
+
+}  // namespace tuza::rt

@@ -1,0 +1,111 @@
+// Nothing stalls anything: what a goroutine does for long, others do not feel for longer than a slice.
+#include <tuza/sched/blocking.h>
+#include <tuza/sched/go.h>
+#include <tuza/sched/preempt.h>
+#include <tuza/sched/rt/sched.h>
+#include <tuza/sched/sync/wait_group.h>
+#include <tuza/sched/tests/testing.h>
+
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <vector>
+
+namespace tuza {
+namespace {
+
+using testing::run_with;
+using testing::scaled;
+using namespace std::chrono_literals;
+
+class SlicesTest : public testing::WithProcs {};
+TUZA_WITH_PROCS(SlicesTest);
+
+// Burns CPU, without a call into the runtime, until told to stop.
+void burn_until(const std::atomic<bool>& stop) {
+  while (!stop.load(std::memory_order_relaxed)) {
+  }
+}
+
+TEST_P(SlicesTest, OthersRunWhileEveryPIsComputedOn) {
+  run_with(GetParam(), [] {
+    std::atomic<bool> stop = false;
+    WaitGroup hogs;
+    for (int i = 0; i < 8; ++i) hogs.go([&stop] { burn_until(stop); });
+    for (int i = 0; i < 20; ++i) sleep_for(1ms);
+    yield();
+    WaitGroup others;
+    std::atomic<int> ran = 0;
+    for (int i = 0; i < 50; ++i) others.go([&ran] { ++ran; });
+    others.wait();
+    EXPECT_EQ(ran, 50);
+    stop = true;
+    hogs.wait();
+  });
+}
+
+TEST_P(SlicesTest, OthersRunWhileThreadsBlockInTheKernel) {
+  run_with(GetParam(), [] {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe(ends.data()), 0);
+    WaitGroup readers;
+    for (int i = 0; i < 8; ++i) {
+      readers.go([&ends] {
+        char c = 0;
+        EXPECT_EQ(::read(ends[0], &c, 1), 1);
+      });
+    }
+    for (int i = 0; i < 5; ++i) sleep_for(1ms);
+    EXPECT_EQ(::write(ends[1], "12345678", 8), 8);
+    readers.wait();
+    ::close(ends[0]);
+    ::close(ends[1]);
+  });
+}
+
+TEST_P(SlicesTest, ABlockingCallKeepsItsPIfItIsShort) {
+  run_with(GetParam(), [] {
+    for (int i = 0; i < scaled(100'000); ++i) {
+      EXPECT_EQ(blocking([i] { return i; }), i);
+    }
+  });
+}
+
+TEST_P(SlicesTest, LongBlockingCallsRunAtOnce) {
+  run_with(GetParam(), [] {
+    constexpr int kCalls = 20;
+    std::atomic<int> inside = 0;
+    WaitGroup group;
+    for (int i = 0; i < kCalls; ++i) {
+      group.go([&inside] {
+        blocking(CallLength::kLong, [&inside] {
+          ++inside;
+          while (inside < kCalls) ::usleep(100);  // each waits for all the others
+        });
+      });
+    }
+    group.wait();
+  });
+}
+
+TEST_P(SlicesTest, BlockingCallsOfUnknownLengthLetOthersIn) {
+  run_with(GetParam(), [] {
+    constexpr int kCalls = 20;
+    std::atomic<int> inside = 0;
+    WaitGroup group;
+    for (int i = 0; i < kCalls; ++i) {
+      group.go([&inside] {
+        blocking([&inside] {
+          ++inside;
+          while (inside < kCalls) ::usleep(100);
+        });
+      });
+    }
+    group.wait();
+  });
+}
+
+}  // namespace
+}  // namespace tuza
