@@ -10,6 +10,9 @@
 // constant. The first worker is the main thread: with one CPU the process has one thread, for which
 // the kernel looks up descriptors without counting references.
 //
+// With --burn-permille it does more: that share of requests costs 1 ms of CPU, as `/maybe` of
+// examples/hostile does. Whoever is behind such a request waits.
+//
 // Not for the open network: no limits, no timeouts, and a body is taken for a part of a head.
 
 #include <fcntl.h>
@@ -19,6 +22,7 @@
 #include <sched.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <tuza/examples/hostile/work.h>
 #include <unistd.h>
 
 #include <array>
@@ -51,9 +55,10 @@ constexpr std::size_t kReadBytes = 8192;
 constexpr std::size_t kAnswersMax = kReadBytes / kHeadEnd.size() + 1;
 constexpr int kEventsMax = 512;
 constexpr const char* kUsage =
-    "usage: floor [--listen HOST:PORT] [--threads N]\n"
+    "usage: floor [--listen HOST:PORT] [--threads N] [--burn-permille N]\n"
     "  --listen HOST:PORT  where to listen (default 127.0.0.1:8080; [::1]:8080 for IPv6)\n"
-    "  --threads N         worker threads (default: one per CPU the process may run on)\n";
+    "  --threads N         worker threads (default: one per CPU the process may run on)\n"
+    "  --burn-permille N   so many of 1,000 requests burn 1 ms of CPU (default: none)\n";
 
 [[noreturn]] void fail(const std::string& what, int error) {
   std::fprintf(stderr, "floor: %s: %s\n", what.c_str(), std::strerror(error));
@@ -102,7 +107,8 @@ const std::string& answers() {
 class Worker {
  public:
   // Owns `listener`, a non-blocking listening socket.
-  explicit Worker(int listener) : listener_(listener), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
+  Worker(int listener, unsigned burn_permille)
+      : listener_(listener), burn_permille_(burn_permille), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
     if (epoll_ < 0) fail("epoll_create1", errno);
     control(EPOLL_CTL_ADD, listener_, EPOLLIN);
   }
@@ -168,6 +174,9 @@ class Worker {
     const std::string_view bytes(input_.data(), static_cast<std::size_t>(n));
     const std::uint32_t ends = count_head_ends(bytes, connection.matched);
     if (ends == 0) return;
+    if (burn_permille_ > 0) {
+      for (std::uint32_t i = 0; i < ends; ++i) hostile::maybe_burn(burn_permille_);
+    }
     connection.owed_bytes = ends * static_cast<std::uint32_t>(kAnswer.size());
     if (send_owed(fd, connection) && connection.owed_bytes > 0) control(EPOLL_CTL_MOD, fd, EPOLLOUT);
   }
@@ -194,6 +203,7 @@ class Worker {
   }
 
   const int listener_;
+  const unsigned burn_permille_;
   const int epoll_;
   std::vector<Connection> connections_;  // by descriptor
   std::array<char, kReadBytes> input_;
@@ -203,6 +213,7 @@ struct Options {
   std::string host = "127.0.0.1";
   std::string port = "8080";
   unsigned threads = 0;  // 0: one per CPU
+  unsigned burn_permille = 0;
 };
 
 unsigned parse_number(std::string_view text, unsigned max, const std::string& what) {
@@ -222,11 +233,16 @@ Options parse_options(int argc, char** argv) {
       std::fputs(kUsage, stdout);
       std::exit(0);
     }
-    if (name != "--listen" && name != "--threads") fail_usage("unknown option " + std::string(name));
+    if (name != "--listen" && name != "--threads" && name != "--burn-permille")
+      fail_usage("unknown option " + std::string(name));
     if (++i == argc) fail_usage(std::string(name) + " needs a value");
     const std::string_view value = argv[i];
     if (name == "--threads") {
       options.threads = parse_number(value, 1024, "--threads");
+      continue;
+    }
+    if (name == "--burn-permille") {
+      options.burn_permille = parse_number(value, 1000, "--burn-permille");
       continue;
     }
     const std::size_t colon = value.rfind(':');
@@ -296,7 +312,9 @@ int main(int argc, char** argv) {
   // share of new connections only from then on.
   const std::vector<int> listeners = listen_on(options, threads);
   for (unsigned i = 1; i < threads; ++i) {
-    std::thread([listener = listeners[i]] { Worker(listener).run(); }).detach();
+    std::thread([&options, listener = listeners[i]] {
+      Worker(listener, options.burn_permille).run();
+    }).detach();
   }
-  Worker(listeners[0]).run();
+  Worker(listeners[0], options.burn_permille).run();
 }

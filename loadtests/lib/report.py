@@ -1,7 +1,8 @@
 """What a run says: tables on stdout, progress on stderr, checks, bars, and every single measurement as CSV.
 
 A check is a promise about answers (right bodies, no errors): a failed one makes the exit status 1. A bar is
-a number to reach, `must` and `aim`, lower is better: a missed `must` changes the exit status under --strict.
+a number to reach, `must` and `aim`, lower is better unless it is called a share: a missed `must` changes the
+exit status under --strict.
 """
 
 import csv
@@ -63,6 +64,13 @@ class Report:
         if words.endswith("MISSED"):
             self._missed.append(f"{what}: {value:.2f}, {words}")
         return words
+
+    def share(self, what, value, must):
+        """The same for what should be at least `must`."""
+        if round(value, 2) >= must:
+            return "ok"
+        self._missed.append(f"{what}: {value:.2f}, must {must:.2f} MISSED")
+        return "MISSED"
 
     def record(self, scenario, case, server, round_number, metrics):
         """One measurement: {metric: value}. Written at once: an interrupted run leaves what it has."""

@@ -1,0 +1,135 @@
+"""The hostile server and its clients: what the scenarios `stall` and `openproblem` share."""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+
+from lib import http, process, servers
+from lib.process import LoadTestError
+
+HELLO = b"Hello, World!"
+ANSWER_TIMEOUT_S = 5  # of a server that is kept from answering
+END_GRACE_S = 8  # after SIGTERM; then it is killed
+
+
+class Client:
+    """A running stall_client: connected, and waiting for go()."""
+
+    def __init__(self, child):
+        self._child = child
+
+    def go(self):
+        try:
+            self._child.stdin.write("go\n")
+            self._child.stdin.flush()
+        except OSError as error:
+            raise LoadTestError(f"stall_client ended: {error}") from error
+
+    def result(self, timeout_s):
+        """Waits for its end and returns what it measured. Closes its input, which ends it, if `timeout_s` is 0."""
+        try:
+            if timeout_s > 0:
+                self._child.wait(timeout_s)
+            output, _ = self._child.communicate(timeout=5)
+        except subprocess.TimeoutExpired:
+            raise LoadTestError("stall_client did not end") from None
+        return parse_json_line(output, "stall_client")
+
+
+def parse_json_line(text, program):
+    """The object on the last line that `program` printed."""
+    try:
+        found = json.loads(text.strip().splitlines()[-1])
+    except (IndexError, ValueError):
+        found = None
+    if not isinstance(found, dict):
+        raise LoadTestError(f"{program} printed no result: {text.strip()[-200:]!r}")
+    return found
+
+
+@contextlib.contextmanager
+def client(args, cpus, port, connections, rate, seconds, path="/", contains=None):
+    """A stall_client with its connections open. Leaving the context ends it."""
+    command = [str(args.build / "loadtests" / "stall_client"), "--port", str(port), "--connections",
+               str(connections), "--rate", str(rate), "--seconds", str(seconds), "--path", path]
+    if contains:
+        command += ["--contains", contains]
+    with process.running(command, cpus, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        if child.stdout.readline() != "ready\n":  # it gives up by itself: its sockets have timeouts
+            raise LoadTestError(f"no {connections} connections to port {port}")
+        try:
+            yield Client(child)
+        finally:
+            with contextlib.suppress(OSError):
+                child.stdin.close()
+
+
+class Ending:
+    """How a server ended: seconds since SIGTERM, and whether it had to be killed."""
+
+    def __init__(self):
+        self.seconds = 0.0
+        self.status = None
+
+    @property
+    def killed(self):
+        return self.status is not None and self.status == -9
+
+
+@contextlib.contextmanager
+def serving(spec, cpus, ending, **environment):
+    """Starts the server and yields it when it answers `/`. Unlike servers.serving() it may end in any way, as a
+    server with requests that do not end must; `ending` says how."""
+    port = servers.free_port()
+    command = [word.replace("{port}", str(port)) for word in spec.command]
+    with tempfile.TemporaryFile() as log:
+        child = process.spawn(command, cpus, stdout=log, stderr=log, env=os.environ | environment)
+        try:
+            server = servers.Server(spec, port, child, log)
+            server.wait_until_it_answers("/")
+            yield server
+            server.check_alive()
+        finally:
+            start = time.monotonic()
+            ending.status = process.stop(child, grace_s=END_GRACE_S)
+            ending.seconds = time.monotonic() - start
+
+
+def get_json(server, path, timeout_s=ANSWER_TIMEOUT_S):
+    """What the server answers, as an object. Raises LoadTestError for anything but a good answer in time."""
+    response = http.exchange(server.port, path, timeout_s=timeout_s)[0]
+    if response.status != 200:
+        raise server.error(f"{path}: status {response.status}: {response.body[:80]!r}")
+    return parse_json_line(response.body.decode("latin-1"), f"{server.name}{path}")
+
+
+def run_threads(args, cpus, kind, count, seconds, amount):
+    """Iterations per second of `count` plain threads that do the work of `kind`."""
+    command = [str(args.build / "loadtests" / "stall_threads"), kind, str(count), str(seconds), str(amount)]
+    found = parse_json_line(process.run(command, cpus, timeout_s=seconds + 60), "stall_threads")
+    if found["errors"]:
+        raise LoadTestError(f"stall_threads {kind}: {found['errors']} errors")
+    return found["iterations"] / found["seconds"]
+
+
+def build_go(args, source, cpus):
+    """The Spec of the Go server, built if necessary; or a line that says why there is none."""
+    if shutil.which("go") is None:
+        return "Go: not installed, so there is no comparison with it"
+    program = args.build / "loadtests" / "stall_go"
+    environment = os.environ | {"GOCACHE": str(args.build / "go-cache"), "GOPROXY": "off", "GOFLAGS": ""}
+    done = process.spawn(["go", "build", "-o", str(program), "main.go"], cpus, cwd=source, env=environment,
+                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        _, errors = done.communicate(timeout=180)
+    except subprocess.TimeoutExpired:
+        return "Go: the compiler did not end"
+    finally:
+        process.stop(done)
+    if done.returncode != 0:
+        return f"Go: it does not compile: {errors.strip()[-300:]}"
+    return servers.Spec("go", (str(program), "-addr", "127.0.0.1:{port}"))

@@ -1,0 +1,291 @@
+"""Stall: what becomes of polite requests while others do what frameworks forbid.
+
+So many connections of the server examples/hostile are kept busy with requests of one kind: loops, blocking calls,
+locks. Beside them a client that wants nothing but `/` sends 500 requests per second at fixed times, and a goroutine
+inside the server ticks every millisecond. Their lateness, misses included, is what is measured; and what the hostile
+requests got done, against plain threads that do the same.
+"""
+
+import argparse
+import dataclasses
+import time
+from pathlib import Path
+
+from lib import process, procfs, servers, stall
+from lib.process import LoadTestError
+from lib.report import duration, table
+
+DESCRIPTION = "lateness of small requests while others compute and block"
+KINDS = ("burn", "mutex", "malloc", "memcpy", "throw", "printf", "sort", "regex", "sleep", "read", "file")
+BURNERS = KINDS[:8]
+GO_KINDS = ("burn", "malloc", "memcpy", "sort", "regex", "sleep", "file")
+HOGS = (1, 8, 100, 1000)
+PROCS = (1, 2)
+# What a run without options does: every kind with 8, and of each sort of trouble one kind with all numbers.
+DEFAULT_HOGS = 8
+DEFAULT_KINDS = ("burn", "malloc", "sleep")
+GO_PROCS = 2
+GO_SOURCE = Path(__file__).resolve().parents[1] / "stall_go"
+
+HOG_MS = 500
+FILE_BYTES = 64 << 20
+CHECK_MS = 5
+# So many connections that 500 requests per second fit through them even when each takes 100 ms.
+STEADY_CONNECTIONS, STEADY_RATE = 64, 500
+BEGIN_TIMEOUT_S = 3  # for all hostile requests to be at work
+THREADS_SECONDS = 2
+OTHERS_WARNING = 0.15  # CPUs; the hostile requests' client is among them
+
+# Bars in ms, for the p99 of the client and of the ticker, by the number of hostile requests.
+BARS_MS = {0: (10, 1), 1: (10, 1), 8: (10, 1), 100: (20, 3), 1000: (100, 15)}
+THROUGHPUT_MUST = 0.90
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    kind: str  # "-": none
+    hogs: int
+    procs: int
+
+
+@dataclasses.dataclass
+class Found:
+    client: dict
+    server: dict | None  # ticker, running, eintr, rate (iterations per second); nothing if it did not answer
+    cpus: float  # the server used
+    others: float  # CPUs that neither it nor the client of `/` used
+    hog_answers: int = 0
+
+
+def add_options(parser):
+    def listed(names):
+        def parse(text):
+            if unknown := set(text.split(",")) - set(map(str, names)):
+                raise argparse.ArgumentTypeError(f"none of {','.join(map(str, names))}: "
+                                                 f"{', '.join(sorted(unknown))}")
+            return tuple(name for name in names if str(name) in text.split(","))
+        return parse
+
+    def numbers(text):
+        try:
+            found = tuple(int(number) for number in text.split(","))
+        except ValueError:
+            found = (0,)
+        if not all(1 <= number <= 5000 for number in found):
+            raise argparse.ArgumentTypeError("must be numbers from 1 to 5000")
+        return found
+
+    parser.add_argument("--kinds", type=listed(KINDS), metavar="LIST", help=f"stall: of {','.join(KINDS)}")
+    parser.add_argument("--hogs", type=numbers, metavar="LIST",
+                        help=f"stall: how many hostile requests at once; of {','.join(map(str, HOGS))}")
+    parser.add_argument("--procs", type=listed(PROCS), default=PROCS, metavar="LIST",
+                        help="stall: numbers of Ps (default 1,2)")
+    parser.add_argument("--full", action="store_true", help="stall: every kind with every number (an hour)")
+    parser.add_argument("--no-go", action="store_true", help="stall: no comparison with Go")
+
+
+def cases(args):
+    """What to measure, each number of Ps beginning with no hostile requests at all."""
+    found = []
+    for procs in args.procs:
+        found.append(Case("-", 0, procs))
+        for kind in args.kinds or KINDS:
+            everything = args.full or args.kinds or kind in DEFAULT_KINDS
+            hogs = args.hogs or (HOGS if everything else (DEFAULT_HOGS,))
+            found += [Case(kind, number, procs) for number in hogs]
+    return found
+
+
+def run(_specs, args, report):
+    hostile = servers.Spec("hostile", (str(args.build / "examples" / "hostile"), "--listen", "127.0.0.1:{port}"))
+    compared = [hostile]
+    if not args.no_go:
+        both = process.allowed_cpus()[2]
+        go = stall.build_go(args, GO_SOURCE, both)
+        if isinstance(go, str):
+            report.say("", go)
+        else:
+            compared.append(go)
+    rows = [measured(spec, case, args, report) for case in cases(args) for spec in compared if fits(spec, case, args)]
+    headers = ["kind", "server", "hogs", "Ps", "running", "/ p50", "p99", "p99.9", "max", "tick p50", "p99", "p99.9",
+               "max", "own p99", "EINTR", "CPUs", "others", "work/s", "x threads", "end", "p99", "work"]
+    if disturbed := sum(row[-7] != "" and float(row[-7]) > OTHERS_WARNING for row in rows):
+        report.say("", f"WARNING: in {disturbed} of {len(rows)} measurements other programs took more than "
+                   f"{OTHERS_WARNING:.2f} CPUs: repeat on a quiet machine")
+    report.say("", f"stall: {args.seconds} s each; lateness of `/` at {STEADY_RATE}/s, and of a tick each ms in the "
+               "server; own: how late the client was to send; x threads: work against plain threads",
+               f"end: how long after SIGTERM the server ended; bars: {bars_text()}", "", *table(headers, rows))
+
+
+def bars_text():
+    levels = ", ".join(f"{hogs}: {must}/{aim}" for hogs, (must, aim) in BARS_MS.items())
+    return f"p99 in ms must/aim by hogs {levels}; x threads {THROUGHPUT_MUST:.2f}"
+
+
+def fits(spec, case, args):
+    if spec.name == "hostile":
+        return True
+    return case.hogs == 0 or (case.kind in GO_KINDS and (case.procs == GO_PROCS or args.full))
+
+
+def measured(spec, case, args, report):
+    """The row of the table for one case."""
+    name = f"{case.kind} x {case.hogs}, {case.procs} P"
+    ending = stall.Ending()
+    found, threads, problems = None, 0.0, []
+    try:
+        found = measure(spec, case, args, ending)
+        threads = threads_rate(spec, case, args)
+        problems = wrong_answers(found)
+    except LoadTestError as error:
+        problems.append(str(error))
+    if ending.killed:
+        problems.append(f"it did not end within {stall.END_GRACE_S} s of SIGTERM")
+    for problem in problems:
+        if spec.name == "hostile":
+            report.fail(f"stall {name}: {problem}")
+        else:
+            report.progress(f"{name}: {spec.name}: {problem}")
+    if found is None:
+        return [case.kind, spec.name, case.hogs, case.procs, "not measured"] + [""] * 17
+    return row_of(spec, case, name, found, threads, ending, report)
+
+
+def path_of(kind, amount=None):
+    return f"/{kind}?bytes={amount or FILE_BYTES}&cold=1" if kind == "file" else f"/{kind}?ms={amount or HOG_MS}"
+
+
+def measure(spec, case, args, ending):
+    cpus = process.allowed_cpus()[2]
+    environment = {"TUZA_MAXPROCS": str(case.procs), "GOMAXPROCS": str(case.procs)}
+    with stall.serving(spec, cpus, ending, **environment) as server:
+        if case.hogs:
+            check_work(server, case.kind)
+        with stall.client(args, cpus, server.port, STEADY_CONNECTIONS, STEADY_RATE, args.seconds) as steady:
+            if not case.hogs:
+                return window(server, case, args, steady)
+            hog_seconds = 10 * (args.seconds + 60)  # ended by its input
+            with stall.client(args, cpus, server.port, case.hogs, 0, hog_seconds, path_of(case.kind),
+                              f'"kind":"{case.kind}"') as hogs:
+                hogs.go()
+                wait_for_all(server, case)
+                found = window(server, case, args, steady)
+                result = hogs.result(0)
+    found.hog_answers = result["answered"]
+    if result["wrong"] or result["lost"]:
+        raise LoadTestError(f"hostile requests: {result['wrong']} wrong answers, {result['lost']} connections lost")
+    return found
+
+
+def check_work(server, kind):
+    """One short request of the kind: it does what it should."""
+    answer = stall.get_json(server, path_of(kind, 1 << 20 if kind == "file" else CHECK_MS))
+    if answer["kind"] != kind or answer["errors"] or not answer["iterations"]:
+        raise server.error(f"{kind}: a wrong answer: {answer}")
+    measured_ms = answer.get("cpu_ms", CHECK_MS) if kind in BURNERS else answer["wall_ms"]
+    if kind != "file" and measured_ms < CHECK_MS:
+        raise server.error(f"{kind}: {measured_ms} ms instead of {CHECK_MS}")
+
+
+def running(stats, kind):
+    return stats["kinds"][kind]["begun"] - stats["kinds"][kind]["ended"] if kind in stats["kinds"] else 0
+
+
+def wait_for_all(server, case):
+    """Until all are at work, or not much longer: a server that stalls lets only some of them begin."""
+    deadline = time.monotonic() + BEGIN_TIMEOUT_S
+    while (left := deadline - time.monotonic()) > 0:
+        stats = stats_in_time(server, "/stats", left)
+        if stats is not None and running(stats, case.kind) >= case.hogs:
+            break
+        time.sleep(0.1)
+
+
+def stats_in_time(server, path, timeout_s=stall.ANSWER_TIMEOUT_S):
+    """What the server says of itself; nothing if it is kept from saying anything for so long."""
+    try:
+        return stall.get_json(server, path, timeout_s)
+    except LoadTestError:
+        server.check_alive()
+        return None
+
+
+def window(server, case, args, steady):
+    before, cpu = stats_in_time(server, "/stats?reset=1"), server.cpu_time()
+    start, busy = time.monotonic(), procfs.busy_s()
+    steady.go()
+    result = steady.result(args.seconds + 10)
+    used, elapsed = (server.cpu_time() - cpu).total_s, time.monotonic() - start
+    others = procfs.busy_s() - busy - used - result["cpu_s"]
+    after = stats_in_time(server, "/stats")
+    return Found(client=result, server=difference(before, after, case.kind) if before and after else None,
+                 cpus=used / elapsed, others=max(0.0, others / elapsed))
+
+
+def difference(before, after, kind):
+    """What a server did between two of its /stats, the first of which began a new window."""
+    def grown(name):
+        return sum(after["kinds"][k][name] - before["kinds"][k][name] for k in after["kinds"])
+
+    return {"ticker": after["ticker"], "running": running(after, kind), "eintr": grown("eintr"),
+            "rate": grown("iterations") / (after["seconds"] - before["seconds"])}
+
+
+def threads_rate(spec, case, args):
+    """Iterations per second of plain threads, on as many CPUs as the server has Ps; 0: nothing to compare."""
+    if case.hogs == 0 or spec.name != "hostile":
+        return 0.0
+    if case.kind in ("sleep", "read"):
+        return case.hogs * 1000 / HOG_MS  # needs no measuring
+    first, _, both = process.allowed_cpus()
+    amount = FILE_BYTES if case.kind == "file" else HOG_MS
+    return stall.run_threads(args, first if case.procs == 1 else both, case.kind, case.hogs, THREADS_SECONDS, amount)
+
+
+def wrong_answers(found):
+    """What must not happen, in words."""
+    problems = [f"requests for `/`: {what}: {found.client[what]}" for what in ("wrong", "lost") if found.client[what]]
+    if found.server is None:
+        problems.append(f"/stats was not answered within {stall.ANSWER_TIMEOUT_S} s")
+    return problems
+
+
+def row_of(spec, case, name, found, threads, ending, report):
+    server = found.server or {"ticker": {}, "running": None, "eintr": None, "rate": None}
+    keys = ("p50_us", "p99_us", "p999_us", "max_us")
+    ratio = server["rate"] / threads if threads and server["rate"] is not None else None
+    metrics = {f"client_{key}": found.client[key] for key in (*keys, "unanswered", "own_p99_us")}
+    metrics |= {f"tick_{key}": value for key, value in server["ticker"].items()}
+    metrics |= {"running": server["running"], "eintr": server["eintr"], "iterations_per_s": server["rate"],
+                "threads_per_s": threads, "hog_answers": found.hog_answers, "cpus": found.cpus,
+                "others": found.others, "end_s": ending.seconds, "killed": ending.killed}
+    report.record("stall", f"{case.kind} x {case.hogs} P{case.procs}", spec.name, 1,
+                  {key: value for key, value in metrics.items() if value is not None})
+    late, work = "", ""
+    if spec.name == "hostile":
+        worse = max(found.client["p99_us"], server["ticker"].get("p99_us", 0)) / 1e3
+        late = short(report.bar(f"stall {name}, p99 in ms", worse, *bars_of(case.hogs)))
+        if ratio is not None and case.kind in BURNERS:
+            work = report.share(f"stall {name}, work against threads", ratio, THROUGHPUT_MUST)
+    report.progress(f"{name:22} {spec.name:8} p99 {duration(found.client['p99_us'])}, {server['running']} running")
+
+    def shown(value, form):
+        return "-" if value is None else format(value, form)
+
+    return [case.kind, spec.name, case.hogs, case.procs, shown(server["running"], ""),
+            *(duration(found.client[key]) for key in keys),
+            *(duration(server["ticker"][key]) if server["ticker"] else "-" for key in keys),
+            duration(found.client["own_p99_us"]), shown(server["eintr"], ""), f"{found.cpus:.2f}", f"{found.others:.2f}", shown(server["rate"], ",.0f"),
+            shown(ratio, ".2f"), "KILLED" if ending.killed else f"{ending.seconds:.1f} s", late, work]
+
+
+def bars_of(hogs):
+    """Those of the next larger number that has some."""
+    return BARS_MS[min((number for number in BARS_MS if number >= hogs), default=max(BARS_MS))]
+
+
+def short(words):
+    """A verdict in one word: the bars stand above the table."""
+    if words.endswith("MISSED"):
+        return "MISSED"
+    return "must" if words.endswith("not yet") else "aim"
