@@ -6,13 +6,16 @@
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/thread_watch.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace tuza::rt {
 namespace {
 
-// Looks that are closer together say nothing about CPU use.
-constexpr std::int64_t kSampleNs = 1'500'000;
+// Looks that are closer together say nothing about CPU use. A thread that waits in the kernel is looked at
+// less and less often: there may be thousands.
+constexpr std::int64_t kSampleMinNs = 1'500'000;
+constexpr std::int64_t kSampleMaxNs = 64'000'000;
 constexpr std::int64_t kBurnsOneIn = 20;  // 5 %
 
 Suspend suspend_of(const M& m) { return static_cast<Suspend>(m.suspend.load(std::memory_order_acquire)); }
@@ -22,13 +25,16 @@ bool runs_without_p(const M& m) { return (m.taken.load(std::memory_order_acquire
 void begin_turn(M& m, std::int64_t now) {
   m.seat.turn_cpu_ns = m.seat.seen_cpu_ns = thread_cpu_ns(m.thread_id);
   m.seat.seen_ns = now;
+  m.seat.sample_ns = kSampleMinNs;
 }
 
 void sample(M& m, std::int64_t now) {
   const std::int64_t passed = now - m.seat.seen_ns;
-  if (passed < kSampleNs) return;
+  if (passed < m.seat.sample_ns) return;
   const std::int64_t cpu = thread_cpu_ns(m.thread_id);
-  m.seat.burning = (cpu - m.seat.seen_cpu_ns) * kBurnsOneIn >= passed;
+  m.seat.burning =
+      (cpu - m.seat.seen_cpu_ns) * kBurnsOneIn >= passed || thread_is_runnable(m.thread_id);
+  m.seat.sample_ns = m.seat.burning ? kSampleMinNs : std::min(m.seat.sample_ns * 2, kSampleMaxNs);
   m.seat.seen_cpu_ns = cpu;
   m.seat.seen_ns = now;
 }

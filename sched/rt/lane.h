@@ -7,9 +7,9 @@
 // (rt/preempt_signal.h). The suspended wait in a queue; when the lane has room, or one that computes has had
 // kTurnNs of CPU time, the first of them goes on. It gets no P by that: Ps are for those that answer.
 //
-// Whether a thread computes is read off its CPU clock: it used 5 % of the time since the last look. (Half
-// would be the obvious bar, but with a hundred of them on two cores none gets that.) Just before a signal is
-// sent, /proc must also say that it runs or waits for a core: a system call that waits would be interrupted.
+// A thread computes if its CPU clock says that it used 5 % of the time since the last look, or if /proc says
+// that it runs or waits for a core: with a hundred of them on two cores, most use no CPU for long stretches.
+// Just before a signal is sent /proc must say so in any case: a system call that waits would be interrupted.
 //
 // Owner: sysmon, but for arrive(). Between M and sysmon there is only M::taken, M::suspend and the list of
 // arrivals.

@@ -47,6 +47,7 @@ struct LaneSeat {
   std::int64_t turn_cpu_ns = 0;  // CPU time of the thread when its turn began
   std::int64_t seen_cpu_ns = 0;  // and when it was last looked at
   std::int64_t seen_ns = 0;
+  std::int64_t sample_ns = 0;  // how long until then
   M* next = nullptr;  // in the queue of the suspended
 };
 

@@ -17,7 +17,10 @@ void print_summary(const Sched& sched, std::int64_t now) {
   for (std::int32_t i = 0; i < sched.procs(); ++i) {
     line << (i == 0 ? "" : " ") << sched.p(i).queued();
   }
-  line << "]\n";
+  const Lane::Counts lane = sched.sysmon.lane().counts();
+  line << "] handoffs=" << sched.sysmon.slices().taken() << " withdrawn=" << sched.sysmon.slices().withdrawn()
+       << " lane=" << lane.seated << " burning=" << lane.burning << " suspended=" << lane.suspended
+       << " signals=" << lane.signals << "\n";
 }
 
 std::int64_t id_of(const M* m) { return m == nullptr ? -1 : std::int64_t{m->id}; }
