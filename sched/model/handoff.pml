@@ -1,0 +1,437 @@
+// The handoff protocol of sched/rt/handoff.h: how sysmon takes a P from an M that does not come back to the
+// runtime, and how it stops and resumes threads that run on without a P (sched/rt/lane.cpp).
+//
+// Ms run goroutines: user code, entering the runtime, using the P, leaving the runtime. Sysmon takes Ps, asks
+// threads without a P to stop, takes that back, and resumes what has stopped, in any order. The signal handler
+// runs on the M's thread between any two steps of the M, as late as it likes. One step of the model is one
+// access to memory that other threads see; what they could not tell apart from it happens in the same step.
+//
+// What must hold:
+//   (assertions)      A P is used by one thread at a time, by its owner, and is not given away meanwhile.
+//   stopped_with_p    Who is stopped has no P and is not inside the runtime, where it may hold a lock.
+//   ask_in_vain       While sysmon waits for an answer, a signal or a handler is on its way.
+//   book_is_wrong     What sysmon has noted of a thread is true: that it is stopped, or that nobody has asked
+//                     it. So the number of those that burn CPU without a P is what it believes.
+//   goroutine_is_lost When nothing can happen any more, all goroutines have ended; sysmon may have gone at any
+//                     moment before, the way it goes when the runtime ends.
+//   p_is_lost         Then all Ps are idle, too.
+//   (Spin itself)     No deadlock: who waits, waits where it may. A thread that is stopped may not.
+//
+// Memory is as on x86-64. What decides is in_rt, a plain store: it stays in the store buffer of its M until
+// that is drained, by the M's next locked instruction, by membarrier(), or by itself. The thread itself, and so
+// the handler, sees it at once. All other writes are seen at once: those of the M to its P lie, in the buffer,
+// before the in_rt = 0 that lets others look at them; the rest are locked instructions.
+//
+// Left out, because it cannot break what is above or is shown elsewhere:
+//   - how Ms sleep: one that has nothing to do wakes up when there are work and an idle P (parking.pml);
+//   - goroutines differ in nothing, so the GRQ is a number; local queues are part of it;
+//   - why sysmon does something: it does whatever the protocol allows, at any time. So the pick counter is not
+//     here: sysmon may let go of any M it could have taken a P from, as if the counter had moved;
+//   - how the handler tells sysmon: sysmon looks anyway;
+//   - locked threads, and surplus Ps.
+//
+// PS, MS, GS: how many Ps, Ms and goroutines there are. CALLS: how many calls into the runtime they make
+// together that do not end them. TRIES, ASKS: how often sysmon tries to take a P, and asks a thread to stop.
+// FENCED: without membarrier(); Ms execute a fence instead, sent there by a bit that never leaves `taken`.
+//
+// size PS=1 MS=1 GS=1 CALLS=3 TRIES=3 ASKS=3 FENCED=0: one thread, taken from, asked and resumed repeatedly
+// size PS=1 MS=1 GS=1 CALLS=2 TRIES=2 ASKS=2 FENCED=1: without membarrier()
+// size PS=1 MS=2 GS=2 CALLS=2 TRIES=2 ASKS=1 FENCED=0: a P goes to and fro
+// size PS=2 MS=2 GS=2 CALLS=0 TRIES=2 ASKS=1 FENCED=0: an M comes back with another P
+// size PS=1 MS=2 GS=2 CALLS=0 TRIES=2 ASKS=2 FENCED=0: two threads without a P, both may be stopped
+//
+// variant NO_MEMBARRIER: sysmon reads the in_rt before the one in the store buffer, and takes a P that is in use
+// variant NO_LOCK: an M that enters during a trial uses its P while sysmon, which has read in_rt = 0, takes it
+// variant NO_P_CHECK: the M that sysmon saw with the P has another one by now, and loses that
+// variant LATE_USE: after in_rt = 0 the P may be another M's
+// variant CLEAR_BY_STORE: kGone cleared by a plain store wipes out a kTaking that has just been set
+// variant GONE_FIRST: an M that finds kGone does not wait for the lock, and sysmon wipes out the P it gets
+// variant FENCE_LOST: taken = kGone wipes out kFence, and the M enters without a fence from then on
+// variant FENCE_TOO_LATE: what was read of `taken` before the fence says nothing about a trial
+// variant WAIT_WHILE_NOT_RUN: a thread that is resumed and asked again before it has looked sleeps on for ever
+// variant TWO_VALUED_TAKEN: a late signal finds kTaking and stops a thread that still has its P
+// variant HANDLER_IGNORES_IN_RT: a thread is stopped inside the runtime, or with a P that it has just got
+// variant HANDLER_IGNORES_GONE: a late signal stops a thread that has a P again
+// variant STOP_BY_STORE: the handler overwrites a withdrawal, and sysmon does not know of the stopped thread
+// variant WITHDRAW_BY_STORE: sysmon overwrites kStopped, and the thread sleeps on
+// variant SIGNAL_FIRST: the signal comes before the ask that it is for, and the ask waits for ever
+// variant END_FORGETS_ASKED: a signal that was late stops a thread after sysmon has gone
+
+#define NOBODY 7
+#define SYSMON 6
+
+// M::taken
+#define TAKING 1
+#define GONE 2
+#define FENCE 4
+
+// M::suspend
+#define RUN 0
+#define ASKED 1
+#define STOPPED 2
+
+// -- What the threads share.
+byte grq = GS - PS;  // goroutines without an M
+byte suspend[MS];
+byte taken[MS] = FENCED * FENCE;
+byte p[MS] = NOBODY;       // M::p
+byte holder[PS] = NOBODY;  // P::m; nobody's is idle
+bool locked[MS];           // handoff_mutex
+bool signal[MS];           // pending
+bool handling[MS];         // the handler has the thread, and no other signal gets in
+bool sleeping[MS];         // in the futex of the handler
+
+// in_rt, as the thread has written it last, and how many writes are in its store buffer. They alternate, and
+// two are as good as more: what matters is how the others' view differs, and that it may differ now and not
+// then.
+bool in_rt[MS] = true;
+byte late[MS];
+#define IN_RT_SEEN(m) (in_rt[m] ^ (late[m] & 1))
+#define DRAIN(m) late[m] = 0
+
+// -- Sysmon's own.
+byte book[MS] = RUN;  // what it knows of `suspend`
+
+// -- What only the model looks at.
+bool in_use[PS];
+byte calls_left = CALLS;
+byte ended;  // goroutines
+bool sysmon_at_rest;
+
+#if PS == 1
+#define IDLE (holder[0] == NOBODY)
+#define ALL_IDLE IDLE
+#else
+#define IDLE (holder[0] == NOBODY || holder[1] == NOBODY)
+#define ALL_IDLE (holder[0] == NOBODY && holder[1] == NOBODY)
+#endif
+
+// An idle P, for whoever knows that there is one.
+inline take_idle_p(me) {
+  assert(p[me] == NOBODY);
+  DRAIN(me);
+  if
+  :: holder[0] == NOBODY -> mine = 0
+#if PS > 1
+  :: holder[1] == NOBODY -> mine = 1
+#endif
+  fi;
+  holder[mine] = me
+}
+
+inline use_p(me) {
+  atomic {
+    mine = p[me];
+    assert(mine != NOBODY && holder[mine] == me && !in_use[mine]);
+    in_use[mine] = true
+  };
+  atomic { assert(holder[mine] == me); in_use[mine] = false }
+}
+
+inline write_in_rt(me, value) {
+  atomic { late[me] < 2 -> assert(in_rt[me] != value); in_rt[me] = value; late[me]++ }
+}
+
+inline clear_gone(me) {
+#ifdef CLEAR_BY_STORE
+  taken[me] = taken[me] & FENCE
+#else
+  atomic { taken[me] = taken[me] & ~GONE; DRAIN(me) }
+#endif
+}
+
+proctype StoreBuffer(byte me) {
+end:
+  do
+  :: atomic { late[me] > 0 -> late[me]-- }
+  od
+}
+
+proctype M(byte me) provided (!handling[_pid - 1]) {
+  byte mine = NOBODY;
+  if
+  :: p[me] == NOBODY -> goto sleep
+  :: p[me] != NOBODY -> goto leave
+  fi;
+
+enter:
+  write_in_rt(me, true);
+#if FENCED && !defined(FENCE_TOO_LATE)
+  if
+  :: taken[me] & FENCE -> DRAIN(me)
+  :: !(taken[me] & FENCE)
+  fi;
+#endif
+  if
+  :: taken[me] & TAKING
+  :: atomic { (taken[me] & (TAKING | GONE)) == GONE -> goto without_p }
+  :: atomic { !(taken[me] & (TAKING | GONE)) -> goto inside }
+  fi;
+#ifndef NO_LOCK
+  atomic { !locked[me] -> locked[me] = true; DRAIN(me) };
+  locked[me] = false;
+#endif
+  // A trial that begins now sees in_rt.
+  if
+  :: atomic { taken[me] & GONE -> goto without_p }
+  :: atomic { !(taken[me] & GONE) -> goto inside }
+  fi;
+
+inside:
+#ifdef FENCE_TOO_LATE
+  DRAIN(me);
+#endif
+  use_p(me);
+  atomic {
+    if
+    :: calls_left > 0 -> calls_left--; goto leave
+    :: calls_left > 0 -> calls_left--; DRAIN(me); grq++; goto search  // a parking call
+    :: ended++; goto search
+    fi
+  };
+
+without_p:
+  if
+  :: atomic { calls_left > 0 -> calls_left--; goto leave }
+  :: atomic { IDLE -> take_idle_p(me) };  // a parking call, as the end of a goroutine is
+     p[me] = mine;
+     clear_gone(me);
+     goto inside
+  :: atomic { grq++; DRAIN(me) };
+     clear_gone(me);
+     goto sleep
+  fi;
+
+search:
+  if
+  :: atomic { grq > 0 -> grq--; DRAIN(me); goto leave }
+  :: grq == 0
+  fi;
+  atomic { mine = p[me]; p[me] = NOBODY };
+  atomic { assert(holder[mine] == me && !in_use[mine]); holder[mine] = NOBODY; mine = NOBODY; DRAIN(me) };
+sleep:
+end_asleep:
+  atomic { grq > 0 && IDLE -> take_idle_p(me) };
+  p[me] = mine;
+  goto search;
+
+leave:
+#ifdef LATE_USE
+  write_in_rt(me, false);
+  if
+  :: mine != NOBODY -> use_p(me)
+  :: mine == NOBODY
+  fi;
+  atomic { mine = NOBODY; goto enter }
+#else
+  atomic { write_in_rt(me, false); mine = NOBODY; goto enter }
+#endif
+}
+
+// What the kernel starts when a signal is pending. While it has the thread, the M makes no step.
+proctype Handler(byte me) {
+end:
+  atomic { signal[me] && !handling[me] -> signal[me] = false; handling[me] = true };
+  if
+  :: atomic { suspend[me] != ASKED -> goto done }
+  :: suspend[me] == ASKED
+  fi;
+#ifndef HANDLER_IGNORES_IN_RT
+  if
+  :: atomic { in_rt[me] -> goto refuse }
+  :: !in_rt[me]
+  fi;
+#endif
+#if defined(TWO_VALUED_TAKEN)
+#define MAY_STOP (taken[me] & (TAKING | GONE))
+#elif defined(HANDLER_IGNORES_GONE)
+#define MAY_STOP (!(taken[me] & TAKING))
+#else
+#define MAY_STOP ((taken[me] & (TAKING | GONE)) == GONE)
+#endif
+  if
+  :: MAY_STOP
+  :: atomic { !(MAY_STOP) -> goto refuse }
+  fi;
+  if
+#ifdef STOP_BY_STORE
+  :: atomic { suspend[me] = STOPPED; DRAIN(me) }
+#else
+  :: atomic { suspend[me] == ASKED -> suspend[me] = STOPPED; DRAIN(me) }
+  :: atomic { suspend[me] != ASKED -> DRAIN(me); goto done }
+#endif
+  fi;
+  do  // the kernel compares and goes to sleep in one step
+#ifdef WAIT_WHILE_NOT_RUN
+  :: atomic { suspend[me] != RUN -> sleeping[me] = true };
+     !sleeping[me]
+  :: atomic { suspend[me] == RUN -> goto done }
+#else
+  :: atomic { suspend[me] == STOPPED -> sleeping[me] = true };
+     !sleeping[me]
+  :: atomic { suspend[me] != STOPPED -> goto done }
+#endif
+  od;
+refuse:
+  // It may be another ask than the one seen above, made since a withdrawal. Then this one is refused, too.
+  atomic {
+    DRAIN(me);
+    if
+    :: suspend[me] == ASKED -> suspend[me] = RUN
+    :: suspend[me] != ASKED
+    fi
+  };
+done:
+  atomic { handling[me] = false; goto end }
+}
+
+// Sysmon goes back to `rest` after everything it does.
+proctype Sysmon() {
+  byte m, q;
+  byte tries_left = TRIES, asks_left = ASKS;
+rest:
+  atomic { m = 0; q = 0; sysmon_at_rest = true };
+  atomic {
+    if
+    :: tries_left > 0 ->
+       select (q : 0 .. PS - 1);
+       m = holder[q];
+       if
+       :: m < MS -> tries_left--; sysmon_at_rest = false; goto trial
+       :: else -> goto rest
+       fi
+    :: true ->
+       select (m : 0 .. MS - 1);
+       if
+       :: asks_left > 0 && book[m] == RUN && (taken[m] & GONE) -> asks_left--; sysmon_at_rest = false; goto ask
+       :: book[m] == ASKED -> sysmon_at_rest = false; goto look
+       :: book[m] == STOPPED -> sysmon_at_rest = false; goto resume
+       :: else -> goto rest
+       fi
+    :: true -> sysmon_at_rest = false; goto finish
+    fi
+  };
+
+trial:
+  atomic { !locked[m] -> locked[m] = true };
+  taken[m] = taken[m] | TAKING;
+#if !FENCED && !defined(NO_MEMBARRIER)
+  DRAIN(m);
+#endif
+  if
+  :: atomic { IN_RT_SEEN(m) -> goto let_go }
+  :: !IN_RT_SEEN(m)
+  :: goto let_go  // the pick counter has moved
+  fi;
+#ifndef NO_P_CHECK
+  if
+  :: p[m] == q
+  :: atomic { p[m] != q -> goto let_go }
+  fi;
+#endif
+#ifdef GONE_FIRST
+  taken[m] = GONE | (taken[m] & FENCE);
+#endif
+  atomic { p[m] = NOBODY; assert(!in_use[q]); holder[q] = SYSMON };
+#ifdef FENCE_LOST
+  taken[m] = GONE;
+#elif !defined(GONE_FIRST)
+  taken[m] = GONE | (taken[m] & FENCE);
+#endif
+  locked[m] = false;
+  atomic { holder[q] = NOBODY; goto rest };
+let_go:
+  taken[m] = taken[m] & ~TAKING;
+  atomic { locked[m] = false; goto rest };
+
+ask:
+#ifdef SIGNAL_FIRST
+  signal[m] = true;
+#endif
+  atomic { assert(suspend[m] == RUN); suspend[m] = ASKED; book[m] = ASKED };
+#ifndef SIGNAL_FIRST
+  signal[m] = true;
+#endif
+  goto rest;
+
+look:
+  if
+  :: atomic { suspend[m] == RUN -> book[m] = RUN; goto rest }
+  :: atomic { suspend[m] == STOPPED -> book[m] = STOPPED; goto rest }
+  :: suspend[m] == ASKED  // withdrawn: the M has come back, or does not burn CPU any more
+  fi;
+#ifdef WITHDRAW_BY_STORE
+  atomic { suspend[m] = RUN; book[m] = RUN; goto rest };
+#else
+  atomic {
+    if
+    :: suspend[m] == ASKED -> suspend[m] = RUN; book[m] = RUN
+    :: suspend[m] != ASKED
+    fi;
+    goto rest
+  };
+#endif
+
+resume:
+  atomic { suspend[m] = RUN; book[m] = RUN };
+  atomic { sleeping[m] = false; goto rest };
+
+finish:
+  // Whatever the state is: an ask that is not taken back may be answered when nobody resumes any more.
+  atomic {
+    if
+    :: suspend[m] == STOPPED -> suspend[m] = RUN; book[m] = STOPPED  // an exchange
+#ifdef END_FORGETS_ASKED
+    :: suspend[m] == RUN || suspend[m] == ASKED
+#else
+    :: suspend[m] == RUN || suspend[m] == ASKED -> suspend[m] = RUN; book[m] = RUN
+#endif
+    fi
+  };
+  atomic {
+    if
+    :: book[m] == STOPPED -> sleeping[m] = false; book[m] = RUN
+    :: book[m] != STOPPED
+    fi;
+    if
+    :: m + 1 < MS -> m++; goto finish
+    :: m + 1 == MS -> sysmon_at_rest = true
+    fi
+  }
+}
+
+#define STOPPED_WITH_P(m) (suspend[m] == STOPPED && (p[m] != NOBODY || in_rt[m]))
+// Nobody is about to do anything about the asking. A signal does not count while a sleeping handler blocks it.
+#define QUIET(m) (sysmon_at_rest && ((handling[m] && sleeping[m]) || (!handling[m] && !signal[m])))
+#define ASK_IN_VAIN(m) (QUIET(m) && suspend[m] == ASKED)
+#define BOOK_IS_WRONG(m) \
+  (QUIET(m) && ((book[m] != ASKED && book[m] != suspend[m]) || sleeping[m] != (suspend[m] == STOPPED)))
+
+#if MS == 1
+#define ANY(what) what(0)
+#else
+#define ANY(what) (what(0) || what(1))
+#endif
+
+proctype Properties() {
+  bool stopped_with_p, ask_in_vain, book_is_wrong, goroutine_is_lost, p_is_lost;
+end:
+  do
+  :: atomic { ANY(STOPPED_WITH_P) -> stopped_with_p = true; assert(!stopped_with_p) }
+  :: atomic { ANY(ASK_IN_VAIN) -> ask_in_vain = true; assert(!ask_in_vain) }
+  :: atomic { ANY(BOOK_IS_WRONG) -> book_is_wrong = true; assert(!book_is_wrong) }
+  :: atomic { timeout && ended != GS -> goroutine_is_lost = true; assert(!goroutine_is_lost) }
+  :: atomic { timeout && !ALL_IDLE -> p_is_lost = true; assert(!p_is_lost) }
+  od
+}
+
+init {
+  byte i;
+  atomic {
+    for (i : 0 .. PS - 1) { p[i] = i; holder[i] = i }
+    for (i : 0 .. MS - 1) { run M(i) }  // first, so that _pid is known
+    for (i : 0 .. MS - 1) { run Handler(i); run StoreBuffer(i) }
+    run Sysmon();
+    run Properties()
+  }
+}
