@@ -2,6 +2,7 @@
 
 #include <netdb.h>
 #include <tuza/sched/arch/last_error.h>
+#include <tuza/sched/blocking.h>
 
 #include <asio/ip/tcp.hpp>
 
@@ -39,8 +40,9 @@ std::optional<HostPort> split(std::string_view text) {
 
 Error bad_address(std::string_view text) { return Error(Errc::kBadAddress, "parse", std::string(text)); }
 
-Error resolver_error(int code, std::string_view text) {
-  if (code == EAI_SYSTEM) return Error::from_errno(last_error(), "resolve", std::string(text));
+// `number` is errno, if `code` refers to it.
+Error resolver_error(int code, int number, std::string_view text) {
+  if (code == EAI_SYSTEM) return Error::from_errno(number, "resolve", std::string(text));
   if (code == EAI_MEMORY) return Error::from_errno(ENOMEM, "resolve", std::string(text));
   return Error(Errc::kNoSuchHost, "resolve", std::string(text));
 }
@@ -71,8 +73,14 @@ Result<Endpoint> resolve(std::string_view host_port) {
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_ADDRCONFIG;
   struct addrinfo* list = nullptr;
-  const int code = getaddrinfo(parts->host.c_str(), nullptr, &hints, &list);
-  if (code != 0) return std::unexpected(resolver_error(code, host_port));
+  int code = 0;
+  int number = 0;
+  {
+    const BlockingCall asking(CallLength::kLong);
+    code = getaddrinfo(parts->host.c_str(), nullptr, &hints, &list);
+    if (code == EAI_SYSTEM) number = last_error();
+  }
+  if (code != 0) return std::unexpected(resolver_error(code, number, host_port));
   const std::unique_ptr<struct addrinfo, decltype(&freeaddrinfo)> owner(list, &freeaddrinfo);
   for (const struct addrinfo* at = list; at != nullptr; at = at->ai_next) {
     Endpoint endpoint;

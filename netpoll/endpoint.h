@@ -28,7 +28,7 @@ using Endpoint = asio::ip::basic_endpoint<asio::ip::tcp>;
 Result<Endpoint> parse_endpoint(std::string_view host_port);
 
 // As parse_endpoint(), and also "localhost:80" or "db.example.org:5432": asks the system's resolver and
-// returns what it prefers. Blocks the thread while the resolver works; addresses do not need it.
+// returns what it prefers. That is a blocking call (sched/blocking.h), and parks; addresses do not need it.
 Result<Endpoint> resolve(std::string_view host_port);
 
 std::string to_string(const Endpoint& endpoint);

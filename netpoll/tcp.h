@@ -118,11 +118,12 @@ class Listener {
 };
 
 // `network` is "tcp", "tcp4" or "tcp6". ":80" listens on every address; so does "[::]:80", for both versions
-// of IP with "tcp". May block the thread if the host is a name. Goroutines only.
+// of IP with "tcp". Parks if the host is a name: resolve(). Goroutines only.
 Result<Listener> listen(std::string_view network, std::string_view address,
                         const ListenOptions& options = {});
 
-// Connects; gives up at `deadline`. May block the thread if the host is a name. Parks. Goroutines only.
+// Connects; gives up at `deadline`, which does not limit the time that the resolver takes if the host is a
+// name. Parks. Goroutines only.
 Result<Conn> dial(std::string_view network, std::string_view address, TimePoint deadline = kNoDeadline);
 
 }  // namespace tuza::net

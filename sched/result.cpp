@@ -8,7 +8,7 @@ class Category final : public std::error_category {
   const char* name() const noexcept override { return "tuza"; }
   std::string message(int code) const override {
     switch (static_cast<Errc>(code)) {
-      case Errc::kClosed: return "use of a closed connection or listener";
+      case Errc::kClosed: return "use of a closed connection, listener or file";
       case Errc::kTimeout: return "deadline exceeded";
       case Errc::kEndOfStream: return "unexpected end of stream";
       case Errc::kBadAddress: return "not an address of the form host:port";

@@ -11,7 +11,8 @@ TEST_P(TcpCloseTest, EndsAReadThatWaits) {
   run_with(GetParam(), [] {
     TcpPair pair = tcp_pair();
     WaitGroup group;
-    group.go([&] { EXPECT_EQ(read_some(pair.client), "<read: use of a closed connection or listener>"); });
+    group.go(
+        [&] { EXPECT_EQ(read_some(pair.client), "<read: use of a closed connection, listener or file>"); });
     wait_until_parked(1, WaitReason::kIoRead);
     pair.client.close();
     group.wait();
@@ -52,7 +53,7 @@ TEST_P(TcpCloseTest, EveryCallSaysSoAfterwards) {
     Conn& conn = pair.client;
     conn.close();
     conn.close();
-    EXPECT_EQ(read_some(conn), "<read: use of a closed connection or listener>");
+    EXPECT_EQ(read_some(conn), "<read: use of a closed connection, listener or file>");
     EXPECT_TRUE(conn.write_all("x").error().closed());
     EXPECT_TRUE(conn.writev_all({}).error().closed());
     EXPECT_TRUE(conn.close_write().error().closed());

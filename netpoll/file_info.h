@@ -1,0 +1,29 @@
+// What the system tells about a file, as File::stat(), fs::stat() and Directory return it.
+//
+//     if (info.type == tuza::FileType::kRegular && info.size_bytes <= 1 << 20) ...
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace tuza {
+
+enum class FileType : std::uint8_t {
+  kRegular,
+  kDirectory,
+  kSymlink,
+  kFifo,
+  kSocket,
+  kCharacterDevice,  // terminals and /dev/null are such
+  kBlockDevice,
+  kUnknown,
+};
+
+struct FileInfo {
+  FileType type = FileType::kUnknown;
+  std::uint32_t mode = 0;        // permissions: the lower twelve bits, 0644 for example
+  std::uint64_t size_bytes = 0;  // of regular files; 0 for those of /proc, whatever they contain
+  std::chrono::sys_time<std::chrono::nanoseconds> modified;
+};
+
+}  // namespace tuza
