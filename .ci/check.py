@@ -34,7 +34,8 @@ QUARANTINE = {
     "errno": ["sched/arch/*", "examples/hostile/work.cpp", "loadtests/floor.cpp", "loadtests/stall_client.cpp"],
     "volatile": ["sched/arch/*", "sched/tests/context_test.cpp", "sched/tests/goroutine_test.cpp",
                  "sched/tests/landing_pads_test.cpp", "sched/tests/gdb_target.cpp"],
-    "asm": ["sched/arch/*", "sched/tests/landing_pads_test.cpp", "sched/tests/gdb_target.cpp"],
+    "asm": ["sched/arch/*", "sched/tests/held_mutex_test.cpp", "sched/tests/landing_pads_test.cpp",
+            "sched/tests/gdb_target.cpp"],
 }
 
 TOKEN = re.compile(

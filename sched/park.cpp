@@ -1,12 +1,10 @@
 #include <tuza/sched/park.h>
 
-#include <tuza/sched/arch/held_mutexes.h>
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/handoff.h>
-#include <tuza/sched/rt/mutex_check.h>
-#include <tuza/sched/rt/print.h>
+#include <tuza/sched/rt/mutex_report.h>
 #include <tuza/sched/rt/ready.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/schedule.h>
@@ -16,18 +14,11 @@ namespace tuza {
 namespace rt {
 namespace {
 
-[[noreturn]] void refuse_to_park_with_mutexes(const G& g) {
-  Line text(Line::kNowhere);
-  text << "goroutine " << g.id.get() << " (" << g.name() << ") parks while it holds " << held_mutexes()
-       << " std::mutex (or another lock of libc); tuza::Mutex may be held across a park";
-  fatal(text.text());
-}
-
 M* require_goroutine(const Enter& rt) {
   M* m = rt.m();
   if (m == nullptr) fatal("a parking call on a thread that is not a goroutine");
   if (m->current == &m->g0) fatal("a parking call inside the scheduler");
-  check_no_mutex_is_held(*m->current);
+  check_no_mutex_held(*m->current);
   return m;
 }
 
@@ -47,11 +38,6 @@ bool commit_yield(G* g, void*) {
 }
 
 }  // namespace
-
-void check_no_mutex_is_held(const G& g) {
-  if (held_mutexes() != 0 && g.locked_m == nullptr) [[unlikely]]
-    refuse_to_park_with_mutexes(g);
-}
 
 void park(ParkCommit commit, void* argument, WaitReason reason) {
   const Enter rt;

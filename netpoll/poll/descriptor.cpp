@@ -9,6 +9,7 @@
 #include <tuza/sched/io_source.h>
 #include <tuza/sched/park.h>
 #include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/handoff.h>
 
 #include <algorithm>
 
@@ -132,18 +133,21 @@ Result<std::size_t> Descriptor::read_locked(std::span<std::byte> into, LazyBuffe
 }
 
 Result<std::size_t> Descriptor::read(std::span<std::byte> into) {
+  rt::parking_point();
   const Use use(*this, Side::kRead);
   if (!use) return std::unexpected(Error(Errc::kClosed, "read"));
   return read_locked(into, nullptr);
 }
 
 Result<std::size_t> Descriptor::read(LazyBuffer& into) {
+  rt::parking_point();
   const Use use(*this, Side::kRead);
   if (!use) return std::unexpected(Error(Errc::kClosed, "read"));
   return read_locked({}, &into);
 }
 
 Result<void> Descriptor::write_all(std::span<const std::byte> data) {
+  rt::parking_point();
   const Use use(*this, Side::kWrite);
   if (!use) return std::unexpected(Error(Errc::kClosed, "write"));
   if (write_deadline_.expired()) return std::unexpected(reason("write"));
@@ -162,6 +166,7 @@ Result<void> Descriptor::write_all(std::span<const std::byte> data) {
 
 Result<void> Descriptor::write_all(std::span<struct iovec> pieces) {
   constexpr std::size_t kPiecesMax = 1024;  // IOV_MAX
+  rt::parking_point();
   const Use use(*this, Side::kWrite);
   if (!use) return std::unexpected(Error(Errc::kClosed, "write"));
   if (write_deadline_.expired()) return std::unexpected(reason("write"));

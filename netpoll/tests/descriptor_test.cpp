@@ -134,26 +134,28 @@ TEST_P(DescriptorTest, ManyShortLivesDoNotDisturbEachOther) {
 // -- Reading.
 
 TEST_P(DescriptorTest, AShortReadIsNotFollowedByOneInVain) {
-  run_with(GetParam(), [procs = GetParam()] {
-    LocalPair pair = local_pair();
+  run_with(GetParam(), [] {
+    // Not a local pair: there the peer's reading is an edge, too, which may report data once more
+    // (descriptor.h).
+    TcpPair pair = tcp_pair();
     CountingBuffer buffer;
     constexpr int kRounds = 200;
     WaitGroup group;
     group.go([&pair] {
       for (int i = 0; i < kRounds; ++i) {
-        ASSERT_EQ(read_some(*pair.there), "ping");
-        ASSERT_TRUE(pair.there->write_all(bytes("pong")));
+        ASSERT_EQ(read_some(pair.server), "ping");
+        ASSERT_TRUE(pair.server.write_all("pong"));
       }
     });
     for (int i = 0; i < kRounds; ++i) {
-      ASSERT_TRUE(pair.here->write_all(bytes("ping")));
-      ASSERT_EQ(pair.here->read(buffer).value_or(0), 4u);
+      ASSERT_TRUE(pair.client.write_all("ping"));
+      ASSERT_EQ(pair.client.read(buffer).value_or(0), 4u);
     }
     group.wait();
-    // The first read does not know yet that there is nothing; from then on each waits for its edge. With
-    // several Ms one may report what another one has let the reader read already: that costs a read now and
-    // then, but not one for each.
-    EXPECT_LE(buffer.in_vain, procs == 1 ? 2 : kRounds / 4);
+    // The first read does not know yet that there is nothing, and the edge of the connection itself may be
+    // reported together with the first answer. From then on each edge is data, and is reported once, however
+    // many Ms poll.
+    EXPECT_LE(buffer.in_vain, 2);
     EXPECT_EQ(buffer.takes - buffer.in_vain, kRounds);
   });
 }

@@ -83,11 +83,11 @@ Backtrace backtrace_of_parked(G& g) {
   return walk.trace;
 }
 
-void print(const Backtrace& trace, Naming naming) {
-  for (std::size_t i = 0; i < trace.size; ++i) {
+void print(std::span<const std::uintptr_t> pcs, Naming naming) {
+  for (std::size_t i = 0; i < pcs.size(); ++i) {
     Line line;
     line << "  #" << i << (i < 10 ? "  " : " ");
-    const auto* pc = reinterpret_cast<const void*>(trace.pcs[i]);
+    const auto* pc = reinterpret_cast<const void*>(pcs[i]);
     Dl_info info{};
     if (dladdr(pc, &info) == 0 || info.dli_fname == nullptr) {
       line << pc << "\n";
@@ -95,12 +95,12 @@ void print(const Backtrace& trace, Naming naming) {
     }
     const auto base = reinterpret_cast<std::uintptr_t>(info.dli_fbase);
     Symbol symbol;
-    if (find_symbol(file_of(info), base, trace.pcs[i], symbol)) {
+    if (find_symbol(file_of(info), base, pcs[i], symbol)) {
       print_name(line, symbol.name, naming);
       line << "+" << symbol.offset << " ";
     }
     // What addr2line -e wants.
-    (line << "(" << base_name(info.dli_fname) << "+").hex(trace.pcs[i] - base) << ")\n";
+    (line << "(" << base_name(info.dli_fname) << "+").hex(pcs[i] - base) << ")\n";
   }
 }
 

@@ -14,6 +14,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace tuza::rt {
 
@@ -29,6 +30,9 @@ struct Backtrace {
 Backtrace backtrace_of_parked(G& g);
 
 enum class Naming { kDemangled, kAsyncSignalSafe };
-void print(const Backtrace& trace, Naming naming = Naming::kDemangled);
+void print(std::span<const std::uintptr_t> pcs, Naming naming = Naming::kDemangled);
+inline void print(const Backtrace& trace, Naming naming = Naming::kDemangled) {
+  print(std::span(trace.pcs).first(trace.size), naming);
+}
 
 }  // namespace tuza::rt

@@ -17,23 +17,24 @@ namespace {
 // A failure while reporting a failure ends the report.
 std::atomic<bool> g_failing{false};
 
-[[noreturn]] void report_and_abort() {
+[[noreturn]] void report_and_abort(void (*details)() = nullptr) {
   if (g_failing.exchange(true)) std::abort();
   const M* m = current_m();
   if (m != nullptr && m->current != &m->g0) print_goroutine_line(*m->current);
   print(backtrace_here());
-  if (m != nullptr) {
-    if (m->current != &m->g0) print_creator(*m->current);
-    print_sched_state(*m->sched);
-  }
+  if (m != nullptr && m->current != &m->g0) print_creator(*m->current);
+  if (details != nullptr) details();
+  if (m != nullptr) print_sched_state(*m->sched);
   std::abort();
 }
 
 }  // namespace
 
-void fatal(std::string_view what) {
+void fatal(std::string_view what) { fatal(what, nullptr); }
+
+void fatal(std::string_view what, void (*details)()) {
   Line() << "tuza: fatal: " << what << "\n";
-  report_and_abort();
+  report_and_abort(details);
 }
 
 void check_failed(const char* condition, const char* file, int line) {

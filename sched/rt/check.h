@@ -11,6 +11,8 @@ namespace tuza::rt {
 
 // Prints "tuza: fatal: <what>" with the current goroutine and its back trace, and aborts.
 [[noreturn]] void fatal(std::string_view what);
+// `details` prints what the report has to say besides, after the back trace.
+[[noreturn]] void fatal(std::string_view what, void (*details)());
 
 [[noreturn]] void check_failed(const char* condition, const char* file, int line);
 

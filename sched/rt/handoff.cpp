@@ -4,7 +4,7 @@
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/heavy_fence.h>
 #include <tuza/sched/rt/idle.h>
-#include <tuza/sched/rt/mutex_check.h>
+#include <tuza/sched/rt/mutex_report.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/switch.h>
 #include <tuza/sched/rt/thread_watch.h>
@@ -16,11 +16,17 @@ namespace tuza::rt {
 bool take_p(P& p, M* m, std::uint64_t seen_picks) {
   const std::scoped_lock lock(m->handoff_mutex);
   const std::uint32_t before = m->taken.fetch_or(taken::kTaking, std::memory_order_seq_cst);
-  if ((before & taken::kFence) == 0) heavy_fence();
+  if ((before & taken::kFence) == 0) {
+    heavy_fence();
+  } else {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
   // acquire: pairs with the release in ~Enter, so that what the M did with the P has happened.
   if (m->in_rt.load(std::memory_order_acquire) == 0 && m->p == &p && p.picks.get() == seen_picks) {
     release_p(m);
-    m->taken.store((before & ~taken::kTaking) | taken::kGone, std::memory_order_release);
+    // The bits one by one: others may change theirs. An M that sees kGone alone finds p null already.
+    m->taken.fetch_or(taken::kGone, std::memory_order_release);
+    m->taken.fetch_and(~taken::kTaking, std::memory_order_release);
     return true;
   }
   m->taken.fetch_and(~taken::kTaking, std::memory_order_release);
@@ -78,7 +84,7 @@ void parking_point_slow() {
   M* m = rt.m();
   G* g = rt.g();
   if (g == &m->g0 || g->rt_depth != 1) return;  // not a call from user code
-  check_no_mutex_is_held(*g);
+  check_no_mutex_held(*g);
   Sched& sched = *m->sched;
   const Leave to_the_end{GStatus::kRunnable, &commit_return, &sched};
   if (m->p == nullptr) {

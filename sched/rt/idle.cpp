@@ -85,7 +85,10 @@ void has_started(M* m) {
 class TimerWatch {
  public:
   TimerWatch(std::atomic<std::int64_t>& watch, std::int64_t when_ns) : watch_(watch), mine_(when_ns) {
-    std::int64_t seen = watch_.load(std::memory_order_relaxed);
+    // seq_cst, against the destructor: this M has read the timers and looks for a watcher then; one that
+    // wakes up takes its watch away and reads the timers then. Either this one sees that nobody watches any
+    // more, or the other sees the timer that this one relies on it for.
+    std::int64_t seen = watch_.load(std::memory_order_seq_cst);
     while (mine_ < seen && !(holds_ = watch_.compare_exchange_weak(seen, mine_))) {
     }
   }

@@ -4,6 +4,7 @@
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/g_list.h>
+#include <tuza/sched/rt/handoff.h>
 
 #include <mutex>
 
@@ -28,7 +29,10 @@ bool Mutex::commit_lock(rt::G* g, void* self) {
   }
 }
 
-void Mutex::lock_contended() { rt::park(&Mutex::commit_lock, this, WaitReason::kMutex); }
+void Mutex::lock_contended() {
+  rt::parking_point();
+  rt::park(&Mutex::commit_lock, this, WaitReason::kMutex);
+}
 
 void Mutex::unlock_contended() {
   const rt::Enter rt;  // a goroutine must not lose its P while it holds the inner mutex

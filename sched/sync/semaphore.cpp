@@ -4,6 +4,7 @@
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/g_list.h>
+#include <tuza/sched/rt/handoff.h>
 
 #include <mutex>
 
@@ -33,6 +34,7 @@ bool Semaphore::commit_acquire(rt::G* g, void* self) {
 }
 
 void Semaphore::acquire() {
+  rt::parking_point();
   if (try_acquire()) return;
   rt::park(&Semaphore::commit_acquire, this, WaitReason::kSemaphore);
 }

@@ -4,6 +4,7 @@
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/g_list.h>
+#include <tuza/sched/rt/handoff.h>
 
 #include <mutex>
 
@@ -59,6 +60,7 @@ bool WaitGroup::commit_wait(rt::G* g, void* self) {
 }
 
 void WaitGroup::wait() {
+  rt::parking_point();
   if (counter_of(state_.load(std::memory_order_acquire)) == 0) return;
   rt::park(&WaitGroup::commit_wait, this, WaitReason::kWaitGroup);
 }

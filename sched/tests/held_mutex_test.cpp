@@ -1,12 +1,22 @@
-// A std::mutex held across a park: debug and chaos builds say which goroutine does it.
+// A std::mutex held across a park: debug and chaos builds say which goroutine does it, and where.
+#include <pthread.h>
+#include <tuza/sched/arch/held_mutexes.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/goroutine.h>
+#include <tuza/sched/park.h>
+#include <tuza/sched/rt/g.h>
+#include <tuza/sched/rt/mutex_report.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/tests/testing.h>
 #include <tuza/sched/time/sleep.h>
 
+#include <array>
+#include <condition_variable>
 #include <mutex>
 #include <shared_mutex>
+#include <string>
+#include <thread>
+#include <vector>
 
 namespace tuza {
 namespace {
@@ -14,33 +24,259 @@ namespace {
 using namespace std::chrono_literals;
 using testing::run_with;
 
-// Starts a goroutine named "careless" that parks while it holds `mutex`.
-template <class M>
-void park_with(M& mutex) {
-  run([&mutex] {
-    go({.name = "careless"}, [&mutex] {
-      const std::scoped_lock lock(mutex);
-      sleep_for(1ms);
+// Functions whose names reports must show.
+template <class Lock>
+[[gnu::noinline]] void take_it(Lock&& lock) {
+  lock();
+}
+[[gnu::noinline]] void rest_a_little() { sleep_for(1ms); }
+
+// Starts a goroutine named "careless" that calls `lock` and parks then.
+template <class Lock>
+void park_after(Lock lock) {
+  run([&lock] {
+    go({.name = "careless"}, [&lock] {
+      take_it(lock);
+      rest_a_little();
     });
     sleep_for(10s);
   });
 }
 
-TEST(HeldMutexDeathTest, ParkingWithAStdMutexNamesTheGoroutine) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+constexpr auto kParks = "goroutine [0-9]+ \\(careless\\) parks while it holds ";
+
+// The goroutine, the stack of the park, the creator, and for each lock what it is and where it was locked.
+std::string report(const std::string& how_many, const std::string& lock) {
+  return kParks + how_many +
+         " std::mutex.*"
+         "goroutine [0-9]+ \\[running\\] careless:.*"
+         "rest_a_little\\(\\)\\+.*"
+         "created by goroutine [0-9]+ in .*at [^\n]*held_mutex_test.cpp:[0-9]+\n" +
+         lock + " here:\n.* void tuza::.*take_it<.*";
+}
+
+class HeldMutexDeathTest : public ::testing::Test {
+ protected:
+  HeldMutexDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+TEST_F(HeldMutexDeathTest, TheReportHasTheParkAndThePlaceWhereTheLockWasTaken) {
   std::mutex plain;
-  std::timed_mutex timed;
+  std::recursive_mutex recursive;
   std::shared_mutex shared;
-  constexpr auto kReport = "goroutine [0-9]+ \\(careless\\) parks while it holds 1 std::mutex";
-  EXPECT_DEATH(park_with(plain), kReport);
-  EXPECT_DEATH(park_with(timed), kReport);
-  EXPECT_DEATH(park_with(shared), kReport);
+  EXPECT_DEATH(park_after([&] { plain.lock(); }),
+               report("1", "mutex 0x[0-9a-f]+, locked by goroutine [0-9]+"));
+  EXPECT_DEATH(park_after([&] { recursive.lock(); }),
+               report("1", "recursive mutex 0x[0-9a-f]+, locked by goroutine [0-9]+"));
+  EXPECT_DEATH(park_after([&] { shared.lock(); }),
+               report("1", "rwlock 0x[0-9a-f]+, locked for writing by goroutine [0-9]+"));
+  EXPECT_DEATH(park_after([&] { shared.lock_shared(); }),
+               report("1", "rwlock 0x[0-9a-f]+, locked for reading by goroutine [0-9]+"));
+}
+
+TEST_F(HeldMutexDeathTest, WhatWasUnlockedIsNotInIt) {
+  std::mutex first, second;
+  std::shared_mutex third;
+  EXPECT_DEATH(park_after([&] {
+                 second.lock();
+                 first.lock();
+                 third.lock();
+                 second.unlock();
+               }),
+               report("2", "mutex [^ ]*, locked by goroutine [0-9]+") +
+                   "rwlock [^ ]*, locked for writing by goroutine [0-9]+ here:\n.* void tuza::.*take_it<.*");
+}
+
+TEST_F(HeldMutexDeathTest, ThoseWithoutRoomAreCounted) {
+  std::array<std::mutex, 10> many;
+  EXPECT_DEATH(park_after([&] {
+                 for (std::mutex& mutex : many) mutex.lock();
+               }),
+               report("10", "mutex [^ ]*, locked by goroutine [0-9]+") + "and 2 more");
+}
+
+TEST_F(HeldMutexDeathTest, YieldingIsParking) {
+  std::mutex plain;
   EXPECT_DEATH(run([&plain] {
                  const std::unique_lock lock(plain, std::try_to_lock);
                  yield();
                }),
                "\\(main\\) parks while");
 }
+
+// A goroutine that ends with a mutex in its hands leaves it to the next one on its thread.
+TEST_F(HeldMutexDeathTest, TheOneThatLockedIsNamedEvenIfItHasEnded) {
+  std::mutex plain;
+  EXPECT_DEATH(run_with(1,
+                        [&] {
+                          go([&plain] { take_it([&plain] { plain.lock(); }); });
+                          for (int i = 0; i < 100; ++i) yield();
+                        }),
+               "goroutine 1 \\(main\\) parks while it holds 1 std::mutex.*"
+               "\nmutex [^ ]*, locked by goroutine 2 here:\n.*take_it<");
+}
+
+TEST_F(HeldMutexDeathTest, OneLockedBeforeTheRuntimeBeganHasNoPlace) {
+  std::mutex plain;
+  plain.lock();
+  EXPECT_DEATH(run([] { yield(); }), "\\(main\\) parks while it holds 1 .*locked before this thread ran");
+  plain.unlock();
+}
+
+// For calls that may park, but did not have to this time.
+TEST_F(HeldMutexDeathTest, TheCheckCanBeMadeWithoutAPark) {
+  std::mutex plain;
+  EXPECT_DEATH(run([&plain] {
+                 rt::check_no_mutex_held(*rt::current_g());
+                 const std::scoped_lock lock(plain);
+                 rt::check_no_mutex_held(*rt::current_g());
+               }),
+               "\\(main\\) parks while it holds 1 std::mutex.*mutex [^ ]*, locked by goroutine 1 here:");
+}
+
+// -- What is counted.
+
+TEST(HeldMutex, EveryWayToLockCountsOnceAndGivesBack) {
+  run_with(1, [] {
+    std::timed_mutex timed;
+    std::recursive_timed_mutex recursive;
+    std::shared_timed_mutex shared;
+    const auto later = std::chrono::system_clock::now() + 1h;
+    const auto once = [](auto lock, auto unlock) {
+      EXPECT_TRUE(lock());
+      EXPECT_EQ(rt::held_mutexes(), 1);
+      EXPECT_EQ(rt::held_locks().size(), 1u);
+      unlock();
+      EXPECT_EQ(rt::held_mutexes(), 0);
+    };
+    once([&] { return timed.lock(), true; }, [&] { timed.unlock(); });
+    once([&] { return timed.try_lock(); }, [&] { timed.unlock(); });
+    once([&] { return timed.try_lock_for(1h); }, [&] { timed.unlock(); });
+    once([&] { return timed.try_lock_until(later); }, [&] { timed.unlock(); });
+    once([&] { return recursive.try_lock_for(1h); }, [&] { recursive.unlock(); });
+    once([&] { return shared.lock(), true; }, [&] { shared.unlock(); });
+    once([&] { return shared.try_lock(); }, [&] { shared.unlock(); });
+    once([&] { return shared.try_lock_for(1h); }, [&] { shared.unlock(); });
+    once([&] { return shared.try_lock_until(later); }, [&] { shared.unlock(); });
+    once([&] { return shared.lock_shared(), true; }, [&] { shared.unlock_shared(); });
+    once([&] { return shared.try_lock_shared(); }, [&] { shared.unlock_shared(); });
+    once([&] { return shared.try_lock_shared_for(1h); }, [&] { shared.unlock_shared(); });
+    once([&] { return shared.try_lock_shared_until(later); }, [&] { shared.unlock_shared(); });
+  });
+}
+
+TEST(HeldMutex, OneThatWasNotGotDoesNotCount) {
+  run_with(1, [] {
+    std::timed_mutex mutex;
+    std::shared_timed_mutex shared;
+    std::thread other([&] {
+      mutex.lock();
+      shared.lock();
+    });
+    other.join();
+    EXPECT_FALSE(mutex.try_lock());
+    EXPECT_FALSE(mutex.try_lock_for(1us));
+    EXPECT_FALSE(mutex.try_lock_until(std::chrono::system_clock::now()));
+    EXPECT_FALSE(shared.try_lock());
+    EXPECT_FALSE(shared.try_lock_shared());
+    EXPECT_FALSE(shared.try_lock_for(1us));
+    EXPECT_FALSE(shared.try_lock_shared_for(1us));
+    EXPECT_EQ(rt::held_mutexes(), 0);
+  });
+}
+
+TEST(HeldMutex, ARecursiveOneCountsAsOftenAsItIsLocked) {
+  run_with(1, [] {
+    std::recursive_mutex mutex;
+    for (int i = 1; i <= 20; ++i) {
+      mutex.lock();
+      EXPECT_EQ(rt::held_mutexes(), i);
+    }
+    for (int i = 20; i-- > 0;) {
+      mutex.unlock();
+      EXPECT_EQ(rt::held_mutexes(), i);
+    }
+  });
+}
+
+TEST(HeldMutex, TheyMayBeUnlockedInAnyOrder) {
+  run_with(1, [] {
+    std::array<std::mutex, 12> many;
+    for (std::mutex& mutex : many) mutex.lock();
+    EXPECT_EQ(rt::held_mutexes(), 12);
+    const auto first_to_go = {11, 3, 0, 7, 8, 1};
+    for (const int i : first_to_go) many[static_cast<std::size_t>(i)].unlock();
+    EXPECT_EQ(rt::held_mutexes(), 6);
+    std::vector<const void*> left;
+    for (const rt::HeldLock& held : rt::held_locks()) left.push_back(held.lock);
+    EXPECT_EQ(left, (std::vector<const void*>{&many[2], &many[4], &many[5], &many[6]}));
+    for (const int i : {2, 4, 5, 6, 9, 10}) many[static_cast<std::size_t>(i)].unlock();
+    EXPECT_EQ(rt::held_mutexes(), 0);
+  });
+}
+
+TEST(HeldMutex, AConditionVariableGivesItBackAndTakesItAgainUnseen) {
+  run_with(1, [] {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool ready = false;
+    std::unique_lock lock(mutex);
+    std::thread other([&] {
+      const std::scoped_lock theirs(mutex);
+      ready = true;
+      changed.notify_one();
+    });
+    changed.wait(lock, [&ready] { return ready; });
+    EXPECT_EQ(rt::held_mutexes(), 1);
+    lock.unlock();
+    EXPECT_EQ(rt::held_mutexes(), 0);
+    other.join();
+  });
+}
+
+#if defined(__x86_64__)
+// Code without frame pointers may have anything in the register.
+asm(R"(
+    .text
+    .type tuza_test_lock_with_frame_pointer, @function
+tuza_test_lock_with_frame_pointer:
+    push %rbp
+    mov %rsi, %rbp
+    call pthread_mutex_lock@PLT
+    pop %rbp
+    ret
+    .size tuza_test_lock_with_frame_pointer, . - tuza_test_lock_with_frame_pointer
+)");
+extern "C" int tuza_test_lock_with_frame_pointer(pthread_mutex_t* mutex, std::uintptr_t frame_pointer);
+
+TEST(HeldMutex, AFramePointerThatIsNoneIsNotFollowed) {
+  run_with(1, [] {
+    std::mutex mutex;
+    const rt::Stack& stack = rt::current_g()->stack;
+    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    for (const std::uintptr_t bad :
+         {std::uintptr_t{0}, std::uintptr_t{1}, std::uintptr_t{8}, ~std::uintptr_t{0}, ~std::uintptr_t{7},
+          here + 1, here + 4, stack.low, stack.low - 8, stack.low + 8, stack.guard_low, stack.top - 8,
+          stack.top, stack.top + 8, stack.top - 1, std::uintptr_t{1} << 63, std::uintptr_t{1} << 47}) {
+      EXPECT_EQ(tuza_test_lock_with_frame_pointer(mutex.native_handle(), bad), 0);
+      EXPECT_EQ(rt::held_locks().front().pcs().size(), 1u) << std::hex << bad;
+      mutex.unlock();
+    }
+    // Words of the stack that look like frames lead anywhere, but not out of it.
+    std::array<std::uintptr_t, 512> junk;
+    for (std::size_t i = 0; i < junk.size(); ++i) {
+      junk[i] = i % 3 == 0 ? stack.top - 16 : reinterpret_cast<std::uintptr_t>(&junk[i]) + i % 7 * 8;
+    }
+    for (const std::uintptr_t& word : junk) {
+      EXPECT_EQ(
+          tuza_test_lock_with_frame_pointer(mutex.native_handle(), reinterpret_cast<std::uintptr_t>(&word)),
+          0);
+      EXPECT_GE(rt::held_locks().front().pcs().size(), 1u);
+      mutex.unlock();
+    }
+  });
+}
+#endif
 
 TEST(HeldMutex, WhatIsGivenBackBeforeAParkDoesNotMatter) {
   run_with(2, [] {

@@ -4,6 +4,7 @@
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/g_list.h>
+#include <tuza/sched/rt/handoff.h>
 #include <tuza/sched/time/timer.h>
 
 #include <limits>
@@ -34,6 +35,7 @@ std::int64_t deadline_after(std::chrono::nanoseconds duration) {
 }
 
 void sleep_until_ns(std::int64_t when_ns) {
+  parking_point();
   if (when_ns <= now_ns()) return;
   G* g = current_g();
   if (g == nullptr) fatal("sleep_for() or sleep_until() on a thread that is not a goroutine");
