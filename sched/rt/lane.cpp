@@ -32,8 +32,7 @@ void sample(M& m, std::int64_t now) {
   const std::int64_t passed = now - m.seat.seen_ns;
   if (passed < m.seat.sample_ns) return;
   const std::int64_t cpu = thread_cpu_ns(m.thread_id);
-  m.seat.burning =
-      (cpu - m.seat.seen_cpu_ns) * kBurnsOneIn >= passed || thread_is_runnable(m.thread_id);
+  m.seat.burning = (cpu - m.seat.seen_cpu_ns) * kBurnsOneIn >= passed || thread_is_runnable(m.thread_id);
   m.seat.sample_ns = m.seat.burning ? kSampleMinNs : std::min(m.seat.sample_ns * 2, kSampleMaxNs);
   m.seat.seen_cpu_ns = cpu;
   m.seat.seen_ns = now;

@@ -48,7 +48,7 @@ struct LaneSeat {
   std::int64_t seen_cpu_ns = 0;  // and when it was last looked at
   std::int64_t seen_ns = 0;
   std::int64_t sample_ns = 0;  // how long until then
-  M* next = nullptr;  // in the queue of the suspended
+  M* next = nullptr;           // in the queue of the suspended
 };
 
 struct alignas(128) M {

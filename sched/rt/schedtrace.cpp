@@ -8,19 +8,20 @@ namespace tuza::rt {
 namespace {
 
 void print_summary(const Sched& sched, std::int64_t now) {
+  const Lane::Counts lane = sched.sysmon.lane().counts();
   Line line;
   line << "SCHED " << (now - sched.started_ns) / 1'000'000 << "ms: gomaxprocs=" << sched.procs()
        << " idleprocs=" << sched.idle_ps.count() << " threads=" << sched.ms_live.load() + 1
        << " spinningthreads=" << sched.spinning.load() << " idlethreads=" << sched.idle_ms.size()
        << " wakeups=" << sched.wakeups.load() << " poller=" << name(sched.poll.holder())
-       << " runqueue=" << sched.grq.size() << " [";
+
+       << " handoffs=" << sched.sysmon.slices().taken() << " withdrawn=" << sched.sysmon.slices().withdrawn()
+       << " lane=" << lane.seated << " burning=" << lane.burning << " suspended=" << lane.suspended
+       << " signals=" << lane.signals << " runqueue=" << sched.grq.size() << " [";
   for (std::int32_t i = 0; i < sched.procs(); ++i) {
     line << (i == 0 ? "" : " ") << sched.p(i).queued();
   }
-  const Lane::Counts lane = sched.sysmon.lane().counts();
-  line << "] handoffs=" << sched.sysmon.slices().taken() << " withdrawn=" << sched.sysmon.slices().withdrawn()
-       << " lane=" << lane.seated << " burning=" << lane.burning << " suspended=" << lane.suspended
-       << " signals=" << lane.signals << "\n";
+  line << "]\n";
 }
 
 std::int64_t id_of(const M* m) { return m == nullptr ? -1 : std::int64_t{m->id}; }
