@@ -4,6 +4,7 @@
 #include <tuza/sched/rt/machine_thread.h>
 #include <tuza/sched/rt/print.h>
 #include <tuza/sched/rt/sched.h>
+#include <tuza/sched/rt/thread_watch.h>
 
 #include <algorithm>
 #include <mutex>
@@ -92,6 +93,7 @@ bool MMaker::make_one(Sched& sched, bool needed) {
 }
 
 void MMaker::run(Sched& sched) {
+  hint_kernel_slice(0, kWorkerKernelSliceNs);  // the threads it makes begin with the same
   constexpr std::int64_t kRetryNs = 10'000'000;
   while (!stopping_.load(std::memory_order_acquire)) {
     const std::uint32_t requests = requests_.exchange(0, std::memory_order_acq_rel);

@@ -51,7 +51,7 @@ class IdleMs {
 // The maker of Ms: a thread of its own.
 class MMaker {
  public:
-  static constexpr std::uint32_t kSpare = 2;
+  static constexpr std::uint32_t kSpare = 8;
 
   enum class Request : std::uint32_t {
     kRefill = 1,  // see that kSpare Ms are idle
