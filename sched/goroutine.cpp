@@ -1,7 +1,10 @@
 #include <tuza/sched/goroutine.h>
 
+#include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/sched.h>
+
+#include <algorithm>
 
 namespace tuza {
 
@@ -31,6 +34,15 @@ void set_goroutine_name(std::string_view name) {
 std::string_view goroutine_name() {
   const rt::Enter rt;
   return rt.g() == nullptr ? std::string_view{} : rt.g()->name();
+}
+
+int set_max_threads(int n) {
+  const rt::ExternalEntry entry;
+  rt::Sched* sched = entry.sched();
+  if (sched == nullptr) rt::fatal("set_max_threads() outside tuza::run");
+  if (n <= 0) return static_cast<int>(sched->max_threads.load());
+  const std::uint32_t limit = std::min(static_cast<std::uint32_t>(n), rt::Sched::kMaxMs);
+  return static_cast<int>(sched->max_threads.exchange(limit));
 }
 
 }  // namespace tuza

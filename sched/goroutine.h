@@ -34,6 +34,12 @@ int set_max_procs(int n);
 void lock_os_thread();
 void unlock_os_thread();
 
+// How many threads may run goroutines, 10,000 at first and at most 65,536; returns what it was. A goroutine
+// that blocks in the kernel, or computes for long, has a thread of its own. If another one is needed beyond
+// the limit the process aborts ("thread exhaustion"): without a limit a program that blocks more and more
+// would take the machine with it. n <= 0 changes nothing. Any thread inside tuza::run. Does not park.
+int set_max_threads(int n);
+
 // Of the calling goroutine: a number that no other goroutine of this run has or had, from 1 on; 0 on other
 // threads.
 [[nodiscard]] std::uint64_t goroutine_id();

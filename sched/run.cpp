@@ -13,6 +13,7 @@
 #include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/crash_report.h>
 #include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/fork.h>
 #include <tuza/sched/rt/heavy_fence.h>
 #include <tuza/sched/rt/machine_thread.h>
 #include <tuza/sched/rt/mapping.h>
@@ -126,6 +127,7 @@ ExternalEntry::ExternalEntry(const M* m) {
     sched_ = m->sched;
     return;
   }
+  if (is_forked_child()) refuse_in_forked_child();
   // seq_cst, against end(): either the thread is seen in the count, or it sees that the runtime is gone.
   g_external.fetch_add(1, std::memory_order_seq_cst);
   sched_ = tuza_sched.load(std::memory_order_seq_cst);
@@ -189,7 +191,9 @@ void end(Sched* sched) {
 }  // namespace
 
 int run_main(const RunOptions& options, MainFunction main, const std::source_location& where) {
+  if (is_forked_child()) refuse_in_forked_child();
   if (current_m() != nullptr) fatal("tuza::run inside a goroutine");
+  watch_forks();
   const ProcessSetup process;
   Sched* sched = map_sched();
   start(*sched, options);

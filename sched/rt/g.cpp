@@ -13,6 +13,7 @@ const char* name(GStatus status) {
     case GStatus::kRunnable: return "runnable";
     case GStatus::kRunning: return "running";
     case GStatus::kWaiting: return "waiting";
+    case GStatus::kTrimming: return "waiting";
   }
   return "corrupt";
 }

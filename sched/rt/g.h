@@ -9,6 +9,7 @@
 #pragma once
 
 #include <tuza/sched/arch/context.h>
+#include <tuza/sched/arch/cpu_relax.h>
 #include <tuza/sched/arch/exception_state.h>
 #include <tuza/sched/arch/sanitizer.h>
 #include <tuza/sched/rt/relaxed.h>
@@ -31,6 +32,7 @@ enum class GStatus : std::uint32_t {
   kRunnable,  // on exactly one run queue, or in the hands of the thread that moves it; context saved
   kRunning,   // current goroutine of one M, which owns its stack; the only status in which user code runs
   kWaiting,   // on no run queue; whatever it waits for will call ready(); context saved
+  kTrimming,  // kWaiting, while sysmon gives unused pages of its stack back (rt/idle_stacks.h)
 };
 
 const char* name(GStatus status);
@@ -50,6 +52,7 @@ struct alignas(64) G {
   Stack stack;
   Relaxed<M*> last_m{nullptr};  // the M that ran it last
   Relaxed<std::int64_t> wait_since_ns{0};
+  std::int64_t trimmed_since_ns = 0;  // wait_since_ns when its stack was last trimmed; owner: sysmon
   Relaxed<WaitReason> wait_reason{WaitReason::kNone};
   bool system = false;                   // belongs to the runtime: not counted, not reported as deadlocked
   std::uint32_t lock_depth = 0;          // nesting of lock_os_thread
@@ -105,8 +108,11 @@ struct alignas(64) G {
   // swap catches it always.
   void win() {
     GStatus seen = GStatus::kWaiting;
-    if (!status.compare_exchange_strong(seen, GStatus::kRunnable, std::memory_order_acq_rel)) {
-      illegal_transition(seen, GStatus::kWaiting, GStatus::kRunnable);
+    while (!status.compare_exchange_strong(seen, GStatus::kRunnable, std::memory_order_acq_rel))
+        [[unlikely]] {
+      if (seen != GStatus::kTrimming) illegal_transition(seen, GStatus::kWaiting, GStatus::kRunnable);
+      seen = GStatus::kWaiting;
+      cpu_relax();
     }
   }
 

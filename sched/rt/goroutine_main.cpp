@@ -5,6 +5,7 @@
 #include <tuza/sched/park.h>
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/mutex_report.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/switch.h>
 #include <unwind.h>
@@ -57,6 +58,7 @@ void end_goroutine() {
   const Enter rt;  // never closed: the next user of this stack begins inside the runtime
   M* m = current_m();
   G* g = m->current;
+  check_no_mutex_left(*g);
   if (P* p = m->p; p != nullptr) {
     ++p->exited;
   } else {

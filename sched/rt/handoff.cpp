@@ -2,6 +2,7 @@
 
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/fork.h>
 #include <tuza/sched/rt/heavy_fence.h>
 #include <tuza/sched/rt/idle.h>
 #include <tuza/sched/rt/mutex_report.h>
@@ -39,9 +40,7 @@ void enter_slow(M* m) {
   // For processes without a heavy fence: in_rt was stored before what follows is read.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const std::uint32_t seen = m->taken.load(std::memory_order_acquire);
-  if ((seen & taken::kForked) != 0) {
-    fatal("the child of a fork() has none of the threads that run goroutines: it may only exec or _exit");
-  }
+  if ((seen & taken::kForked) != 0) refuse_in_forked_child();
   if ((seen & taken::kEnded) != 0) {
     std::atomic<std::uint32_t> never{0};
     for (;;) futex_wait(never, 0);

@@ -260,6 +260,15 @@ void nudge_idle_m(Sched& sched) {
   }
 }
 
+void retire_idle_ms(Sched& sched, std::uint32_t keep) {
+  for (std::uint32_t unused = sched.idle_ms.take_low_water(); unused > keep; --unused) {
+    M* m = sched.idle_ms.pop_coldest();
+    if (m == nullptr) return;
+    m->retires = true;
+    m->note.wake();
+  }
+}
+
 void stop_spinning(M* m) {
   Sched& sched = *m->sched;
   m->spinning = false;
@@ -296,6 +305,10 @@ bool wait_for_p(M* m) {
       sleep_idle(m, watch.timeout_ns());  // I4
     }
     if (m->p != nullptr) return true;
+    if (std::exchange(m->retires, false)) {
+      nudge_idle_m(sched);  // this one may have been the one to wake up for the first timer
+      return false;
+    }
   }
   return false;
 }

@@ -37,6 +37,9 @@ void hand_off_p(Sched& sched, P* p);
 // Wakes an idle M without a P: it looks around, and waits for timers and I/O if nobody else does.
 void nudge_idle_m(Sched& sched);
 
+// Ends the threads of Ms that have been idle all the time since the last call, but for `keep` of them.
+void retire_idle_ms(Sched& sched, std::uint32_t keep);
+
 // Wakes the idle M `m` with `p`.
 void wake_with_p(M* m, P* p, bool spinning);
 

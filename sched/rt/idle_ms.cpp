@@ -2,9 +2,13 @@
 
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/machine_thread.h>
+#include <tuza/sched/rt/print.h>
 #include <tuza/sched/rt/sched.h>
+#include <tuza/sched/rt/thread_watch.h>
 
+#include <algorithm>
 #include <mutex>
+#include <utility>
 
 namespace tuza::rt {
 
@@ -12,7 +16,7 @@ void IdleMs::push(M* m) {
   const std::scoped_lock lock(mutex_);
   m->idle_previous = nullptr;
   m->idle_next = top_;
-  if (top_ != nullptr) top_->idle_previous = m;
+  (top_ != nullptr ? top_->idle_previous : bottom_) = m;
   top_ = m;
   m->on_idle_list = true;
   size_.fetch_add(1, std::memory_order_relaxed);
@@ -25,6 +29,18 @@ M* IdleMs::pop() {
   return m;
 }
 
+M* IdleMs::pop_coldest() {
+  const std::scoped_lock lock(mutex_);
+  M* m = bottom_;
+  if (m != nullptr) unlink(m);
+  return m;
+}
+
+std::uint32_t IdleMs::take_low_water() {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(low_water_, size_.load(std::memory_order_relaxed));
+}
+
 bool IdleMs::remove(M* m) {
   const std::scoped_lock lock(mutex_);
   if (!m->on_idle_list) return false;
@@ -34,10 +50,11 @@ bool IdleMs::remove(M* m) {
 
 void IdleMs::unlink(M* m) {
   (m->idle_previous != nullptr ? m->idle_previous->idle_next : top_) = m->idle_next;
-  if (m->idle_next != nullptr) m->idle_next->idle_previous = m->idle_previous;
+  (m->idle_next != nullptr ? m->idle_next->idle_previous : bottom_) = m->idle_previous;
   m->idle_next = m->idle_previous = nullptr;
   m->on_idle_list = false;
-  size_.fetch_sub(1, std::memory_order_relaxed);
+  const std::uint32_t left = size_.fetch_sub(1, std::memory_order_relaxed) - 1;
+  low_water_ = std::min(low_water_, left);
 }
 
 void MMaker::start(Sched& sched) {
@@ -59,7 +76,13 @@ void* MMaker::thread_main(void* argument) {
   return nullptr;
 }
 
-bool MMaker::make_one(Sched& sched) {
+bool MMaker::make_one(Sched& sched, bool needed) {
+  if (const std::uint32_t limit = sched.max_threads.load(); sched.ms_live.load() >= limit) {
+    if (!needed) return false;
+    Line text(Line::kNowhere);
+    text << "thread exhaustion: goroutines block all of " << limit << " threads (set_max_threads)";
+    fatal(text.text());
+  }
   starting_.fetch_add(1, std::memory_order_relaxed);
   if (start_m(sched)) return true;
   starting_.fetch_sub(1, std::memory_order_relaxed);
@@ -70,6 +93,7 @@ bool MMaker::make_one(Sched& sched) {
 }
 
 void MMaker::run(Sched& sched) {
+  hint_kernel_slice(0, kWorkerKernelSliceNs);  // the threads it makes begin with the same
   constexpr std::int64_t kRetryNs = 10'000'000;
   while (!stopping_.load(std::memory_order_acquire)) {
     const std::uint32_t requests = requests_.exchange(0, std::memory_order_acq_rel);
@@ -83,12 +107,14 @@ void MMaker::run(Sched& sched) {
       if (M* m = sched.idle_ms.pop(); m != nullptr) {
         m->note.wake();
       } else {
-        made = make_one(sched);
+        made = make_one(sched, true);
       }
     }
-    while (made && sched.idle_ms.size() + starting_.load(std::memory_order_relaxed) < kSpare) {
-      made = make_one(sched);
+    bool spare = made;
+    while (spare && sched.idle_ms.size() + starting_.load(std::memory_order_relaxed) < kSpare) {
+      spare = make_one(sched, false);
     }
+    made = made && (spare || sched.ms_live.load() >= sched.max_threads.load());
     if (!made) {
       note_.sleep(kRetryNs);
       requests_.fetch_or(requests, std::memory_order_acq_rel);

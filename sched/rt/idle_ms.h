@@ -6,8 +6,10 @@
 // Creating a thread allocates, and may wait for locks of malloc that a goroutine without a P holds,
 // so nobody who has work to do ever creates one: a dedicated thread does, ahead of need. It
 // keeps kSpare Ms idle. When the system refuses a thread, it says so once a second at most and goes on
-// trying; the Ms that exist do the work meanwhile. Ms are never ended before the runtime stops, except those
-// whose thread was spoiled by a goroutine that exited while it was locked to it.
+// trying; the Ms that exist do the work meanwhile.
+//
+// Threads end in two cases: a goroutine exited while it was locked to its thread, and spoiled it; or a storm
+// is over, and more Ms than kKeep have been idle for a whole second. The Ms are used again.
 //
 // Thread-safe.
 #pragma once
@@ -27,6 +29,10 @@ class IdleMs {
   void push(M* m);
   // The warmest idle M, or null. The caller must wake it.
   M* pop();
+  // The one that has slept longest, or null. The caller must wake it.
+  M* pop_coldest();
+  // How many were idle at any time since the last call.
+  std::uint32_t take_low_water();
   // Takes `m` itself off the list, after its sleep timed out. False: somebody has popped it, and the wake
   // is on its way.
   bool remove(M* m);
@@ -36,14 +42,16 @@ class IdleMs {
   void unlink(M* m);  // with mutex_ held
 
   RawMutex mutex_;
-  M* top_ = nullptr;  // guarded by mutex_
+  M* top_ = nullptr;             // guarded by mutex_
+  M* bottom_ = nullptr;          // guarded by mutex_
+  std::uint32_t low_water_ = 0;  // guarded by mutex_
   std::atomic<std::uint32_t> size_{0};
 };
 
 // The maker of Ms: a thread of its own.
 class MMaker {
  public:
-  static constexpr std::uint32_t kSpare = 1;
+  static constexpr std::uint32_t kSpare = 8;
 
   enum class Request : std::uint32_t {
     kRefill = 1,  // see that kSpare Ms are idle
@@ -64,7 +72,7 @@ class MMaker {
  private:
   static void* thread_main(void* sched);
   void run(Sched& sched);
-  bool make_one(Sched& sched);
+  bool make_one(Sched& sched, bool needed);
 
   std::atomic<std::uint32_t> requests_{0};
   std::atomic<std::uint32_t> starting_{0};  // made, but neither idle nor at work yet

@@ -61,6 +61,7 @@ void Lane::seat_arrivals(std::int64_t now) {
     if (seats_ == nullptr) fatal("no memory for the lane");
     m->seat = LaneSeat{};
     m->seat.seated = true;
+    m->seat.since_ns = now;
     begin_turn(*m, now);
     hint_kernel_slice(m->thread_id, kLaneKernelSliceNs);
     seats_[seats_size_++] = m;
@@ -82,7 +83,7 @@ void Lane::queue_suspended(M* m) {
 }
 
 // Returns how many compute and have not been asked to stop.
-std::uint32_t Lane::look_at_seats(Sched&, std::int64_t now) {
+std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
   std::uint32_t burning = 0;
   for (std::size_t i = 0; i < seats_size_;) {
     M* m = seats_[i];
@@ -97,6 +98,7 @@ std::uint32_t Lane::look_at_seats(Sched&, std::int64_t now) {
       continue;
     }
     sample(*m, now);
+    sched.stalls.consider(sched, *m, m->seat.since_ns, now);
     burning += m->seat.burning && state == Suspend::kRun ? 1 : 0;
     ++i;
   }

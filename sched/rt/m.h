@@ -42,6 +42,7 @@ inline constexpr std::uint32_t kFence = 16;  // always: membarrier(2) is not the
 // What sysmon knows of an M whose goroutine runs without a P.
 struct LaneSeat {
   bool seated = false;
+  std::int64_t since_ns = 0;     // when its P was taken
   bool burning = false;          // it used CPU lately
   std::int64_t asked_ns = 0;     // when it was asked to stop
   std::int64_t turn_cpu_ns = 0;  // CPU time of the thread when its turn began
@@ -82,6 +83,7 @@ struct alignas(128) M {
   // -- While its goroutine runs without a P (rt/lane.h).
   std::atomic<std::uint32_t> suspend{0};  // a Suspend
   std::atomic<bool> arriving{false};      // on the list of arrivals, or about to be
+  std::int64_t reported_stall_ns = 0;     // owner: sysmon; when the stall began that was reported last
   M* arrival_next = nullptr;              // owner: that list
   LaneSeat seat;                          // owner: sysmon
 
@@ -96,6 +98,7 @@ struct alignas(128) M {
   M* idle_next = nullptr;
   M* idle_previous = nullptr;
   bool on_idle_list = false;
+  bool retires = false;  // it is not needed any more: its thread ends
 
   alignas(64) G g0;
 };

@@ -37,10 +37,10 @@ void print_locks() {
   if (more > 0) Line() << "and " << more << " more, for whose places there was no room\n";
 }
 
-[[noreturn, gnu::cold]] void refuse_to_park_with_mutexes(const G& g) {
+[[noreturn, gnu::cold]] void refuse(const G& g, std::string_view does, std::string_view why_not) {
   Line text(Line::kNowhere);
-  text << "goroutine " << g.id.get() << " (" << g.name() << ") parks while it holds " << held_mutexes()
-       << " std::mutex (or another lock of libc); tuza::Mutex may be held across a park";
+  text << "goroutine " << g.id.get() << " (" << g.name() << ") " << does << " while it holds "
+       << held_mutexes() << " std::mutex (or another lock of libc); " << why_not;
   fatal(text.text(), &print_locks);
 }
 
@@ -48,7 +48,14 @@ void print_locks() {
 
 void check_no_mutex_held(const G& g) {
   if (held_mutexes() != 0 && g.locked_m == nullptr) [[unlikely]]
-    refuse_to_park_with_mutexes(g);
+    refuse(g, "parks", "tuza::Mutex may be held across a park");
+}
+
+void check_no_mutex_left(const G& g) {
+  if (held_mutexes() == 0 || g.locked_m != nullptr) return;
+  for (const HeldLock& held : held_locks()) {
+    if (held.goroutine == g.id.get()) refuse(g, "ends", "nobody else may unlock it");
+  }
 }
 
 }  // namespace tuza::rt

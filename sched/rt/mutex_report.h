@@ -10,8 +10,13 @@ namespace tuza::rt {
 // chaos builds only; elsewhere it does nothing.
 #if defined(TUZA_CHECK_MUTEXES)
 void check_no_mutex_held(const G& g);
+
+// The same for a goroutine that ends; for locks that it locked itself. The next goroutine on its thread would
+// be blamed for them.
+void check_no_mutex_left(const G& g);
 #else
 inline void check_no_mutex_held(const G&) {}
+inline void check_no_mutex_left(const G&) {}
 #endif
 
 }  // namespace tuza::rt

@@ -7,6 +7,7 @@
 #include <tuza/sched/log.h>
 #include <tuza/sched/rt/futex.h>
 #include <tuza/sched/rt/print.h>
+#include <tuza/sched/rt/sched.h>
 
 #include <array>
 
@@ -41,8 +42,9 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 void on_preempt(int signal, siginfo_t* info, void* context) {
   M* m = current_m();
   std::uint32_t asked = kAsked;
+  const bool reported = m != nullptr && m->sched->stalls.answer(*m);
   if (m == nullptr || m->suspend.load(std::memory_order_acquire) != kAsked) {
-    pass_on(signal, info, context);
+    if (!reported) pass_on(signal, info, context);
   } else if (!may_stop(*m)) {
     m->suspend.compare_exchange_strong(asked, kRun, std::memory_order_relaxed);
   } else if (m->suspend.compare_exchange_strong(asked, kStopped, std::memory_order_acq_rel)) {
@@ -107,14 +109,18 @@ bool PreemptSignal::still_ours() {
   return moved != 0;
 }
 
-bool PreemptSignal::ask(M& m) {
+bool PreemptSignal::send(M& m) {
   if (!still_ours()) return false;
+  const int signal = number_.load(std::memory_order_relaxed);
+  return sys::invoke(SYS_tgkill, sys::invoke(SYS_getpid), m.thread_id.get(), signal) == 0;
+}
+
+bool PreemptSignal::ask(M& m) {
   std::uint32_t run = kRun;
   if (!m.suspend.compare_exchange_strong(run, kAsked, std::memory_order_acq_rel)) return false;
-  const long sent = sys::invoke(SYS_tgkill, sys::invoke(SYS_getpid), m.thread_id.get(),
-                                number_.load(std::memory_order_relaxed));
-  if (sent != 0) withdraw(m);
-  return sent == 0;
+  const bool sent = send(m);
+  if (!sent) withdraw(m);
+  return sent;
 }
 
 void PreemptSignal::withdraw(M& m) {

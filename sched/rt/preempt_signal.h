@@ -43,6 +43,8 @@ class PreemptSignal {
   void unblock();
 
   // -- Sysmon only.
+  // Sends the signal and no more. False: there is none.
+  bool send(M& m);
   // Asks the thread of `m` to stop. False: it has no signal to do it with.
   bool ask(M& m);
   // Takes an ask back that has not been answered.

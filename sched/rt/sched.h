@@ -19,6 +19,7 @@
 #include <tuza/sched/rt/poll_role.h>
 #include <tuza/sched/rt/preempt_signal.h>
 #include <tuza/sched/rt/slice_options.h>
+#include <tuza/sched/rt/stall_report.h>
 #include <tuza/sched/rt/sysmon.h>
 
 #include <atomic>
@@ -46,15 +47,16 @@ struct Sched {
   IdleMask idle_ps;
 
   // -- Ms. ms[i] is constructed for i < ms_made.
-  static constexpr std::uint32_t kMaxMs = 10'000;
+  static constexpr std::uint32_t kMaxMs = 65'536;
   M* ms = nullptr;  // kMaxMs slots
   std::atomic<std::uint32_t> ms_made{0};
   std::atomic<std::uint32_t> ms_live{0};  // threads beside M0 that have not left the runtime
   M* ms_unused = nullptr;                 // an M without a thread; owner: the maker of Ms
   RawMutex ms_spent_mutex;
   M* ms_spent = nullptr;  // Ms whose threads have ended, linked by idle_next; guarded by ms_spent_mutex
-  std::atomic<std::uint32_t> spinning{0};  // Ms that look for work and have a P
-  std::atomic<std::uint64_t> wakeups{0};   // Ms woken to look for work, so far
+  std::atomic<std::uint32_t> spinning{0};          // Ms that look for work and have a P
+  std::atomic<std::uint64_t> wakeups{0};           // Ms woken to look for work, so far
+  std::atomic<std::uint32_t> max_threads{10'000};  // set_max_threads()
   IdleMs idle_ms;
   MMaker maker;
 
@@ -70,6 +72,7 @@ struct Sched {
   std::atomic<std::int64_t> io_waits_outside{0};  // as P::io_waits, of threads without a P
   Sysmon sysmon;
   PreemptSignal preempt_signal;
+  StallReport stalls;
   // A cheap clock: monotonic ns, advanced by polls, housekeeping and sysmon; behind by milliseconds at
   // most while anything runs, stale while everything is idle.
   std::atomic<std::int64_t> coarse_ns{0};

@@ -24,6 +24,8 @@ constexpr std::int64_t kTickMaxNs = 10 * kMs;
 constexpr std::int64_t kIdleBeforeSleepNs = 50 * kMs;
 constexpr std::int64_t kPollAgeNs = 1 * kMs;
 constexpr std::int64_t kScavengeEveryNs = 1000 * kMs;
+constexpr std::int64_t kTrimEveryNs = 100 * kMs;
+constexpr std::uint32_t kIdleMsKept = 8;
 constexpr std::int64_t kQuotaEveryNs = 10'000 * kMs;
 
 bool all_idle(const Sched& sched) { return sched.idle_ps.count(std::memory_order_seq_cst) >= sched.procs(); }
@@ -54,14 +56,18 @@ void Sysmon::wake() {
   note_.wake();
 }
 
-// Sleeps until a P goes to work. False if one did meanwhile.
+// Sleeps until a P goes to work, or until stacks of goroutines that wait may be trimmed. False if a P did go
+// to work meanwhile.
 bool Sysmon::deep_sleep(Sched& sched) {
   asleep_.store(true, std::memory_order_seq_cst);
   if (!all_idle(sched) || stopping_.load(std::memory_order_seq_cst)) {
     asleep_.store(false, std::memory_order_relaxed);
     return false;
   }
-  note_.sleep();
+  const std::int64_t now = now_ns();
+  const std::int64_t due = idle_stacks_.trim_all(sched, now);
+  note_.sleep(due == 0 ? -1 : std::max(due - now, kTickMaxNs));
+  asleep_.store(false, std::memory_order_relaxed);
   return true;
 }
 
@@ -99,8 +105,16 @@ void Sysmon::chores(Sched& sched, std::int64_t now) {
   }
   if (now >= scavenge_at_) {
     to_scavenge_ = sched.gs.scavenge();
+    const auto keep = static_cast<std::uint32_t>(sched.procs()) + MMaker::kSpare + kIdleMsKept;
+    retire_idle_ms(sched, keep);
+    to_scavenge_ = to_scavenge_ || sched.idle_ms.size() > keep;
     scavenge_at_ = now + kScavengeEveryNs;
   }
+  if (now >= trim_at_) {
+    idle_stacks_.trim_some(sched, now);
+    trim_at_ = now + kTrimEveryNs;
+  }
+  sched.stalls.finish(now);
   if (now >= quota_at_) {
     if (!sched.procs_fixed.load(std::memory_order_relaxed)) follow_cpu_limit(sched);
     quota_at_ = now + kQuotaEveryNs;

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <tuza/sched/rt/idle_stacks.h>
 #include <tuza/sched/rt/lane.h>
 #include <tuza/sched/rt/note.h>
 #include <tuza/sched/rt/slices.h>
@@ -60,8 +61,9 @@ class Sysmon {
   Lane lane_;
   // -- Owner: sysmon.
   Slices slices_;
+  IdleStacks idle_stacks_;
   std::int64_t tick_ns_ = 1'000'000;
-  std::int64_t scavenge_at_ = 0, quota_at_ = 0, trace_at_ = 0;
+  std::int64_t scavenge_at_ = 0, quota_at_ = 0, trace_at_ = 0, trim_at_ = 0;
   bool to_scavenge_ = true;
   pthread_t thread_{};
   bool started_ = false;

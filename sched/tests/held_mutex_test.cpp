@@ -7,6 +7,7 @@
 #include <tuza/sched/rt/g.h>
 #include <tuza/sched/rt/mutex_report.h>
 #include <tuza/sched/sync/mutex.h>
+#include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
 #include <tuza/sched/time/sleep.h>
 
@@ -104,22 +105,34 @@ TEST_F(HeldMutexDeathTest, YieldingIsParking) {
                "\\(main\\) parks while");
 }
 
-// A goroutine that ends with a mutex in its hands leaves it to the next one on its thread.
-TEST_F(HeldMutexDeathTest, TheOneThatLockedIsNamedEvenIfItHasEnded) {
+TEST_F(HeldMutexDeathTest, EndingWithOneIsRefusedToo) {
   std::mutex plain;
-  EXPECT_DEATH(run_with(1,
-                        [&] {
-                          go([&plain] { take_it([&plain] { plain.lock(); }); });
-                          for (int i = 0; i < 100; ++i) yield();
-                        }),
-               "goroutine 1 \\(main\\) parks while it holds 1 std::mutex.*"
-               "\nmutex [^ ]*, locked by goroutine 2 here:\n.*take_it<");
+  EXPECT_DEATH(run([&plain] {
+                 go({.name = "forgetful"}, [&plain] { take_it([&plain] { plain.lock(); }); });
+                 sleep_for(10s);
+               }),
+               "goroutine [0-9]+ \\(forgetful\\) ends while it holds 1 std::mutex.*"
+               "created by goroutine 1 in .*mutex [^ ]*, locked by goroutine [0-9]+ here:\n.*take_it<");
+  EXPECT_DEATH(run([&plain] {
+                 plain.lock();
+                 goexit();
+               }),
+               "\\(main\\) ends while it holds 1 std::mutex");
 }
 
+// By the thread that becomes M0; main may begin on another one.
 TEST_F(HeldMutexDeathTest, OneLockedBeforeTheRuntimeBeganHasNoPlace) {
   std::mutex plain;
   plain.lock();
-  EXPECT_DEATH(run([] { yield(); }), "\\(main\\) parks while it holds 1 .*locked before this thread ran");
+  EXPECT_DEATH(run({.max_procs = 1},
+                   [] {
+                     std::vector<WaitGroup> groups(100);
+                     for (WaitGroup& group : groups) {
+                       for (int i = 0; i < 4; ++i) group.go([] { yield(); });
+                       group.wait();
+                     }
+                   }),
+               "parks while it holds 1 .*\nmutex [^ ]*, locked before this thread ran goroutines");
   plain.unlock();
 }
 

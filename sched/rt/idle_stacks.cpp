@@ -1,0 +1,54 @@
+#include <tuza/sched/rt/idle_stacks.h>
+
+#include <tuza/sched/rt/mapping.h>
+#include <tuza/sched/rt/sched.h>
+
+#include <algorithm>
+
+namespace tuza::rt {
+namespace {
+
+constexpr std::uintptr_t kPage = 4096;
+// The unwinder that prints a parked goroutine runs below its frames, and signal frames did.
+constexpr std::uintptr_t kMargin = 512;
+
+void trim(G& g) {
+  GStatus waiting = GStatus::kWaiting;
+  if (!g.status.compare_exchange_strong(waiting, GStatus::kTrimming, std::memory_order_acquire)) return;
+  // Its own now: nobody resumes it, and its context is saved.
+  const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(g.context.sp) - kMargin) & ~(kPage - 1);
+  if (end > g.stack.low && end < g.stack.top) {
+    advise_pages(reinterpret_cast<void*>(g.stack.low), end - g.stack.low, MADV_DONTNEED);
+  }
+  g.trimmed_since_ns = g.wait_since_ns;
+  g.status.store(GStatus::kWaiting, std::memory_order_release);
+}
+
+}  // namespace
+
+bool IdleStacks::trim_some(Sched& sched, std::int64_t now_ns, std::int64_t after_ns) {
+  const std::size_t count = sched.gs.count();
+  if (at_ >= count) at_ = 0;
+  if (at_ == 0) youngest_ns_ = 0;
+  for (std::size_t n = 0; n < kPerCall && at_ < count; ++n) {
+    G& g = sched.gs.at(at_++);
+    if (g.status.load(std::memory_order_relaxed) != GStatus::kWaiting) continue;
+    const std::int64_t since = g.wait_since_ns;
+    if (g.trimmed_since_ns == since) continue;
+    if (now_ns - since >= after_ns) {
+      trim(g);
+    } else {
+      youngest_ns_ = std::max(youngest_ns_, since);
+    }
+  }
+  return at_ >= count;
+}
+
+std::int64_t IdleStacks::trim_all(Sched& sched, std::int64_t now_ns) {
+  at_ = 0;
+  while (!trim_some(sched, now_ns)) {
+  }
+  return youngest_ns_ == 0 ? 0 : youngest_ns_ + kAfterNs;
+}
+
+}  // namespace tuza::rt
