@@ -17,6 +17,8 @@ namespace {
 constexpr std::int64_t kSampleMinNs = 1'500'000;
 constexpr std::int64_t kSampleMaxNs = 64'000'000;
 constexpr std::int64_t kBurnsOneIn = 20;  // 5 %
+// Who has not answered for so long is asked again: its signal may have gone to a handler that replaced ours.
+constexpr std::int64_t kAnswerNs = 100'000'000;
 
 Suspend suspend_of(const M& m) { return static_cast<Suspend>(m.suspend.load(std::memory_order_acquire)); }
 
@@ -97,6 +99,7 @@ std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
       unseat(i);
       continue;
     }
+    if (state == Suspend::kAsked && now - m->seat.asked_ns >= kAnswerNs) PreemptSignal::withdraw(*m);
     sample(*m, now);
     sched.stalls.consider(sched, *m, m->seat.since_ns, now);
     burning += m->seat.burning && state == Suspend::kRun ? 1 : 0;

@@ -18,8 +18,10 @@
 // The handler touches atomics of its own M and a futex; errno stays as it was, as nothing here sets it.
 //
 // Which signal: SIGURG, which is ignored where nobody handles it; TUZA_PREEMPT_SIGNAL chooses another. A
-// handler that was installed before ours is called for signals that are not ours. If somebody replaces ours
-// while the runtime is on, we notice before the next signal is sent, and move to a free real-time signal.
+// handler that was installed before ours is called for signals that are not ours; ours carry a mark. If
+// somebody replaces ours while the runtime is on, we notice before the next signal is sent, and move to a
+// free real-time signal. That one's handler may call ours, so ours must never call it: such a signal is left
+// alone by later runtimes too.
 #pragma once
 
 #include <tuza/sched/rt/m.h>
@@ -53,6 +55,7 @@ class PreemptSignal {
 
  private:
   static bool take(int signal);
+  static int take_unused(int instead_of);
   bool still_ours();
 
   std::atomic<int> number_{0};

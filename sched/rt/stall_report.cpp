@@ -27,12 +27,10 @@ void StallReport::consider(Sched& sched, M& m, std::int64_t since_ns, std::int64
   if (!sched.preempt_signal.send(m)) print_report(false);
 }
 
-bool StallReport::answer(M& m) {
-  if (target_.load(std::memory_order_acquire) != &m || answered_.load(std::memory_order_relaxed))
-    return false;
+void StallReport::answer(M& m) {
+  if (target_.load(std::memory_order_acquire) != &m || answered_.load(std::memory_order_relaxed)) return;
   trace_ = backtrace_here();
   answered_.store(true, std::memory_order_release);
-  return true;
 }
 
 void StallReport::finish(std::int64_t now_ns) {

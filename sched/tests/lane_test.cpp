@@ -10,6 +10,7 @@
 #include <tuza/sched/tests/hogs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <exception>
@@ -105,11 +106,11 @@ TEST_P(LaneTest, SuspendedOnesEndWhenTheyAreTold) {
   });
 }
 
-TEST_P(LaneTest, TenThousandHogsLeaveNothingBehind) {
+TEST_P(LaneTest, AThousandHogsLeaveNothingBehind) {
   setenv("TUZA_EARLY_HANDOFF_US", "100", 1);
   run_with(GetParam(), [] {
     constexpr int kBatch = 50;
-    for (int i = 0; i < scaled(10'000 / kBatch); ++i) {
+    for (int i = 0; i < std::max(scaled(1000 / kBatch), 2); ++i) {
       std::atomic<int> begun = 0;
       WaitGroup group;
       for (int k = 0; k < kBatch; ++k) {
