@@ -221,7 +221,9 @@ TEST(Lane, InsideNoPreemptNobodyIsSuspendedAndAfterItAsEver) {
   });
 }
 
-TEST_P(LaneTest, WaitsInTheKernelAreNotInterrupted) {
+// But for one that has looked as if it computed and has gone to sleep since. Were sleepers not told from those
+// that compute, every twelfth signal would hit one.
+TEST_P(LaneTest, WaitsInTheKernelAreHardlyEverInterrupted) {
   run_with(GetParam(), [] {
     std::atomic<int> interrupted = 0, sleeps = 0;
     std::atomic<bool> stop = false;
@@ -239,9 +241,9 @@ TEST_P(LaneTest, WaitsInTheKernelAreNotInterrupted) {
     }
     Hogs hogs(kHogs);
     wait_for([&hogs] { return hogs.surplus_is_suspended(); });
-    wait_for_suspensions(20);
+    wait_for_suspensions(50);
     wait_for([&sleeps] { return sleeps >= 100; });
-    EXPECT_EQ(interrupted, 0);
+    EXPECT_LE(interrupted, rt::kTsan ? 5 : 2);
     stop = true;
     sleepers.wait();
   });

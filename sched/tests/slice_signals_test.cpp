@@ -245,7 +245,8 @@ TEST_P(SignalsTest, AHandlerThatWasThereBeforeGetsTheSignalsOfOthersAndNoneOfOur
       EXPECT_EQ(g_seen, 0);
       const NoPreempt unasked;  // a signal of ours on its way to this thread would swallow the other one
       for (int i = 1; i <= 20; ++i) {
-        i % 2 == 0 ? ::raise(SIGURG) : ::kill(::getpid(), SIGURG);
+        // ThreadSanitizer keeps one for the process back while the thread that gets it sleeps.
+        rt::kTsan || i % 2 == 0 ? ::raise(SIGURG) : ::kill(::getpid(), SIGURG);
         wait_for([i] { return g_seen >= i; });
       }
       EXPECT_EQ(g_seen, 20);
@@ -275,7 +276,7 @@ TEST_P(SignalsTest, WhenALibraryTakesTheSignalAnotherOneIsUsed) {
     wait_for([&hogs] { return hogs.surplus_is_suspended(); });
     EXPECT_EQ(g_moves, 1);
     const int before = g_seen;
-    ::kill(::getpid(), SIGURG);
+    ::raise(SIGURG);
     wait_for([before] { return g_seen > before; });
   });
   EXPECT_EQ(handler_of(SIGURG).sa_sigaction, &library_handler);
