@@ -19,7 +19,9 @@ bool take_p(P& p, M* m, std::uint64_t seen_picks) {
   const std::uint32_t before = m->taken.fetch_or(taken::kTaking, std::memory_order_seq_cst);
   if ((before & taken::kFence) == 0) heavy_fence();
   // acquire: pairs with the release in ~Enter, so that what the M did with the P has happened.
-  if (m->in_rt.load(std::memory_order_acquire) == 0 && m->p == &p && p.picks.get() == seen_picks) {
+  // P::m, not M::p, which the M may change as soon as this has come to nothing.
+  if (m->in_rt.load(std::memory_order_acquire) == 0 && p.m.load(std::memory_order_relaxed) == m &&
+      p.picks.get() == seen_picks) {
     release_p(m);
     // The bits one by one: others may change theirs. An M that sees kGone alone finds p null already.
     m->taken.fetch_or(taken::kGone, std::memory_order_release);

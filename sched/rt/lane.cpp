@@ -118,7 +118,7 @@ void Lane::suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now
     if (!m.seat.burning || suspend_of(m) != Suspend::kRun) continue;
     const bool had_its_turn = first_ != nullptr && turn_used_ns(m) >= kTurnNs;
     if (surplus == 0 && !had_its_turn) continue;
-    if (m.current->no_preempt.get() != 0 || !thread_is_runnable(m.thread_id)) continue;
+    if (m.current.follow()->no_preempt.get() != 0 || !thread_is_runnable(m.thread_id)) continue;
     if (!sched.preempt_signal.ask(m)) return;
     signals_.fetch_add(1, std::memory_order_relaxed);
     m.seat.asked_ns = now;

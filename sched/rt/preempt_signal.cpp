@@ -25,10 +25,13 @@ std::array<struct sigaction, 65> g_before{};
 std::array<bool, 65> g_ours{};
 
 // Ours carry the address of g_before. One may arrive when nobody waits for an answer any more.
-bool is_ours(const siginfo_t& info) { return info.si_code == SI_QUEUE && info.si_value.sival_ptr == &g_before; }
+bool is_ours(const siginfo_t& info) {
+  return info.si_code == SI_QUEUE && info.si_value.sival_ptr == &g_before;
+}
 
 bool is_handled(const struct sigaction& action) {
-  return (action.sa_flags & SA_SIGINFO) != 0 || (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+  return (action.sa_flags & SA_SIGINFO) != 0 ||
+         (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
 }
 
 // True for a thread that may be stopped: its goroutine is in its own code and has no P. Nobody but this

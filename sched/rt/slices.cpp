@@ -52,7 +52,7 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, bool others_wait, s
   const std::int64_t stuck_ns = now - seen.since_ns;
   if (stuck_ns >= kLongRunNs) p.average_run_ns.store(kLongRunNs, std::memory_order_relaxed);
   // Its goroutine does not change while the picks stay the same. (If they did just now, take_p() sees it.)
-  const G* g = m->current;
+  const G* g = m->current.follow();
   const std::uint32_t call = g->blocking.get() > 0 ? g->calls.get() : 0;
   const bool same_call = call != 0 && call == seen.call;
   seen.call = call;

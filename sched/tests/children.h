@@ -38,7 +38,8 @@ inline Ended in_fork(const std::function<void()>& body) {
   ::close(ends[1]);
   Ended ended;
   char text[512];
-  for (ssize_t n = 0; (n = ::read(ends[0], text, sizeof text)) > 0;) ended.said.append(text, static_cast<std::size_t>(n));
+  for (ssize_t n = 0; (n = ::read(ends[0], text, sizeof text)) > 0;)
+    ended.said.append(text, static_cast<std::size_t>(n));
   ::close(ends[0]);
   while (child > 0 && ::waitpid(child, &ended.status, 0) != child) {
   }

@@ -69,9 +69,7 @@ class Spin : public Work {
 };
 
 bool rest(long ns) {
-  const struct timespec time {
-    0, ns
-  };
+  const struct timespec time{0, ns};
   return ::nanosleep(&time, nullptr) == 0;
 }
 
@@ -252,7 +250,8 @@ class DiskRead : public Work {
     std::array<char, 10'000> block;
     const std::size_t at = static_cast<std::size_t>(hog) * 100'000;
     ::posix_fadvise(fd_, 0, 0, POSIX_FADV_DONTNEED);
-    return ::pread(fd_, block.data(), block.size(), static_cast<long>(at)) == static_cast<long>(block.size()) &&
+    return ::pread(fd_, block.data(), block.size(), static_cast<long>(at)) ==
+               static_cast<long>(block.size()) &&
            std::memcmp(block.data(), content_.data() + at, block.size()) == 0;
   }
 
@@ -270,20 +269,15 @@ std::unique_ptr<Work> make() {
   return std::make_unique<W>();
 }
 constexpr Kind kKinds[] = {
-    {"Spin", make<Spin>},
-    {"Nanosleep", make<Nanosleep>},
-    {"PipeRead", make<PipeRead>},
-    {"ContendedMutex", make<ContendedMutex>},
-    {"Malloc", make<Malloc>},
-    {"Memcpy", make<Memcpy>},
-    {"Throw", make<Throw>},
-    {"Fprintf", make<Fprintf>},
+    {"Spin", make<Spin>},         {"Nanosleep", make<Nanosleep>},
+    {"PipeRead", make<PipeRead>}, {"ContendedMutex", make<ContendedMutex>},
+    {"Malloc", make<Malloc>},     {"Memcpy", make<Memcpy>},
+    {"Throw", make<Throw>},       {"Fprintf", make<Fprintf>},
     {"Qsort", make<Qsort>},
 #if !defined(__SANITIZE_THREAD__)  // libstdc++ fills a cache of its locale without a lock
     {"Regex", make<Regex>},
 #endif
-    {"DiskRead", make<DiskRead>},
-    {"BurnAndSleep", make<BurnAndSleep>},
+    {"DiskRead", make<DiskRead>}, {"BurnAndSleep", make<BurnAndSleep>},
 };
 
 // Something that should happen all the time.

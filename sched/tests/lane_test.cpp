@@ -221,8 +221,8 @@ TEST(Lane, InsideNoPreemptNobodyIsSuspendedAndAfterItAsEver) {
   });
 }
 
-// But for one that has looked as if it computed and has gone to sleep since. Were sleepers not told from those
-// that compute, every twelfth signal would hit one.
+// But for one that has looked as if it computed and has gone to sleep since. Were sleepers not told from
+// those that compute, every twelfth signal would hit one.
 TEST_P(LaneTest, WaitsInTheKernelAreHardlyEverInterrupted) {
   run_with(GetParam(), [] {
     std::atomic<int> interrupted = 0, sleeps = 0;
@@ -230,9 +230,7 @@ TEST_P(LaneTest, WaitsInTheKernelAreHardlyEverInterrupted) {
     WaitGroup sleepers;
     for (int i = 0; i < 8; ++i) {
       sleepers.go([&, i] {
-        const struct timespec time {
-          0, (1 + 5 * i) * 1'000'000
-        };
+        const struct timespec time{0, (1 + 5 * i) * 1'000'000};
         while (!stop) {
           interrupted += ::nanosleep(&time, nullptr) != 0 ? 1 : 0;
           ++sleeps;
@@ -269,7 +267,8 @@ TEST_P(LaneTest, ExceptionsInFlightGoOnWhereTheyWere) {
     std::atomic<int> wrong = 0;
     std::array<std::uint64_t, kHogs> values{};
     Hogs hogs(kHogs, [&](int i) {
-      const std::uint64_t value = ++values[static_cast<std::size_t>(i)] * kHogs + static_cast<std::uint64_t>(i);
+      const std::uint64_t value =
+          ++values[static_cast<std::size_t>(i)] * kHogs + static_cast<std::uint64_t>(i);
       try {
         thrown_through(value, 4);
         ++wrong;

@@ -42,8 +42,8 @@ TEST_P(ForkTest, AProgramCanBeStartedWhileOthersCompute) {
     Hogs hogs(kHogs);
     wait_for([&hogs] { return hogs.surplus_is_suspended(); });
     for (int i = 0; i < 10; ++i) {
-      const Ended ended =
-          blocking([] { return in_fork([] { ::execl("/bin/sh", "sh", "-c", "echo hello >&2; exit 5", nullptr); }); });
+      const Ended ended = blocking(
+          [] { return in_fork([] { ::execl("/bin/sh", "sh", "-c", "echo hello >&2; exit 5", nullptr); }); });
       EXPECT_TRUE(ended.with_code(5)) << ended.status;
       EXPECT_EQ(ended.said, "hello\n");
     }
@@ -201,7 +201,8 @@ class Tracer {
     while (!shared_->begin) ::usleep(1000);
     int attached = 0;
     std::error_code none;
-    for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(traced) + "/task", none)) {
+    for (const auto& task :
+         std::filesystem::directory_iterator("/proc/" + std::to_string(traced) + "/task", none)) {
       const pid_t thread = std::stoi(task.path().filename().string());
       attached += ::ptrace(PTRACE_SEIZE, thread, nullptr, PTRACE_O_TRACECLONE) == 0 ? 1 : 0;
     }

@@ -16,8 +16,8 @@
 #include <tuza/sched/tests/hogs.h>
 #include <unistd.h>
 
-#include <array>
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -218,7 +218,8 @@ std::size_t resident_pages(const rt::Stack& stack) {
   const std::uintptr_t low = (stack.low + 4095) & ~std::uintptr_t{4095};
   std::vector<unsigned char> pages((stack.top - low + 4095) / 4096);
   EXPECT_EQ(::mincore(reinterpret_cast<void*>(low), stack.top - low, pages.data()), 0);
-  return static_cast<std::size_t>(std::count_if(pages.begin(), pages.end(), [](auto page) { return page & 1; }));
+  return static_cast<std::size_t>(
+      std::count_if(pages.begin(), pages.end(), [](auto page) { return page & 1; }));
 }
 
 TEST(IdleStacks, WhatLiesBelowALongWaitIsGivenBackOnceAndNothingElse) {
@@ -250,6 +251,7 @@ TEST(IdleStacks, WhatLiesBelowALongWaitIsGivenBackOnceAndNothingElse) {
       EXPECT_LE(resident_pages(g.stack), before - kDeep / 4096 + 2);
       EXPECT_GE(resident_pages(g.stack), 1u);
       EXPECT_EQ(g.status, rt::GStatus::kWaiting);
+      sleep_for(5ms);  // waits are told apart by when they began
       wakes.release();
     }
     group.wait();
@@ -287,9 +289,9 @@ TEST(IdleStacks, TheyMayBeWokenMeanwhile) {
 // -- What the environment may ask for.
 
 TEST(SliceOptions, NonsenseIsNamedAndIgnored) {
-  for (const char* text : {"TUZA_SLICE_MS=0", "TUZA_SLICE_MS=10001", "TUZA_SLICE_MS=ten", "TUZA_EARLY_HANDOFF_US=99",
-                           "TUZA_EARLY_HANDOFF_US=-1", "TUZA_PREEMPT_SIGNAL=65", "TUZA_PREEMPT_SIGNAL=9",
-                           "TUZA_PREEMPT_SIGNAL=11"}) {
+  for (const char* text : {"TUZA_SLICE_MS=0", "TUZA_SLICE_MS=10001", "TUZA_SLICE_MS=ten",
+                           "TUZA_EARLY_HANDOFF_US=99", "TUZA_EARLY_HANDOFF_US=-1", "TUZA_PREEMPT_SIGNAL=65",
+                           "TUZA_PREEMPT_SIGNAL=9", "TUZA_PREEMPT_SIGNAL=11"}) {
     const std::string name(text, std::strchr(text, '='));
     setenv(name.c_str(), text + name.size() + 1, 1);
     ::testing::internal::CaptureStderr();

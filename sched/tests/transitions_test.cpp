@@ -1,5 +1,5 @@
-// The ways of a goroutine that loses its P, one by one, and the order in which the waiting get one. Not part of
-// the chaos build, where Ps are lost and orders broken at random.
+// The ways of a goroutine that loses its P, one by one, and the order in which the waiting get one. Not part
+// of the chaos build, where Ps are lost and orders broken at random.
 //
 // Slices are so long here that sysmon takes no P: a goroutine gives it away by a long BlockingCall.
 #include <tuza/sched/arch/current_m.h>
@@ -214,7 +214,9 @@ TEST_F(TransitionsTest, ALockedOneKeepsItsThreadThroughACall) {
   run_with(1, [] {
     WaitGroup group;
     std::atomic<bool> stop = false;
-    group.go([&stop] { while (!stop) yield(); });
+    group.go([&stop] {
+      while (!stop) yield();
+    });
     lock_os_thread();
     const rt::M* m = rt::current_m();
     for (int i = 0; i < 20; ++i) {
