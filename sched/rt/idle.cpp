@@ -227,7 +227,7 @@ void wake_one(Sched& sched) {
     sched.maker.request(MMaker::Request::kRunOne);
     return;
   }
-  if (sched.idle_ms.size() < MMaker::kSpare) sched.maker.request(MMaker::Request::kRefill);
+  sched.maker.taken(sched.idle_ms.size());
   sched.wakeups.fetch_add(1, std::memory_order_relaxed);
   wake_with_p(m, p, true);
 }
@@ -236,7 +236,7 @@ void hand_off_p(Sched& sched, P* p) {
   const bool work = p->queued() > 0 || sched.grq.size() > 0;
   M* m = work ? sched.idle_ms.pop() : nullptr;
   if (m != nullptr) {
-    if (sched.idle_ms.size() < MMaker::kSpare) sched.maker.request(MMaker::Request::kRefill);
+    sched.maker.taken(sched.idle_ms.size());
     wake_with_p(m, p, false);
     return;
   }

@@ -1,6 +1,7 @@
 #include <tuza/sched/rt/idle_ms.h>
 
 #include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/machine_thread.h>
 #include <tuza/sched/rt/print.h>
 #include <tuza/sched/rt/sched.h>
@@ -84,12 +85,37 @@ bool MMaker::make_one(Sched& sched, bool needed) {
     fatal(text.text());
   }
   starting_.fetch_add(1, std::memory_order_relaxed);
-  if (start_m(sched)) return true;
+  made_.fetch_add(1, std::memory_order_relaxed);
+  creating_since_ns_.store(now_ns(), std::memory_order_relaxed);
+  const bool started = start_m(sched);
+  creating_since_ns_.store(0, std::memory_order_relaxed);
+  if (started) return true;
   starting_.fetch_sub(1, std::memory_order_relaxed);
   // The Ms that exist have to do: fetch the one that waits in the poller.
   if (sched.poll.holder() == PollRole::Holder::kM) sched.poll.source()->wake();
   refused_.log(LogLevel::kWarning, "tuza: the system refuses another thread; going on with fewer");
   return false;
+}
+
+void MMaker::forget_demand() {
+  if (made_.exchange(0, std::memory_order_relaxed) != 0) return;
+  spare_.store(std::max(spare() / 2, kSpareMin), std::memory_order_relaxed);
+}
+
+void MMaker::expect(std::uint32_t waiting) {
+  const std::uint32_t enough = std::min(waiting + kSpareMin, kSpareMax);
+  if (const std::uint32_t now = spare(); now < enough) {
+    spare_.store(std::min(now + kSparePerHandoff, enough), std::memory_order_relaxed);
+    request(Request::kRefill);
+  }
+}
+
+// Makes Ms until as many are idle as are wanted. False if one was refused.
+bool MMaker::refill(Sched& sched) {
+  while (sched.idle_ms.size() + starting_.load(std::memory_order_relaxed) < spare()) {
+    if (!make_one(sched, false)) return false;
+  }
+  return true;
 }
 
 void MMaker::run(Sched& sched) {
@@ -110,11 +136,7 @@ void MMaker::run(Sched& sched) {
         made = make_one(sched, true);
       }
     }
-    bool spare = made;
-    while (spare && sched.idle_ms.size() + starting_.load(std::memory_order_relaxed) < kSpare) {
-      spare = make_one(sched, false);
-    }
-    made = made && (spare || sched.ms_live.load() >= sched.max_threads.load());
+    made = made && (refill(sched) || sched.ms_live.load() >= sched.max_threads.load());
     if (!made) {
       note_.sleep(kRetryNs);
       requests_.fetch_or(requests, std::memory_order_acq_rel);

@@ -3,13 +3,16 @@
 // Idle Ms form a stack: the one that slept last is the warmest. An M sleeps on its own note; whoever takes
 // it off the list (pop) tells it what to do and wakes it.
 //
-// Creating a thread allocates, and may wait for locks of malloc that a goroutine without a P holds,
-// so nobody who has work to do ever creates one: a dedicated thread does, ahead of need. It
-// keeps kSpare Ms idle. When the system refuses a thread, it says so once a second at most and goes on
-// trying; the Ms that exist do the work meanwhile.
+// Creating a thread allocates, and may wait for a lock of malloc that a suspended goroutine holds, for as
+// long as that one waits for its turn. So nobody who has work to do ever creates one: a dedicated thread
+// does, ahead of need. It keeps kSpareMin Ms idle, and more while goroutines do not come back: each handoff
+// adds kSparePerHandoff, up to one for every goroutine that waits, who may be of the same kind. A second
+// without demand halves it. While the maker is stuck the lane hurries (rt/lane.cpp). When the system refuses
+// a thread, it says so
+// once a second at most and goes on trying; the Ms that exist do the work meanwhile.
 //
 // Threads end in two cases: a goroutine exited while it was locked to its thread, and spoiled it; or a storm
-// is over, and more Ms than kKeep have been idle for a whole second. The Ms are used again.
+// is over, and more Ms than are wanted have been idle for a whole second. The Ms are used again.
 //
 // Thread-safe.
 #pragma once
@@ -51,16 +54,35 @@ class IdleMs {
 // The maker of Ms: a thread of its own.
 class MMaker {
  public:
-  static constexpr std::uint32_t kSpare = 8;
+  static constexpr std::uint32_t kSpareMin = 8;
+  static constexpr std::uint32_t kSpareMax = 1024;
+  static constexpr std::uint32_t kSparePerHandoff = 16;
 
   enum class Request : std::uint32_t {
-    kRefill = 1,  // see that kSpare Ms are idle
+    kRefill = 1,  // see that as many Ms as are wanted are idle
     kRunOne = 2,  // there is work and an idle P but no idle M: bring an M that looks for work
   };
   // Never waits, and never loses a request.
   void request(Request what) {
     const auto bit = static_cast<std::uint32_t>(what);
     if ((requests_.fetch_or(bit, std::memory_order_acq_rel) & bit) == 0) note_.wake();
+  }
+
+  // After an M was taken that leaves `idle` others idle.
+  void taken(std::uint32_t idle) {
+    if (idle < spare_.load(std::memory_order_relaxed)) request(Request::kRefill);
+  }
+
+  // A P was taken from a goroutine that does not come back, and `waiting` others wait to run. Sysmon only.
+  void expect(std::uint32_t waiting);
+
+  // How many Ms it keeps idle at present.
+  [[nodiscard]] std::uint32_t spare() const { return spare_.load(std::memory_order_relaxed); }
+  // Once a second, by sysmon: fewer spares if there was no demand.
+  void forget_demand();
+  // Since when it has been creating the same thread; 0: it is not.
+  [[nodiscard]] std::int64_t creating_since_ns() const {
+    return creating_since_ns_.load(std::memory_order_relaxed);
   }
 
   // A new M has come so far that it is either idle or at work.
@@ -73,9 +95,13 @@ class MMaker {
   static void* thread_main(void* sched);
   void run(Sched& sched);
   bool make_one(Sched& sched, bool needed);
+  bool refill(Sched& sched);
 
   std::atomic<std::uint32_t> requests_{0};
   std::atomic<std::uint32_t> starting_{0};  // made, but neither idle nor at work yet
+  std::atomic<std::uint32_t> spare_{kSpareMin};
+  std::atomic<std::uint32_t> made_{0};  // since the last forget_demand()
+  std::atomic<std::int64_t> creating_since_ns_{0};
   std::atomic<bool> stopping_{false};
   Note note_;
   LogLimiter refused_;

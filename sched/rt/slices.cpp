@@ -24,6 +24,14 @@ bool work_waits_for_a_p(const Sched& sched, std::int64_t now) {
          sched.has_io_waiters();
 }
 
+std::uint32_t queued_anywhere(const Sched& sched) {
+  auto queued = static_cast<std::uint32_t>(sched.grq.size());
+  for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
+    queued += sched.p(i).queued();
+  }
+  return queued;
+}
+
 }  // namespace
 
 bool Slices::take(Sched& sched, P& p, M* m, const Seen& seen) {
@@ -33,6 +41,7 @@ bool Slices::take(Sched& sched, P& p, M* m, const Seen& seen) {
   }
   taken_.fetch_add(1, std::memory_order_relaxed);
   sched.sysmon.lane().arrive(m);
+  sched.maker.expect(queued_anywhere(sched));
   hand_off_p(sched, &p);
   return true;
 }

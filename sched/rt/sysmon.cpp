@@ -105,7 +105,8 @@ void Sysmon::chores(Sched& sched, std::int64_t now) {
   }
   if (now >= scavenge_at_) {
     to_scavenge_ = sched.gs.scavenge();
-    const auto keep = static_cast<std::uint32_t>(sched.procs()) + MMaker::kSpare + kIdleMsKept;
+    sched.maker.forget_demand();
+    const auto keep = static_cast<std::uint32_t>(sched.procs()) + sched.maker.spare() + kIdleMsKept;
     retire_idle_ms(sched, keep);
     to_scavenge_ = to_scavenge_ || sched.idle_ms.size() > keep;
     scavenge_at_ = now + kScavengeEveryNs;
