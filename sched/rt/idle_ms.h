@@ -9,7 +9,7 @@
 // trying; the Ms that exist do the work meanwhile.
 //
 // Threads end in two cases: a goroutine exited while it was locked to its thread, and spoiled it; or a storm
-// is over, and more Ms than kKeep have been idle for a whole second. The Ms are used again.
+// is over, and more Ms have been idle for a whole second than sysmon keeps. The Ms are used again.
 //
 // Thread-safe.
 #pragma once
