@@ -7,12 +7,11 @@
 // long as that one waits for its turn. So nobody who has work to do ever creates one: a dedicated thread
 // does, ahead of need. It keeps kSpareMin Ms idle, and more while goroutines do not come back: each handoff
 // adds kSparePerHandoff, up to one for every goroutine that waits, who may be of the same kind. A second
-// without demand halves it. While the maker is stuck the lane hurries (rt/lane.cpp). When the system refuses
-// a thread, it says so
-// once a second at most and goes on trying; the Ms that exist do the work meanwhile.
+// without demand halves it. When the system refuses a thread, it says so once a second at most and goes on trying;
+// the Ms that exist do the work meanwhile.
 //
 // Threads end in two cases: a goroutine exited while it was locked to its thread, and spoiled it; or a storm
-// is over, and more Ms than are wanted have been idle for a whole second. The Ms are used again.
+// is over, and more Ms have been idle for a whole second than sysmon keeps. The Ms are used again.
 //
 // Thread-safe.
 #pragma once

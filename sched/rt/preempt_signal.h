@@ -18,8 +18,9 @@
 // The handler touches atomics of its own M and a futex; errno stays as it was, as nothing here sets it.
 //
 // Which signal: SIGURG, which is ignored where nobody handles it; TUZA_PREEMPT_SIGNAL chooses another. A
-// handler that was installed before ours is called for signals that are not ours. If somebody replaces ours
-// while the runtime is on, we notice before the next signal is sent, and move to a free real-time signal.
+// handler that was installed before ours is called for signals that are not ours; a default action is not
+// taken any more. If somebody replaces ours while the runtime is on, we notice before the next signal is
+// sent, and move to a free real-time signal. If there is none, nobody is suspended from then on.
 #pragma once
 
 #include <tuza/sched/rt/m.h>

@@ -50,7 +50,7 @@ struct Sched {
   static constexpr std::uint32_t kMaxMs = 65'536;
   M* ms = nullptr;  // kMaxMs slots
   std::atomic<std::uint32_t> ms_made{0};
-  std::atomic<std::uint32_t> ms_live{0};  // threads beside M0 that have not left the runtime
+  std::atomic<std::uint32_t> ms_live{0};  // threads of Ms that have not left the runtime
   M* ms_unused = nullptr;                 // an M without a thread; owner: the maker of Ms
   RawMutex ms_spent_mutex;
   M* ms_spent = nullptr;  // Ms whose threads have ended, linked by idle_next; guarded by ms_spent_mutex
