@@ -179,6 +179,7 @@ bool acquire_p(M* m) {
 void hold_p(M* m, P* p) {
   m->p = p;
   p->m.store(m, std::memory_order_relaxed);
+  m->fresh = false;
   leave_lane(m);
   // Its goroutines begin a new slice, and the time it was idle says nothing about how long they run.
   p->runnext_streak = 0;
@@ -305,6 +306,7 @@ bool wait_for_p(M* m) {
       sleep_idle(m, watch.timeout_ns());  // I4
     }
     if (m->p != nullptr) return true;
+    if (std::exchange(m->makes, false)) sched.maker.help(sched);
     if (std::exchange(m->retires, false)) {
       nudge_idle_m(sched);  // this one may have been the one to wake up for the first timer
       return false;

@@ -12,13 +12,26 @@
 #include <utility>
 
 namespace tuza::rt {
+namespace {
+
+// Creating a thread takes some tens of microseconds, unless it waits for a lock.
+constexpr std::int64_t kStuckNs = 1'000'000;
+
+}  // namespace
 
 void IdleMs::push(M* m) {
   const std::scoped_lock lock(mutex_);
-  m->idle_previous = nullptr;
-  m->idle_next = top_;
-  (top_ != nullptr ? top_->idle_previous : bottom_) = m;
-  top_ = m;
+  if (m->fresh) {
+    m->idle_next = nullptr;
+    m->idle_previous = bottom_;
+    (bottom_ != nullptr ? bottom_->idle_next : top_) = m;
+    bottom_ = m;
+  } else {
+    m->idle_previous = nullptr;
+    m->idle_next = top_;
+    (top_ != nullptr ? top_->idle_previous : bottom_) = m;
+    top_ = m;
+  }
   m->on_idle_list = true;
   size_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -34,6 +47,14 @@ M* IdleMs::pop_coldest() {
   const std::scoped_lock lock(mutex_);
   M* m = bottom_;
   if (m != nullptr) unlink(m);
+  return m;
+}
+
+M* IdleMs::pop_fresh() {
+  const std::scoped_lock lock(mutex_);
+  M* m = bottom_;
+  if (m == nullptr || !m->fresh) return nullptr;
+  unlink(m);
   return m;
 }
 
@@ -84,17 +105,45 @@ bool MMaker::make_one(Sched& sched, bool needed) {
     text << "thread exhaustion: goroutines block all of " << limit << " threads (set_max_threads)";
     fatal(text.text());
   }
-  starting_.fetch_add(1, std::memory_order_relaxed);
-  made_.fetch_add(1, std::memory_order_relaxed);
   creating_since_ns_.store(now_ns(), std::memory_order_relaxed);
-  const bool started = start_m(sched);
+  const bool started = start_one(sched);
   creating_since_ns_.store(0, std::memory_order_relaxed);
   if (started) return true;
-  starting_.fetch_sub(1, std::memory_order_relaxed);
   // The Ms that exist have to do: fetch the one that waits in the poller.
   if (sched.poll.holder() == PollRole::Holder::kM) sched.poll.source()->wake();
   refused_.log(LogLevel::kWarning, "tuza: the system refuses another thread; going on with fewer");
   return false;
+}
+
+bool MMaker::start_one(Sched& sched) {
+  starting_.fetch_add(1, std::memory_order_relaxed);
+  made_.fetch_add(1, std::memory_order_relaxed);
+  if (start_m(sched)) return true;
+  starting_.fetch_sub(1, std::memory_order_relaxed);
+  return false;
+}
+
+bool MMaker::is_stuck(std::int64_t now) const {
+  const std::int64_t since = creating_since_ns_.load(std::memory_order_relaxed);
+  return since != 0 && now - since >= kStuckNs;
+}
+
+bool MMaker::wants_more(const Sched& sched) const {
+  return sched.idle_ms.size() + starting_.load(std::memory_order_relaxed) < spare() &&
+         sched.ms_live.load(std::memory_order_relaxed) < sched.max_threads.load(std::memory_order_relaxed) &&
+         !sched.stopping.load(std::memory_order_relaxed);
+}
+
+void MMaker::help(Sched& sched) {
+  if (is_stuck(now_ns()) && wants_more(sched)) start_one(sched);
+}
+
+void MMaker::find_help(Sched& sched, std::int64_t now) {
+  if (!is_stuck(now) || !wants_more(sched)) return;
+  if (M* m = sched.idle_ms.pop_fresh(); m != nullptr) {
+    m->makes = true;
+    m->note.wake();
+  }
 }
 
 void MMaker::forget_demand() {

@@ -1,13 +1,16 @@
 // The Ms that wait for something to do, and the thread that makes new ones.
 //
-// Idle Ms form a stack: the one that slept last is the warmest. An M sleeps on its own note; whoever takes
+// Idle Ms form a stack: the one that slept last is the warmest, those that have never run anything lie at
+// the bottom. An M sleeps on its own note; whoever takes
 // it off the list (pop) tells it what to do and wakes it.
 //
-// Creating a thread allocates, and may wait for a lock of malloc that a suspended goroutine holds, for as
-// long as that one waits for its turn. So nobody who has work to do ever creates one: a dedicated thread
+// Creating a thread allocates, and waits for the lock of an arena of malloc's, which a hundred goroutines
+// that allocate can keep from it for half a second. So nobody who has work to do ever creates one: a dedicated thread
 // does, ahead of need. It keeps kSpareMin Ms idle, and more while goroutines do not come back: each handoff
 // adds kSparePerHandoff, up to one for every goroutine that waits, who may be of the same kind. A second
-// without demand halves it. When the system refuses a thread, it says so once a second at most and goes on trying;
+// without demand halves it. While it is stuck in malloc, Ms that have never run a goroutine take over: a thread
+// without an arena is given one that nobody holds, at its first allocation. Each of them makes one other M, which
+// makes the next. When the system refuses a thread, it says so once a second at most and goes on trying;
 // the Ms that exist do the work meanwhile.
 //
 // Threads end in two cases: a goroutine exited while it was locked to its thread, and spoiled it; or a storm
@@ -33,6 +36,8 @@ class IdleMs {
   M* pop();
   // The one that has slept longest, or null. The caller must wake it.
   M* pop_coldest();
+  // One that has never run a goroutine, or null. The caller must wake it.
+  M* pop_fresh();
   // How many were idle at any time since the last call.
   std::uint32_t take_low_water();
   // Takes `m` itself off the list, after its sleep timed out. False: somebody has popped it, and the wake
@@ -54,7 +59,7 @@ class IdleMs {
 class MMaker {
  public:
   static constexpr std::uint32_t kSpareMin = 8;
-  static constexpr std::uint32_t kSpareMax = 1024;
+  static constexpr std::uint32_t kSpareMax = 256;
   static constexpr std::uint32_t kSparePerHandoff = 16;
 
   enum class Request : std::uint32_t {
@@ -75,15 +80,15 @@ class MMaker {
   // A P was taken from a goroutine that does not come back, and `waiting` others wait to run. Sysmon only.
   void expect(std::uint32_t waiting);
 
+  // By an M, fresh and without a P: creates another one if the maker is stuck and that is still wanted.
+  void help(Sched& sched);
+  // Sysmon, every tick: finds the M to begin with that.
+  void find_help(Sched& sched, std::int64_t now);
+
   // How many Ms it keeps idle at present.
   [[nodiscard]] std::uint32_t spare() const { return spare_.load(std::memory_order_relaxed); }
   // Once a second, by sysmon: fewer spares if there was no demand.
   void forget_demand();
-  // Since when it has been creating the same thread; 0: it is not.
-  [[nodiscard]] std::int64_t creating_since_ns() const {
-    return creating_since_ns_.load(std::memory_order_relaxed);
-  }
-
   // A new M has come so far that it is either idle or at work.
   void m_has_started() { starting_.fetch_sub(1, std::memory_order_relaxed); }
 
@@ -94,13 +99,16 @@ class MMaker {
   static void* thread_main(void* sched);
   void run(Sched& sched);
   bool make_one(Sched& sched, bool needed);
+  bool start_one(Sched& sched);
+  [[nodiscard]] bool is_stuck(std::int64_t now) const;
+  [[nodiscard]] bool wants_more(const Sched& sched) const;
   bool refill(Sched& sched);
 
   std::atomic<std::uint32_t> requests_{0};
   std::atomic<std::uint32_t> starting_{0};  // made, but neither idle nor at work yet
   std::atomic<std::uint32_t> spare_{kSpareMin};
   std::atomic<std::uint32_t> made_{0};  // since the last forget_demand()
-  std::atomic<std::int64_t> creating_since_ns_{0};
+  std::atomic<std::int64_t> creating_since_ns_{0};  // since when it has been creating the same thread, or 0
   std::atomic<bool> stopping_{false};
   Note note_;
   LogLimiter refused_;

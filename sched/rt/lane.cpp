@@ -17,10 +17,6 @@ namespace {
 constexpr std::int64_t kSampleMinNs = 1'500'000;
 constexpr std::int64_t kSampleMaxNs = 64'000'000;
 constexpr std::int64_t kBurnsOneIn = 20;  // 5 %
-// The maker of Ms needs no longer for a thread, unless it waits for a lock of malloc whose holder may be one
-// of the suspended. All of them get short turns then, until the holder has had its.
-constexpr std::int64_t kMakerIsStuckNs = 3'000'000;
-constexpr std::int64_t kHurriedTurnNs = 500'000;
 
 Suspend suspend_of(const M& m) { return static_cast<Suspend>(m.suspend.load(std::memory_order_acquire)); }
 
@@ -40,11 +36,6 @@ void sample(M& m, std::int64_t now) {
   m.seat.sample_ns = m.seat.burning ? kSampleMinNs : std::min(m.seat.sample_ns * 2, kSampleMaxNs);
   m.seat.seen_cpu_ns = cpu;
   m.seat.seen_ns = now;
-}
-
-std::int64_t turn_length_ns(const Sched& sched, std::int64_t now) {
-  const std::int64_t since = sched.maker.creating_since_ns();
-  return since != 0 && now - since >= kMakerIsStuckNs ? kHurriedTurnNs : Lane::kTurnNs;
 }
 
 std::int64_t turn_used_ns(const M& m) { return m.seat.seen_cpu_ns - m.seat.turn_cpu_ns; }
@@ -118,12 +109,11 @@ std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
 // had theirs.
 void Lane::suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now) {
   const auto room = static_cast<std::uint32_t>(sched.procs());
-  const std::int64_t turn_ns = turn_length_ns(sched, now);
   std::uint32_t surplus = burning > room ? burning - room : 0;
   for (std::size_t i = 0; i < seats_size_; ++i) {
     M& m = *seats_[i];
     if (!m.seat.burning || suspend_of(m) != Suspend::kRun) continue;
-    const bool had_its_turn = first_ != nullptr && turn_used_ns(m) >= turn_ns;
+    const bool had_its_turn = first_ != nullptr && turn_used_ns(m) >= kTurnNs;
     if (surplus == 0 && !had_its_turn) continue;
     if (m.current->no_preempt.get() != 0 || !thread_is_runnable(m.thread_id)) continue;
     if (!sched.preempt_signal.ask(m)) return;

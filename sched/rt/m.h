@@ -72,6 +72,7 @@ struct alignas(128) M {
   G* handed = nullptr;  // picked, or given to it, but not run yet
   bool spinning = false;
   bool starting = true;  // neither idle nor at work yet, see MMaker
+  bool fresh = true;     // it has never run a goroutine, so that its thread has no arena of malloc's yet
   Random random;
 
   // -- The guard of the runtime (rt/enter.h, rt/handoff.h). in_rt: written by the thread, read by sysmon.
@@ -100,6 +101,7 @@ struct alignas(128) M {
   M* idle_previous = nullptr;
   bool on_idle_list = false;
   bool retires = false;  // it is not needed any more: its thread ends
+  bool makes = false;    // it shall create another M, see MMaker
 
   alignas(64) G g0;
 };

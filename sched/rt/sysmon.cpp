@@ -147,6 +147,7 @@ void Sysmon::run(Sched& sched) {
     const std::int64_t now = now_ns();
     sched.coarse_ns.store(now, std::memory_order_relaxed);
     chores(sched, now);
+    sched.maker.find_help(sched, now);
     lane_.look(sched, now);
     if (all_idle(sched)) {
       tick_ns_ = lane_.quiet(sched) ? kTickMaxNs : kTickBusyNs;
