@@ -166,7 +166,7 @@ void start(Sched& sched, const RunOptions& options) {
   Sched* none = nullptr;
   if (!tuza_sched.compare_exchange_strong(none, &sched)) fatal("tuza::run inside tuza::run");
   install_crash_reports();
-  sched.preempt_signal.install(sched.debug.async_preempt_off ? 0 : sched.slice.signal);
+  sched.preempt_signal.install(sched.debug.async_preempt_off ? 0 : sched.slice.signal, sched.signal_mask);
   sched.fence_on_enter = sched.debug.membarrier_off || !heavy_fence_works();
   sched.maker.start(sched);
   sched.sysmon.start(sched);

@@ -176,6 +176,7 @@ void MMaker::run(Sched& sched) {
       note_.sleep();
       continue;
     }
+    sched.preempt_signal.report();
     bool made = true;
     if ((requests & static_cast<std::uint32_t>(Request::kRunOne)) != 0) {
       // Whoever asked found no idle M; one may have gone idle since, after it had looked for work.

@@ -65,6 +65,7 @@ class MMaker {
   enum class Request : std::uint32_t {
     kRefill = 1,  // see that as many Ms as are wanted are idle
     kRunOne = 2,  // there is work and an idle P but no idle M: bring an M that looks for work
+    kReport = 4,  // log what sysmon has found
   };
   // Never waits, and never loses a request.
   void request(Request what) {

@@ -76,7 +76,7 @@ struct alignas(128) M {
   Random random;
 
   // -- The guard of the runtime (rt/enter.h, rt/handoff.h). in_rt: written by the thread, read by sysmon.
-  // yield_asked: P::picks | 1 of the goroutine that has used up its slice, or 0; written by both.
+  // yield_asked: a mark of the goroutine that has used up its slice, or 0; written by both.
   std::atomic<std::uint32_t> in_rt{1};
   std::atomic<std::uint32_t> taken{0};  // bits of namespace taken; who writes which: rt/handoff.h
   std::atomic<std::uint32_t> yield_asked{0};

@@ -66,7 +66,8 @@ bool PreemptSignal::take(int signal) {
   return sigaction(signal, &action, nullptr) == 0;
 }
 
-void PreemptSignal::install(int signal) {
+void PreemptSignal::install(int signal, const sigset_t& mask) {
+  mask_ = mask;
   number_.store(signal != 0 && take(signal) ? signal : 0, std::memory_order_relaxed);
 }
 
@@ -94,19 +95,33 @@ bool PreemptSignal::still_ours() {
   struct sigaction now{};
   sigaction(signal, nullptr, &now);
   if (now.sa_sigaction == &on_preempt) return true;
-  // Real-time signals end a process that does not handle them, so only one that nobody uses will do.
-  int moved = 0;
-  for (int other = SIGRTMAX - 1; other > SIGRTMIN && moved == 0; --other) {
-    sigaction(other, nullptr, &now);
-    const bool unused = (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL;
-    if (unused && take(other)) moved = other;
-  }
+  const int moved = find_unused();
   number_.store(moved, std::memory_order_relaxed);
+  lost_.store(signal, std::memory_order_release);
+  active()->maker.request(MMaker::Request::kReport);
+  return moved != 0;
+}
+
+// Real-time signals end a process that does not handle them, so only one that nobody uses will do; and it
+// must reach the Ms. 0: there is none.
+int PreemptSignal::find_unused() const {
+  for (int signal = SIGRTMAX - 1; signal > SIGRTMIN; --signal) {
+    struct sigaction now{};
+    sigaction(signal, nullptr, &now);
+    const bool unused = (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL;
+    if (unused && sigismember(&mask_, signal) == 0 && take(signal)) return signal;
+  }
+  return 0;
+}
+
+void PreemptSignal::report() {
+  const int lost = lost_.exchange(0, std::memory_order_acquire);
+  if (lost == 0) return;
+  const int moved = number_.load(std::memory_order_relaxed);
   Line line(Line::kNowhere);
-  line << "tuza: the handler of signal " << signal << " was replaced; goroutines are now suspended by ";
+  line << "tuza: the handler of signal " << lost << " was replaced; goroutines are now suspended by ";
   moved != 0 ? line << "signal " << moved : line << "none";
   log_line(LogLevel::kWarning, line.text());
-  return moved != 0;
 }
 
 bool PreemptSignal::send(M& m) {

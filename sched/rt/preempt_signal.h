@@ -34,12 +34,15 @@ enum class Suspend : std::uint32_t { kRun, kAsked, kStopped };
 
 class PreemptSignal {
  public:
-  // With signal 0 nobody is ever suspended. The calling thread's mask is left alone.
-  void install(int signal);
+  // With signal 0 nobody is ever suspended. The calling thread's mask is left alone. `mask`: what Ms block.
+  void install(int signal, const sigset_t& mask);
   void remove();
 
   // Whether threads can be suspended.
   [[nodiscard]] bool works() const { return number_.load(std::memory_order_relaxed) != 0; }
+  // Logs what has happened since the last call. Not by sysmon: the program's log may wait for a lock whose
+  // holder is suspended, and sysmon is who lets it go on.
+  void report();
   // In an M's thread, before it runs goroutines: the signal must reach it.
   void unblock();
 
@@ -55,8 +58,11 @@ class PreemptSignal {
  private:
   static bool take(int signal);
   bool still_ours();
+  [[nodiscard]] int find_unused() const;
 
   std::atomic<int> number_{0};
+  std::atomic<int> lost_{0};  // the number whose handler was replaced, until it is reported
+  sigset_t mask_{};
 };
 
 }  // namespace tuza::rt

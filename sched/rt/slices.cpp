@@ -54,15 +54,16 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, bool others_wait, s
   }
   const bool waits = others_wait || (p.queued() > 0 && !sched.any_p_idle());
   const std::uint64_t picks = p.picks.get();
-  if (picks != seen.picks || seen.since_ns == 0) {
-    seen = Seen{picks, now, 0};
-    return waits ? Pace::kSoon : Pace::kBusy;
-  }
-  const std::int64_t stuck_ns = now - seen.since_ns;
-  if (stuck_ns >= kLongRunNs) p.average_run_ns.store(kLongRunNs, std::memory_order_relaxed);
   // Its goroutine does not change while the picks stay the same. (If they did just now, take_p() sees it.)
   const G* g = m->current;
   const std::uint32_t call = g->blocking.get() > 0 ? g->calls.get() : 0;
+  if (picks != seen.picks || seen.since_ns == 0) {
+    seen = Seen{picks, now, call};
+    if (!waits) return Pace::kBusy;
+    return call != 0 ? Pace::kCall : Pace::kSoon;
+  }
+  const std::int64_t stuck_ns = now - seen.since_ns;
+  if (stuck_ns >= kLongRunNs) p.average_run_ns.store(kLongRunNs, std::memory_order_relaxed);
   const bool same_call = call != 0 && call == seen.call;
   seen.call = call;
   const bool used_up = stuck_ns >= sched.slice.slice_ns ||

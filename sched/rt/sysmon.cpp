@@ -21,6 +21,7 @@ constexpr std::int64_t kTickWatchNs = kMs / 4;
 constexpr std::int64_t kTickMinNs = 1 * kMs;
 constexpr std::int64_t kTickBusyNs = 2 * kMs;  // also while the lane has to be looked at
 constexpr std::int64_t kTickMaxNs = 10 * kMs;
+constexpr std::int64_t kTickIdleNs = 2 * kMs;  // a goroutine may begin to compute at any moment
 constexpr std::int64_t kIdleBeforeSleepNs = 50 * kMs;
 constexpr std::int64_t kPollAgeNs = 1 * kMs;
 constexpr std::int64_t kScavengeEveryNs = 1000 * kMs;
@@ -150,7 +151,7 @@ void Sysmon::run(Sched& sched) {
     sched.maker.find_help(sched, now);
     lane_.look(sched, now);
     if (all_idle(sched)) {
-      tick_ns_ = lane_.quiet(sched) ? kTickMaxNs : kTickBusyNs;
+      tick_ns_ = kTickIdleNs;
       if (now - busy_at >= kIdleBeforeSleepNs && !to_scavenge_ && trace_every == 0 && lane_.quiet(sched) &&
           deep_sleep(sched)) {
         busy_at = now_ns();
