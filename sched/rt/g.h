@@ -53,7 +53,7 @@ struct alignas(64) G {
   Stack stack;
   Relaxed<M*> last_m{nullptr};  // the M that ran it last
   Relaxed<std::int64_t> wait_since_ns{0};
-  std::int64_t trimmed_since_ns = 0;  // wait_since_ns when its stack was last trimmed; owner: sysmon
+  Relaxed<std::int64_t> trimmed_since_ns{0};  // wait_since_ns when its stack was last trimmed; owner: sysmon
   Relaxed<WaitReason> wait_reason{WaitReason::kNone};
   bool system = false;                   // belongs to the runtime: not counted, not reported as deadlocked
   std::uint32_t lock_depth = 0;          // nesting of lock_os_thread

@@ -23,7 +23,7 @@
 // steps of enter: either sysmon sees in_rt == 1, and gives up; or the M sees kTaking, and waits for the
 // decision. in_rt == 0 read with acquire: what the M did with the P before it left has happened. After that
 // the M cannot come near the P without the lock that sysmon holds. Where there is no heavy fence, bit kFence
-// sends every enter through the slow path, which executes one.
+// sends every enter through the slow path, which orders the two steps by itself.
 //
 // kGone is set by who takes the P: sysmon, or the M itself (hand_off_own_p), under handoff_mutex. Only the M
 // clears it, inside the runtime, when it has a P again or has left the goroutine.

@@ -178,7 +178,7 @@ bool acquire_p(M* m) {
 
 void hold_p(M* m, P* p) {
   m->p = p;
-  p->m.store(m, std::memory_order_relaxed);
+  p->m.store(m, std::memory_order_release);  // sysmon, who may never have seen this M, looks into it
   m->fresh = false;
   leave_lane(m);
   // Its goroutines begin a new slice, and the time it was idle says nothing about how long they run.

@@ -148,7 +148,7 @@ void MMaker::find_help(Sched& sched, std::int64_t now) {
 
 void MMaker::forget_demand() {
   if (made_.exchange(0, std::memory_order_relaxed) != 0) return;
-  spare_.store(std::max(spare() / 2, kSpareMin), std::memory_order_relaxed);
+  spare_.store(std::max(spare() / 4, kSpareMin), std::memory_order_relaxed);
 }
 
 void MMaker::expect(std::uint32_t waiting) {

@@ -17,6 +17,8 @@ namespace {
 constexpr std::int64_t kSampleMinNs = 1'500'000;
 constexpr std::int64_t kSampleMaxNs = 64'000'000;
 constexpr std::int64_t kBurnsOneIn = 20;  // 5 %
+// Who has not answered for so long is asked again: its signal may have gone to a handler that replaced ours.
+constexpr std::int64_t kAnswerNs = 100'000'000;
 
 Suspend suspend_of(const M& m) { return static_cast<Suspend>(m.suspend.load(std::memory_order_acquire)); }
 
@@ -99,6 +101,7 @@ std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
       unseat(i);
       continue;
     }
+    if (state == Suspend::kAsked && now - m->seat.asked_ns >= kAnswerNs) PreemptSignal::withdraw(*m);
     sample(*m, now);
     sched.stalls.consider(sched, *m, m->seat.since_ns, now);
     burning += m->seat.burning && state == Suspend::kRun ? 1 : 0;
@@ -117,7 +120,7 @@ void Lane::suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now
     if (!m.seat.burning || suspend_of(m) != Suspend::kRun) continue;
     const bool had_its_turn = first_ != nullptr && turn_used_ns(m) >= kTurnNs;
     if (surplus == 0 && !had_its_turn) continue;
-    if (m.current->no_preempt.get() != 0 || !thread_is_runnable(m.thread_id)) continue;
+    if (m.current.follow()->no_preempt.get() != 0 || !thread_is_runnable(m.thread_id)) continue;
     if (!sched.preempt_signal.ask(m)) return;
     signals_.fetch_add(1, std::memory_order_relaxed);
     m.seat.asked_ns = now;

@@ -65,7 +65,7 @@ struct alignas(128) M {
   stack_t previous_signal_stack{};
 
   // -- Owner: the thread itself.
-  Relaxed<G*> current{nullptr};  // the goroutine it runs, or &g0; sysmon looks at it
+  Followed<G> current;          // the goroutine it runs, or &g0; sysmon looks at it
   P* p = nullptr;                // what rt/enter.h guards; sysmon takes it away under handoff_mutex
   std::int32_t last_p_id = -1;   // the P it held last, whose caches may still be warm
   PendingCommit pending;

@@ -18,9 +18,11 @@
 // The handler touches atomics of its own M and a futex; errno stays as it was, as nothing here sets it.
 //
 // Which signal: SIGURG, which is ignored where nobody handles it; TUZA_PREEMPT_SIGNAL chooses another. A
-// handler that was installed before ours is called for signals that are not ours; a default action is not
-// taken any more. If somebody replaces ours while the runtime is on, we notice before the next signal is
-// sent, and move to a free real-time signal. If there is none, nobody is suspended from then on.
+// handler that was installed before ours is called for signals that are not ours, which carry a mark; a
+// default action is not taken any more. If somebody replaces ours while the runtime is on, we notice before
+// the next signal is sent, and move to a free real-time signal; if there is none, nobody is suspended from
+// then on. The new handler may call ours, so ours must never call it: such a signal is left alone by later
+// runtimes too.
 #pragma once
 
 #include <tuza/sched/rt/m.h>
@@ -58,7 +60,8 @@ class PreemptSignal {
  private:
   static bool take(int signal);
   bool still_ours();
-  [[nodiscard]] int find_unused() const;
+  bool move_from(int signal);
+  [[nodiscard]] int take_unused() const;
 
   std::atomic<int> number_{0};
   std::atomic<int> lost_{0};  // the number whose handler was replaced, until it is reported

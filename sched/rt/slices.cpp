@@ -55,7 +55,7 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, bool others_wait, s
   const bool waits = others_wait || (p.queued() > 0 && !sched.any_p_idle());
   const std::uint64_t picks = p.picks.get();
   // Its goroutine does not change while the picks stay the same. (If they did just now, take_p() sees it.)
-  const G* g = m->current;
+  const G* g = m->current.follow();
   const std::uint32_t call = g->blocking.get() > 0 ? g->calls.get() : 0;
   if (picks != seen.picks || seen.since_ns == 0) {
     seen = Seen{picks, now, call};

@@ -28,8 +28,8 @@ class StallReport {
   void finish(std::int64_t now_ns);
   [[nodiscard]] bool under_way() const { return target_.load(std::memory_order_relaxed) != nullptr; }
 
-  // -- The signal handler, on the thread of `m`: true if it was meant for this, and is done.
-  bool answer(M& m);
+  // -- The signal handler, on the thread of `m`: does what was asked for, if anything was.
+  void answer(M& m);
 
  private:
   void print_report(bool answered);
