@@ -13,6 +13,12 @@
 #include <mutex>
 
 namespace tuza::rt {
+namespace {
+
+// What M::yield_asked holds for the goroutine of these picks. Never 0.
+std::uint32_t yield_mark(std::uint64_t picks) { return static_cast<std::uint32_t>(picks) * 2 + 1; }
+
+}  // namespace
 
 bool take_p(P& p, M* m, std::uint64_t seen_picks) {
   const std::scoped_lock lock(m->handoff_mutex);
@@ -30,7 +36,7 @@ bool take_p(P& p, M* m, std::uint64_t seen_picks) {
   }
   m->taken.fetch_and(~taken::kTaking, std::memory_order_release);
   // Of these picks and no later ones: it may be another goroutine's turn by now.
-  m->yield_asked.store(static_cast<std::uint32_t>(seen_picks) | 1, std::memory_order_relaxed);
+  m->yield_asked.store(yield_mark(seen_picks), std::memory_order_relaxed);
   return false;
 }
 
@@ -94,7 +100,7 @@ void parking_point_slow() {
   const std::uint32_t asked = m->yield_asked.load(std::memory_order_relaxed);
   if (asked == 0) return;
   m->yield_asked.store(0, std::memory_order_relaxed);
-  if (asked != (static_cast<std::uint32_t>(m->p->picks.get()) | 1)) return;  // it was somebody else
+  if (asked != yield_mark(m->p->picks.get())) return;  // it was somebody else
   if (m->p->queued() == 0 && sched.grq.size() == 0) {
     ++m->p->picks;  // nobody waits: a slice of its own
     return;

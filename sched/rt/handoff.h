@@ -2,8 +2,9 @@
 //
 // A goroutine that computes, or blocks in the kernel, keeps its P from the others. Sysmon takes the P and
 // gives it to another M. The goroutine is not touched: it runs on, on its own thread, without a P. At its
-// next parking call it takes an idle P, or queues behind those that were woken (calls that do not park go on
-// without). No signal is sent, so nothing in the program notices.
+// next parking call it takes an idle P, or queues on the last level of the GRQ, behind those that were woken
+// and those that are new. Calls that do not park (go(), unlock) go on without a P: the caller may hold a
+// std::mutex. No signal is sent, so nothing in the program notices.
 //
 //   the M                                    sysmon (take_p)
 //   -----                                    ---------------
@@ -56,6 +57,7 @@ void leave_lane(M* m);
 
 // The first thing in every parking call, before any lock is taken: a goroutine that has lost its P takes one
 // or queues for it, one that was asked to yield does so. Parks then. Elsewhere it does nothing.
+// (Mutex::lock() has it only where it has to wait.)
 inline void parking_point() {
   const M* m = current_m();
   if (m == nullptr) return;

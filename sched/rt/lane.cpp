@@ -66,6 +66,8 @@ void Lane::seat_arrivals(std::int64_t now) {
     m->seat.since_ns = now;
     begin_turn(*m, now);
     hint_kernel_slice(m->thread_id, kLaneKernelSliceNs);
+    // If it has a P again it has hinted for itself, perhaps before us.
+    if (!runs_without_p(*m)) hint_kernel_slice(m->thread_id, kWorkerKernelSliceNs);
     seats_[seats_size_++] = m;
   }
 }
@@ -166,6 +168,7 @@ void Lane::release_all() {
 }
 
 bool Lane::quiet(const Sched& sched) const {
+  if (sched.debug.stalls_ns > 0 && seats_size_ > 0) return false;  // they may become reports
   return first_ == nullptr && arrivals_.load(std::memory_order_relaxed) == nullptr &&
          seats_size_ <= static_cast<std::size_t>(sched.procs());
 }

@@ -85,10 +85,14 @@ bool PreemptSignal::take(int signal) {
   return sigaction(signal, &action, nullptr) == 0;
 }
 
-void PreemptSignal::install(int signal) {
-  int number = signal;
-  if (signal != 0 && !take(signal)) number = take_unused(signal);
-  number_.store(number, std::memory_order_relaxed);
+void PreemptSignal::install(int signal, const sigset_t& mask) {
+  mask_ = mask;
+  if (signal == 0 || take(signal)) {
+    number_.store(signal, std::memory_order_relaxed);
+  } else {
+    move_from(signal);
+    report();
+  }
 }
 
 void PreemptSignal::remove() {
@@ -111,31 +115,43 @@ void PreemptSignal::unblock() {
   pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
 }
 
-// Real-time signals end a process that does not handle them, so only one that nobody uses will do. 0: none.
-int PreemptSignal::take_unused(int instead_of) {
-  int taken = 0;
-  for (int other = SIGRTMAX - 1; other > SIGRTMIN && taken == 0; --other) {
-    struct sigaction now{};
-    sigaction(other, nullptr, &now);
-    const bool unused = now.sa_sigaction == &on_preempt || (!is_handled(now) && now.sa_handler == SIG_DFL);
-    if (unused && take(other)) taken = other;
-  }
-  Line line(Line::kNowhere);
-  line << "tuza: the handler of signal " << instead_of << " was replaced; goroutines are now suspended by ";
-  taken != 0 ? line << "signal " << taken : line << "none";
-  log_line(LogLevel::kWarning, line.text());
-  return taken;
-}
-
 bool PreemptSignal::still_ours() {
   const int signal = number_.load(std::memory_order_relaxed);
   if (signal == 0) return false;
   struct sigaction now{};
   sigaction(signal, nullptr, &now);
   if (now.sa_sigaction == &on_preempt) return true;
-  const int moved = take_unused(signal);
+  return move_from(signal);
+}
+
+bool PreemptSignal::move_from(int signal) {
+  const int moved = take_unused();
   number_.store(moved, std::memory_order_relaxed);
+  lost_.store(signal, std::memory_order_release);
+  active()->maker.request(MMaker::Request::kReport);
   return moved != 0;
+}
+
+// Real-time signals end a process that does not handle them, so only one that nobody uses will do; and it
+// must reach the Ms. 0: there is none.
+int PreemptSignal::take_unused() const {
+  for (int signal = SIGRTMAX - 1; signal > SIGRTMIN; --signal) {
+    struct sigaction now{};
+    sigaction(signal, nullptr, &now);
+    const bool unused = now.sa_sigaction == &on_preempt || (!is_handled(now) && now.sa_handler == SIG_DFL);
+    if (unused && sigismember(&mask_, signal) == 0 && take(signal)) return signal;
+  }
+  return 0;
+}
+
+void PreemptSignal::report() {
+  const int lost = lost_.exchange(0, std::memory_order_acquire);
+  if (lost == 0) return;
+  const int moved = number_.load(std::memory_order_relaxed);
+  Line line(Line::kNowhere);
+  line << "tuza: the handler of signal " << lost << " was replaced; goroutines are now suspended by ";
+  moved != 0 ? line << "signal " << moved : line << "none";
+  log_line(LogLevel::kWarning, line.text());
 }
 
 bool PreemptSignal::send(M& m) {

@@ -24,6 +24,14 @@ bool work_waits_for_a_p(const Sched& sched, std::int64_t now) {
          sched.has_io_waiters();
 }
 
+std::uint32_t queued_anywhere(const Sched& sched) {
+  auto queued = static_cast<std::uint32_t>(sched.grq.size());
+  for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
+    queued += sched.p(i).queued();
+  }
+  return queued;
+}
+
 }  // namespace
 
 bool Slices::take(Sched& sched, P& p, M* m, const Seen& seen) {
@@ -33,6 +41,7 @@ bool Slices::take(Sched& sched, P& p, M* m, const Seen& seen) {
   }
   taken_.fetch_add(1, std::memory_order_relaxed);
   sched.sysmon.lane().arrive(m);
+  sched.maker.expect(queued_anywhere(sched));
   hand_off_p(sched, &p);
   return true;
 }
@@ -45,15 +54,16 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, bool others_wait, s
   }
   const bool waits = others_wait || (p.queued() > 0 && !sched.any_p_idle());
   const std::uint64_t picks = p.picks.get();
-  if (picks != seen.picks || seen.since_ns == 0) {
-    seen = Seen{picks, now, 0};
-    return waits ? Pace::kSoon : Pace::kBusy;
-  }
-  const std::int64_t stuck_ns = now - seen.since_ns;
-  if (stuck_ns >= kLongRunNs) p.average_run_ns.store(kLongRunNs, std::memory_order_relaxed);
   // Its goroutine does not change while the picks stay the same. (If they did just now, take_p() sees it.)
   const G* g = m->current.follow();
   const std::uint32_t call = g->blocking.get() > 0 ? g->calls.get() : 0;
+  if (picks != seen.picks || seen.since_ns == 0) {
+    seen = Seen{picks, now, call};
+    if (!waits) return Pace::kBusy;
+    return call != 0 ? Pace::kCall : Pace::kSoon;
+  }
+  const std::int64_t stuck_ns = now - seen.since_ns;
+  if (stuck_ns >= kLongRunNs) p.average_run_ns.store(kLongRunNs, std::memory_order_relaxed);
   const bool same_call = call != 0 && call == seen.call;
   seen.call = call;
   const bool used_up = stuck_ns >= sched.slice.slice_ns ||

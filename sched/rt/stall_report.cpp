@@ -16,6 +16,7 @@ void StallReport::consider(Sched& sched, M& m, std::int64_t since_ns, std::int64
   const std::int64_t limit = sched.debug.stalls_ns;
   if (limit == 0 || now_ns - since_ns < limit || under_way()) return;
   const G* g = m.current.follow();
+  if (g == &m.g0) return;  // it has come back just now
   if (g->blocking.get() != 0 || m.reported_stall_ns == since_ns) return;
   m.reported_stall_ns = since_ns;
   g_ = g;

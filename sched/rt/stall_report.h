@@ -1,9 +1,10 @@
 // TUZA_DEBUG=stalls=20ms: who does not come back?
 //
-// When a goroutine has been in its own code for so long, sysmon asks its thread, by the signal of
-// rt/preempt_signal.h, to note where it is, and prints goroutine, duration and back trace, once for each time
-// it stays away. The signal ends a sleep or a poll(2) that it hits (EINTR), which is why this is not on by
-// default. Marked blocking calls are no stalls.
+// When a goroutine has run on without its P for so long (rt/lane.h; the duration counts from the loss of the
+// P, which comes up to a slice after it began), sysmon asks its thread, by the signal of rt/preempt_signal.h,
+// to note where it is, and prints goroutine, duration and back trace, once for each time it stays away. The
+// signal ends a sleep or a poll(2) that it hits (EINTR), which is why this is not on by default. Marked
+// blocking calls are no stalls.
 //
 // One request at a time. Between sysmon and the handler: `target_`.
 #pragma once
