@@ -6,6 +6,7 @@
 #include <tuza/sched/rt/heavy_fence.h>
 #include <tuza/sched/rt/idle.h>
 #include <tuza/sched/rt/mutex_report.h>
+#include <tuza/sched/rt/ready.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/switch.h>
 #include <tuza/sched/rt/thread_watch.h>
@@ -73,13 +74,8 @@ void leave_lane(M* m) {
 
 namespace {
 
-// The M has no P and goes to wait for one (schedule_loop), looking at the GRQ first: it needs no other M to
-// be woken for what it puts there. One that is locked to its goroutine waits for that alone, and looks nowhere.
-bool commit_return(G* g, void* argument) {
-  Sched& sched = *static_cast<Sched*>(argument);
-  const bool locked = g->locked_m != nullptr;
-  sched.grq[Level::kReturned].push(g);
-  if (locked) wake_one(sched);
+bool commit_return(G* g, void* sched) {
+  put_returned(*static_cast<Sched*>(sched), g);
   return true;
 }
 
