@@ -1,7 +1,7 @@
 // What a goroutine that computes must not hold up, and what must not be used up.
-#include <tuza/sched/arch/current_m.h>
 #include <tuza/sched/external.h>
 #include <tuza/sched/go.h>
+#include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
@@ -21,6 +21,12 @@ namespace {
 using testing::run_with;
 using testing::yield_until;
 
+// Of the P that the caller runs on; -1 without one.
+int p_number() {
+  const rt::Enter rt;
+  return rt.p() != nullptr ? rt.p()->id : -1;
+}
+
 // A P that set_max_procs has made surplus keeps its queue until its goroutine comes back. The one that is
 // left must steal from it, although it is the only one that may be busy.
 TEST(Stalls, WorkQueuedOnASurplusPIsStolen) {
@@ -30,7 +36,7 @@ TEST(Stalls, WorkQueuedOnASurplusPIsStolen) {
     WaitGroup group;
     const auto compete_for_the_second_p = [&] {
       while (!chosen) {
-        if (rt::current_m()->p->id != 1 || chosen.exchange(true)) {
+        if (p_number() != 1 || chosen.exchange(true)) {
           for (std::atomic<int> work = 0; work < 100'000; ++work) {  // enough for both Ps
           }
           yield();
