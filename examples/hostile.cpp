@@ -2,15 +2,13 @@
 // what becomes of everybody else meanwhile.
 //
 //     GET /burn?ms=200            computes for 200 ms of CPU; so do /mutex, /malloc, /memcpy, /throw,
-//     /printf,
-//                                 /sort and /regex, each in its own way (hostile/work.h)
+//                                 /printf, /sort and /regex, each in its own way (hostile/work.h)
 //     GET /sleep?ms=200           sleeps, and blocks the thread; /read waits in a blocking read
 //     GET /file?bytes=1000000     reads a file; &cold=1: from the disk, not from the page cache
 //     GET /maybe?permille=64      `Hello, World!`, after 1 ms of CPU with that probability
 //     GET /                       `Hello, World!`
 //     GET /stats                  what has been done, and how late a goroutine was that ticks each
-//     millisecond;
-//                                 ?reset=1: the next answer begins from here
+//                                 millisecond; ?reset=1: the next answer begins from here
 #include <tuza/examples/hostile/ticker.h>
 #include <tuza/examples/hostile/work.h>
 #include <tuza/framework/command_line.h>

@@ -6,7 +6,7 @@
 //     return tuza::fs::rename("spool/new", "spool/job");
 //
 // In a namespace of its own: ::remove("x") of libc would win over a remove() that `using namespace tuza`
-// brings, and would block everybody.
+// brings, and would block without a mark.
 //
 // Paths that do not begin with a slash begin in the working directory of the process.
 //

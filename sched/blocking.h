@@ -9,10 +9,14 @@
 //     }
 //
 // Nothing must be marked: a goroutine that does not come back loses its P anyway (HACKING.md, slices). The
-// mark makes that happen sooner, and cheaply: a call that is short keeps the P, at a cost of a few
-// nanoseconds; from one that lasts while others wait sysmon takes the P after some tens of microseconds, and
-// another M runs them. When the call is over the goroutine takes its old P if that is free, else any idle
-// one, else it waits for its turn.
+// mark says what the goroutine is doing, so that
+//   - kLong gives the P away at once, before anybody has waited for it;
+//   - of a call of unknown length that is short the P is kept, at a cost of a few nanoseconds; of one that
+//     lasts while others wait it is taken after milliseconds at most, and sooner while sysmon is busy with
+//     others of the kind;
+//   - when the call is over the goroutine takes its old P if that is idle, else any idle one, else it waits
+//     for its turn, and does not go on computing without one;
+//   - it is not reported as stalled (TUZA_DEBUG=stalls).
 //
 // The end of the scope parks: afterwards the goroutine may be on another thread. What the call left in
 // thread-locals, errno among them, is read inside the scope. Inside it anything may be called, parking calls

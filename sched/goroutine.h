@@ -20,17 +20,20 @@ void yield();
 // Goroutines that exist, runnable, running or waiting. Any thread; 0 outside tuza::run.
 [[nodiscard]] std::size_t num_goroutine();
 
-// How many goroutines can run at once. Any thread; 0 outside tuza::run.
+// The number of processors (Ps): how many goroutines can run at once, those apart that have lost theirs
+// because they computed or blocked for long. Any thread; 0 outside tuza::run.
 [[nodiscard]] int max_procs();
 
 // Changes that to `n` (at most 256) and returns what it was; n <= 0 changes nothing. Takes effect at once
 // when it grows; when it shrinks, each surplus processor goes as soon as its goroutine comes to the
-// scheduler. From the first call on, changes of the CPU quota are not followed any more. Does not park.
+// scheduler, or has used up its slice. From the first call on, changes of the CPU quota are not followed any
+// more. Does not park.
 int set_max_procs(int n);
 
 // Binds the calling goroutine to its thread: it runs on no other, and nothing else runs there, until
-// unlock_os_thread() has been called as often. For libraries that keep state per thread. If the goroutine
-// ends locked, its thread ends with it. Does not park; parking while locked costs two thread switches.
+// unlock_os_thread() has been called as often. For libraries that keep state per thread. That thread is never
+// the one that called tuza::run. If the goroutine ends locked, its thread ends with it. Does not park;
+// parking while locked costs two thread switches.
 void lock_os_thread();
 void unlock_os_thread();
 

@@ -52,7 +52,7 @@ void io_wait_ends();
 }  // namespace rt
 
 // Gives the running runtime its source of I/O; at most one per run. Returns false if one is there already.
-// Called on a goroutine or on the thread that runs the runtime. Does not park.
+// Any thread. Does not park.
 bool attach_io_source(IoSource& source);
 
 }  // namespace tuza

@@ -1,10 +1,12 @@
 // Starting and stopping a runtime.
 //
-//   start   map Sched, Ps, Ms; adopt the calling thread as M0; start the maker of Ms and sysmon; spawn main
-//   run     M0 schedules like any other M
+//   start   map Sched, Ps, Ms; start the maker of Ms and sysmon; spawn main, for which the maker brings an M
+//   run     the calling thread is no M; it waits for stop (main_done)
 //   stop    main returned: stopping = true, every P wants attention, every idle M and the poller are woken;
-//           each M leaves its loop when it comes to the scheduler; M0 waits for the others
-//   end     join the helper threads, detach the I/O source, wait for external threads, unmap everything
+//           each M leaves its loop when it comes to the scheduler
+//   end     join the helper threads (sysmon lets those go on that are suspended), wait 200 ms for the Ms,
+//           detach the I/O source, wait for external threads, unmap everything. If an M has not come back
+//           nothing is unmapped, and `taken` tells it when it comes
 #include <tuza/sched/run.h>
 
 #include <tuza/sched/go.h>
@@ -164,7 +166,7 @@ void start(Sched& sched, const RunOptions& options) {
   Sched* none = nullptr;
   if (!tuza_sched.compare_exchange_strong(none, &sched)) fatal("tuza::run inside tuza::run");
   install_crash_reports();
-  sched.preempt_signal.install(sched.debug.async_preempt_off ? 0 : sched.slice.signal);
+  sched.preempt_signal.install(sched.debug.async_preempt_off ? 0 : sched.slice.signal, sched.signal_mask);
   sched.fence_on_enter = sched.debug.membarrier_off || !heavy_fence_works();
   sched.maker.start(sched);
   sched.sysmon.start(sched);

@@ -7,11 +7,14 @@
 //       });
 //     }
 //
-// run() starts the scheduler on the calling thread, runs the function as the first goroutine, and returns
-// when that returns. Goroutines that are still there are abandoned, as in Go: parked ones never run again
-// and their stacks are unmapped without running destructors; what they own stays allocated. A goroutine that
-// is in user code just then is given a moment to come to a parking call; if it does not, its thread and all
-// stacks are left alone, and it sleeps for ever when it comes.
+// run() starts the scheduler, runs the function as the first goroutine, and returns when that returns. The
+// calling thread runs no goroutine: it only waits, so that nothing a goroutine does can keep run() from
+// returning. The first goroutine is therefore on another thread, with other thread-locals than main() has.
+//
+// Goroutines that are still there are abandoned, as in Go: parked ones never run again and their stacks are
+// unmapped without running destructors; what they own stays allocated. Those that are in user code just then
+// have 200 ms to come to a parking call; if one does not, its thread goes on and all stacks are left alone,
+// and at its next call into the runtime it sleeps for ever.
 //
 // A process may run several runtimes one after another, never two at once.
 #pragma once

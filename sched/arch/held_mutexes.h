@@ -1,7 +1,7 @@
 // Which locks of libc the calling thread holds: a check of debug and chaos builds (TUZA_CHECK_MUTEXES).
 //
 // A goroutine that parks with a std::mutex in its hands may go on on another thread, which does not own it,
-// and whoever waits for it meanwhile holds up a P. These builds put functions of their own before libc's
+// and whoever waits for it meanwhile blocks a thread. These builds put functions of their own before libc's
 // pthread_mutex_* and pthread_rwlock_*, which note each lock with the place where it was locked, and park()
 // refuses (rt/mutex_report.h). Other builds have none of this.
 //

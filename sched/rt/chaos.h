@@ -2,8 +2,9 @@
 //
 // With TUZA_CHAOS defined, runnable goroutines go to either end of the global queue or to the local one by
 // the toss of a coin, and a goroutine that would resume on the M it last ran on is, as often as there is
-// another M to take it, sent to that one: it migrates at every switch. In other builds all of this is
-// constant false and disappears.
+// another M to take it, sent to that one: it migrates at every switch. Of so many leaves of the runtime, 16
+// or TUZA_CHAOS_HANDOFF, one gives the P away on average, as if sysmon had taken it; 0: none. In other builds
+// all of this is constant false and disappears.
 //
 // The choices follow from a seed, which a process prints when it starts its first runtime; TUZA_CHAOS_SEED
 // gives it one. The same seed makes the same choices, but threads still run as they like.

@@ -1,4 +1,4 @@
-// TUZA_DEBUG: what the runtime prints about itself.
+// TUZA_DEBUG: what the runtime prints about itself, and what it does without.
 //
 //   TUZA_DEBUG=schedtrace=1000              a line about the scheduler every 1000 ms
 //   TUZA_DEBUG=schedtrace=1000,scheddetail=1     and every P, M and G with it

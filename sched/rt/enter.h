@@ -1,15 +1,18 @@
 // Entering and leaving the runtime: the guard through which alone a P can be reached.
 //
 // User code runs with rt_depth 0. Every function of the runtime that needs the M, the P or the current
-// goroutine opens an Enter for its length; nested ones only count. In user code the P may be taken away
-// (sysmon), so nothing outside a guard may touch it.
+// goroutine opens an Enter for its length; nested ones only count. In user code sysmon may take the P away
+// and suspend the thread, so nothing outside a guard may touch a P or hold a lock of the runtime.
 //
-//   enter:  in_rt = 1; compiler barrier; if (taken) slow path      -- now the P is mine
+//   enter:  in_rt = 1; compiler barrier; if (taken) slow path      -- now p() is mine, or null
 //   leave:  in_rt = 0 (release)                                    -- now it may be taken
 //
 // The other side, sysmon, writes `taken`, forces a full barrier on this thread, and reads in_rt: the
 // asymmetric Dekker that keeps this side free of fences. The protocol and its argument are in rt/handoff.h.
-// After the slow path the P may be gone: p() is null then, and the goroutine runs without one until it parks.
+// The slow path waits while sysmon decides. Once the P is gone every enter takes that path and p() is null: a
+// goroutine goes on without a P until it comes to a parking call. Functions that do not park must manage
+// without one. Two other bits of `taken` end here: in the child of a fork the process ends with a message,
+// and a thread that comes back after the runtime has ended sleeps for ever.
 //
 // A guard belongs to the goroutine, not to the thread: opened on one M, it may close on another, if the
 // goroutine parked in between. m() and p() are therefore looked up afresh, and must be again after a park.

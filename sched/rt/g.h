@@ -30,7 +30,8 @@ struct M;
 enum class GStatus : std::uint32_t {
   kDead,      // on a free list, or being set up by its spawner; no user code; its stack is nobody's
   kRunnable,  // on exactly one run queue, or in the hands of the thread that moves it; context saved
-  kRunning,   // current goroutine of one M, which owns its stack; the only status in which user code runs
+  kRunning,   // current goroutine of one M, which owns its stack; the only status in which user code runs,
+              // with a P, without one, or suspended in the middle of it (rt/lane.h)
   kWaiting,   // on no run queue; whatever it waits for will call ready(); context saved
   kTrimming,  // kWaiting, while sysmon gives unused pages of its stack back (rt/idle_stacks.h)
 };
@@ -52,7 +53,7 @@ struct alignas(64) G {
   Stack stack;
   Relaxed<M*> last_m{nullptr};  // the M that ran it last
   Relaxed<std::int64_t> wait_since_ns{0};
-  std::int64_t trimmed_since_ns = 0;  // wait_since_ns when its stack was last trimmed; owner: sysmon
+  Relaxed<std::int64_t> trimmed_since_ns{0};  // wait_since_ns when its stack was last trimmed; owner: sysmon
   Relaxed<WaitReason> wait_reason{WaitReason::kNone};
   bool system = false;                   // belongs to the runtime: not counted, not reported as deadlocked
   std::uint32_t lock_depth = 0;          // nesting of lock_os_thread
@@ -97,7 +98,8 @@ struct alignas(64) G {
   [[nodiscard]] Name copy_name() const;
 
   // The one function that changes a status. Aborts, naming both, if the goroutine is not in `from`.
-  // Plain load and store: the holder is alone, except in ready(), which uses win().
+  // Plain load and store: the holder is alone. A goroutine that waits has no holder: its waker (win()) and
+  // sysmon, which trims its stack, get it by compare and swap.
   void transition(GStatus from, GStatus to) {
     const GStatus seen = status.load(std::memory_order_relaxed);
     if (seen != from) [[unlikely]]

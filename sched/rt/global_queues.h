@@ -1,11 +1,12 @@
 // The global run queue (GRQ) in three levels, by how soon its goroutines deserve a P.
 //
 //   kWoken     I/O, a timer or an outside thread has just woken them: somebody waits for their answer
-//   kNew       they are new, or overflowed from an LRQ, or yielded
+//   kNew       they are new, or readied by another goroutine, or yielded
 //   kReturned  they have used up a slice, or come back from running without a P: they have had much already
 //
 // Taken in that order. Every 61st pick begins at the other end, so that nobody starves. (With one level, a
-// goroutine that was woken behind a hundred new long runners would wait for a slice of each.)
+// goroutine that was woken behind a hundred new long runners would wait for a slice of each.) What overflows
+// from an LRQ keeps its level.
 //
 // Thread-safe; what GlobalQueue says holds for each level.
 #pragma once

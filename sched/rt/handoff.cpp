@@ -13,17 +13,21 @@
 #include <mutex>
 
 namespace tuza::rt {
+namespace {
+
+// What M::yield_asked holds for the goroutine of these picks. Never 0.
+std::uint32_t yield_mark(std::uint64_t picks) { return static_cast<std::uint32_t>(picks) * 2 + 1; }
+
+}  // namespace
 
 bool take_p(P& p, M* m, std::uint64_t seen_picks) {
   const std::scoped_lock lock(m->handoff_mutex);
   const std::uint32_t before = m->taken.fetch_or(taken::kTaking, std::memory_order_seq_cst);
-  if ((before & taken::kFence) == 0) {
-    heavy_fence();
-  } else {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-  }
+  if ((before & taken::kFence) == 0) heavy_fence();
   // acquire: pairs with the release in ~Enter, so that what the M did with the P has happened.
-  if (m->in_rt.load(std::memory_order_acquire) == 0 && m->p == &p && p.picks.get() == seen_picks) {
+  // P::m, not M::p, which the M may change as soon as this has come to nothing.
+  if (m->in_rt.load(std::memory_order_acquire) == 0 && p.m.load(std::memory_order_relaxed) == m &&
+      p.picks.get() == seen_picks) {
     release_p(m);
     // The bits one by one: others may change theirs. An M that sees kGone alone finds p null already.
     m->taken.fetch_or(taken::kGone, std::memory_order_release);
@@ -37,13 +41,13 @@ bool take_p(P& p, M* m, std::uint64_t seen_picks) {
 
 void ask_to_yield(M* m, std::uint64_t seen_picks) {
   // Of these picks and no later ones: it may be another goroutine's turn by now.
-  m->yield_asked.store(static_cast<std::uint32_t>(seen_picks) | 1, std::memory_order_relaxed);
+  m->yield_asked.store(yield_mark(seen_picks), std::memory_order_relaxed);
 }
 
 void enter_slow(M* m) {
-  // For processes without a heavy fence: in_rt was stored before what follows is read.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  const std::uint32_t seen = m->taken.load(std::memory_order_acquire);
+  // For processes without a heavy fence it changes `taken` to what it is, and so comes before or after the
+  // change in take_p(): either that one sees in_rt, stored before this, or this one sees kTaking.
+  const std::uint32_t seen = m->taken.fetch_or(0, std::memory_order_acq_rel);
   if ((seen & taken::kForked) != 0) refuse_in_forked_child();
   if ((seen & taken::kEnded) != 0) {
     std::atomic<std::uint32_t> never{0};
@@ -104,7 +108,7 @@ void parking_point_slow() {
   const std::uint32_t asked = m->yield_asked.load(std::memory_order_relaxed);
   if (asked == 0) return;
   m->yield_asked.store(0, std::memory_order_relaxed);
-  if (asked != (static_cast<std::uint32_t>(m->p->picks.get()) | 1)) return;  // it was somebody else
+  if (asked != yield_mark(m->p->picks.get())) return;  // it was somebody else
   if (!others_may_wait(sched, *m->p)) {
     ++m->p->picks;  // nobody waits: a slice of its own
     return;

@@ -2,8 +2,9 @@
 //
 // A goroutine that computes, or blocks in the kernel, keeps its P from the others. Sysmon takes the P and
 // gives it to another M. The goroutine is not touched: it runs on, on its own thread, without a P. At its
-// next parking call it takes an idle P, or queues behind those that were woken (calls that do not park go on
-// without). No signal is sent, so nothing in the program notices.
+// next parking call it takes an idle P, or queues on the last level of the GRQ, behind those that were woken
+// and those that are new. Calls that do not park (go(), unlock) go on without a P: the caller may hold a
+// std::mutex. No signal is sent, so nothing in the program notices.
 //
 //   the M                                    sysmon (take_p)
 //   -----                                    ---------------
@@ -22,7 +23,7 @@
 // steps of enter: either sysmon sees in_rt == 1, and gives up; or the M sees kTaking, and waits for the
 // decision. in_rt == 0 read with acquire: what the M did with the P before it left has happened. After that
 // the M cannot come near the P without the lock that sysmon holds. Where there is no heavy fence, bit kFence
-// sends every enter through the slow path, which executes one.
+// sends every enter through the slow path, which orders the two steps by itself.
 //
 // kGone is set by who takes the P: sysmon, or the M itself (hand_off_own_p), under handoff_mutex. Only the M
 // clears it, inside the runtime, when it has a P again or has left the goroutine.
@@ -59,6 +60,7 @@ void leave_lane(M* m);
 
 // The first thing in every parking call, before any lock is taken: a goroutine that has lost its P takes one
 // or queues for it, one that was asked to yield does so. Parks then. Elsewhere it does nothing.
+// (Mutex::lock() has it only where it has to wait.)
 inline void parking_point() {
   const M* m = current_m();
   if (m == nullptr) return;

@@ -178,7 +178,8 @@ bool acquire_p(M* m) {
 
 void hold_p(M* m, P* p) {
   m->p = p;
-  p->m.store(m, std::memory_order_relaxed);
+  p->m.store(m, std::memory_order_release);  // sysmon, who may never have seen this M, looks into it
+  m->fresh = false;
   leave_lane(m);
   // Its goroutines begin a new slice, and the time it was idle says nothing about how long they run.
   p->runnext_streak = 0;
@@ -227,7 +228,7 @@ void wake_one(Sched& sched) {
     sched.maker.request(MMaker::Request::kRunOne);
     return;
   }
-  if (sched.idle_ms.size() < MMaker::kSpare) sched.maker.request(MMaker::Request::kRefill);
+  sched.maker.taken(sched.idle_ms.size());
   sched.wakeups.fetch_add(1, std::memory_order_relaxed);
   wake_with_p(m, p, true);
 }
@@ -236,7 +237,7 @@ void hand_off_p(Sched& sched, P* p) {
   const bool work = p->queued() > 0 || sched.grq.size() > 0;
   M* m = work ? sched.idle_ms.pop() : nullptr;
   if (m != nullptr) {
-    if (sched.idle_ms.size() < MMaker::kSpare) sched.maker.request(MMaker::Request::kRefill);
+    sched.maker.taken(sched.idle_ms.size());
     wake_with_p(m, p, false);
     return;
   }
@@ -305,6 +306,7 @@ bool wait_for_p(M* m) {
       sleep_idle(m, watch.timeout_ns());  // I4
     }
     if (m->p != nullptr) return true;
+    if (std::exchange(m->makes, false)) sched.maker.help(sched);
     if (std::exchange(m->retires, false)) {
       nudge_idle_m(sched);  // this one may have been the one to wake up for the first timer
       return false;

@@ -1,6 +1,7 @@
 #include <tuza/sched/rt/idle_ms.h>
 
 #include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/machine_thread.h>
 #include <tuza/sched/rt/print.h>
 #include <tuza/sched/rt/sched.h>
@@ -11,13 +12,26 @@
 #include <utility>
 
 namespace tuza::rt {
+namespace {
+
+// Creating a thread takes some tens of microseconds, unless it waits for a lock.
+constexpr std::int64_t kStuckNs = 1'000'000;
+
+}  // namespace
 
 void IdleMs::push(M* m) {
   const std::scoped_lock lock(mutex_);
-  m->idle_previous = nullptr;
-  m->idle_next = top_;
-  (top_ != nullptr ? top_->idle_previous : bottom_) = m;
-  top_ = m;
+  if (m->fresh) {
+    m->idle_next = nullptr;
+    m->idle_previous = bottom_;
+    (bottom_ != nullptr ? bottom_->idle_next : top_) = m;
+    bottom_ = m;
+  } else {
+    m->idle_previous = nullptr;
+    m->idle_next = top_;
+    (top_ != nullptr ? top_->idle_previous : bottom_) = m;
+    top_ = m;
+  }
   m->on_idle_list = true;
   size_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -33,6 +47,14 @@ M* IdleMs::pop_coldest() {
   const std::scoped_lock lock(mutex_);
   M* m = bottom_;
   if (m != nullptr) unlink(m);
+  return m;
+}
+
+M* IdleMs::pop_fresh() {
+  const std::scoped_lock lock(mutex_);
+  M* m = bottom_;
+  if (m == nullptr || !m->fresh) return nullptr;
+  unlink(m);
   return m;
 }
 
@@ -83,13 +105,66 @@ bool MMaker::make_one(Sched& sched, bool needed) {
     text << "thread exhaustion: goroutines block all of " << limit << " threads (set_max_threads)";
     fatal(text.text());
   }
-  starting_.fetch_add(1, std::memory_order_relaxed);
-  if (start_m(sched)) return true;
-  starting_.fetch_sub(1, std::memory_order_relaxed);
+  creating_since_ns_.store(now_ns(), std::memory_order_relaxed);
+  const bool started = start_one(sched);
+  creating_since_ns_.store(0, std::memory_order_relaxed);
+  if (started) return true;
   // The Ms that exist have to do: fetch the one that waits in the poller.
   if (sched.poll.holder() == PollRole::Holder::kM) sched.poll.source()->wake();
   refused_.log(LogLevel::kWarning, "tuza: the system refuses another thread; going on with fewer");
   return false;
+}
+
+bool MMaker::start_one(Sched& sched) {
+  starting_.fetch_add(1, std::memory_order_relaxed);
+  made_.fetch_add(1, std::memory_order_relaxed);
+  if (start_m(sched)) return true;
+  starting_.fetch_sub(1, std::memory_order_relaxed);
+  return false;
+}
+
+bool MMaker::is_stuck(std::int64_t now) const {
+  const std::int64_t since = creating_since_ns_.load(std::memory_order_relaxed);
+  return since != 0 && now - since >= kStuckNs;
+}
+
+bool MMaker::wants_more(const Sched& sched) const {
+  return sched.idle_ms.size() + starting_.load(std::memory_order_relaxed) < spare() &&
+         sched.ms_live.load(std::memory_order_relaxed) < sched.max_threads.load(std::memory_order_relaxed) &&
+         !sched.stopping.load(std::memory_order_relaxed);
+}
+
+void MMaker::help(Sched& sched) {
+  if (is_stuck(now_ns()) && wants_more(sched)) start_one(sched);
+}
+
+void MMaker::find_help(Sched& sched, std::int64_t now) {
+  if (!is_stuck(now) || !wants_more(sched)) return;
+  if (M* m = sched.idle_ms.pop_fresh(); m != nullptr) {
+    m->makes = true;
+    m->note.wake();
+  }
+}
+
+void MMaker::forget_demand() {
+  if (made_.exchange(0, std::memory_order_relaxed) != 0) return;
+  spare_.store(std::max(spare() / 4, kSpareMin), std::memory_order_relaxed);
+}
+
+void MMaker::expect(std::uint32_t waiting) {
+  const std::uint32_t enough = std::min(waiting + kSpareMin, kSpareMax);
+  if (const std::uint32_t now = spare(); now < enough) {
+    spare_.store(std::min(now + kSparePerHandoff, enough), std::memory_order_relaxed);
+    request(Request::kRefill);
+  }
+}
+
+// Makes Ms until as many are idle as are wanted. False if one was refused.
+bool MMaker::refill(Sched& sched) {
+  while (sched.idle_ms.size() + starting_.load(std::memory_order_relaxed) < spare()) {
+    if (!make_one(sched, false)) return false;
+  }
+  return true;
 }
 
 void MMaker::run(Sched& sched) {
@@ -101,6 +176,7 @@ void MMaker::run(Sched& sched) {
       note_.sleep();
       continue;
     }
+    sched.preempt_signal.report();
     bool made = true;
     if ((requests & static_cast<std::uint32_t>(Request::kRunOne)) != 0) {
       // Whoever asked found no idle M; one may have gone idle since, after it had looked for work.
@@ -110,11 +186,7 @@ void MMaker::run(Sched& sched) {
         made = make_one(sched, true);
       }
     }
-    bool spare = made;
-    while (spare && sched.idle_ms.size() + starting_.load(std::memory_order_relaxed) < kSpare) {
-      spare = make_one(sched, false);
-    }
-    made = made && (spare || sched.ms_live.load() >= sched.max_threads.load());
+    made = made && (refill(sched) || sched.ms_live.load() >= sched.max_threads.load());
     if (!made) {
       note_.sleep(kRetryNs);
       requests_.fetch_or(requests, std::memory_order_acq_rel);

@@ -20,7 +20,7 @@ void trim(G& g) {
   if (end > g.stack.low && end < g.stack.top) {
     advise_pages(reinterpret_cast<void*>(g.stack.low), end - g.stack.low, MADV_DONTNEED);
   }
-  g.trimmed_since_ns = g.wait_since_ns;
+  g.trimmed_since_ns = g.wait_since_ns.get();
   g.status.store(GStatus::kWaiting, std::memory_order_release);
 }
 

@@ -17,6 +17,8 @@ namespace {
 constexpr std::int64_t kSampleMinNs = 1'500'000;
 constexpr std::int64_t kSampleMaxNs = 64'000'000;
 constexpr std::int64_t kBurnsOneIn = 20;  // 5 %
+// Who has not answered for so long is asked again: its signal may have gone to a handler that replaced ours.
+constexpr std::int64_t kAnswerNs = 100'000'000;
 
 Suspend suspend_of(const M& m) { return static_cast<Suspend>(m.suspend.load(std::memory_order_acquire)); }
 
@@ -64,6 +66,8 @@ void Lane::seat_arrivals(std::int64_t now) {
     m->seat.since_ns = now;
     begin_turn(*m, now);
     hint_kernel_slice(m->thread_id, kLaneKernelSliceNs);
+    // If it has a P again it has hinted for itself, perhaps before us.
+    if (!runs_without_p(*m)) hint_kernel_slice(m->thread_id, kWorkerKernelSliceNs);
     seats_[seats_size_++] = m;
   }
 }
@@ -97,6 +101,7 @@ std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
       unseat(i);
       continue;
     }
+    if (state == Suspend::kAsked && now - m->seat.asked_ns >= kAnswerNs) PreemptSignal::withdraw(*m);
     sample(*m, now);
     sched.stalls.consider(sched, *m, m->seat.since_ns, now);
     burning += m->seat.burning && state == Suspend::kRun ? 1 : 0;
@@ -115,7 +120,7 @@ void Lane::suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now
     if (!m.seat.burning || suspend_of(m) != Suspend::kRun) continue;
     const bool had_its_turn = first_ != nullptr && turn_used_ns(m) >= kTurnNs;
     if (surplus == 0 && !had_its_turn) continue;
-    if (m.current->no_preempt.get() != 0 || !thread_is_runnable(m.thread_id)) continue;
+    if (m.current.follow()->no_preempt.get() != 0 || !thread_is_runnable(m.thread_id)) continue;
     if (!sched.preempt_signal.ask(m)) return;
     signals_.fetch_add(1, std::memory_order_relaxed);
     m.seat.asked_ns = now;
@@ -163,6 +168,7 @@ void Lane::release_all() {
 }
 
 bool Lane::quiet(const Sched& sched) const {
+  if (sched.debug.stalls_ns > 0 && seats_size_ > 0) return false;  // they may become reports
   return first_ == nullptr && arrivals_.load(std::memory_order_relaxed) == nullptr &&
          seats_size_ <= static_cast<std::size_t>(sched.procs());
 }

@@ -36,7 +36,7 @@ class Lane {
   // hold (malloc's lock) is needed by those that end it.
   void release_all();
 
-  // Nothing to do here: nobody is suspended, and there are too few to do harm.
+  // Nothing to do here: nobody is suspended, and there are too few to do harm, or to be reported.
   [[nodiscard]] bool quiet(const Sched& sched) const;
 
   // For reports; any thread.

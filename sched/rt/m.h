@@ -1,7 +1,8 @@
 // M: a machine, an OS thread that runs goroutines.
 //
-// Its own stack is that of g0, the context in which the scheduler works when no goroutine can be switched
-// to directly. Ms are mapped, never malloc'ed, and type-stable like Gs.
+// Its own stack is that of g0, the context in which the scheduler works when no goroutine can be switched to
+// directly. Ms are mapped, never malloc'ed, and type-stable like Gs. The thread that called tuza::run is no
+// M: the maker of Ms creates them all (rt/idle_ms.h).
 #pragma once
 
 #include <signal.h>
@@ -55,29 +56,30 @@ struct LaneSeat {
 struct alignas(128) M {
   M(std::uint32_t number, std::uint64_t seed) : id(number), random(seed) {}
 
-  // -- Constant after the M has started.
+  // -- Constant while its thread lives. An M whose thread has ended is given another one.
   const std::uint32_t id;
   Sched* sched = nullptr;
   ExceptionState* exceptions = nullptr;  // the thread's own words
   Relaxed<std::int32_t> thread_id{0};
-  void* signal_stack = nullptr;  // where the handler for stack overflows runs
+  void* signal_stack = nullptr;  // for the handlers of stack overflows and of suspension
   stack_t previous_signal_stack{};
 
   // -- Owner: the thread itself.
-  Relaxed<G*> current{nullptr};  // the goroutine it runs, or &g0; sysmon looks at it
-  P* p = nullptr;                // what rt/enter.h guards
-  std::int32_t last_p_id = -1;   // the P it held last, whose caches may still be warm
+  Followed<G> current;          // the goroutine it runs, or &g0; sysmon looks at it
+  P* p = nullptr;               // what rt/enter.h guards; sysmon takes it away under handoff_mutex
+  std::int32_t last_p_id = -1;  // the P it held last, whose caches may still be warm
   PendingCommit pending;
   G* handed = nullptr;  // picked, or given to it, but not run yet
   bool spinning = false;
   bool starting = true;  // neither idle nor at work yet, see MMaker
+  bool fresh = true;     // it has never run a goroutine, so that its thread has no arena of malloc's yet
   Random random;
 
   // -- The guard of the runtime (rt/enter.h, rt/handoff.h). in_rt: written by the thread, read by sysmon.
+  // yield_asked: a mark of the goroutine that has used up its slice, or 0; written by both.
   std::atomic<std::uint32_t> in_rt{1};
   std::atomic<std::uint32_t> taken{0};  // bits of namespace taken; who writes which: rt/handoff.h
-  std::atomic<std::uint32_t> yield_asked{
-      0};  // P::picks | 1 of the goroutine that has used up its slice, or 0
+  std::atomic<std::uint32_t> yield_asked{0};
   RawMutex handoff_mutex;
 
   // -- While its goroutine runs without a P (rt/lane.h).
@@ -99,6 +101,7 @@ struct alignas(128) M {
   M* idle_previous = nullptr;
   bool on_idle_list = false;
   bool retires = false;  // it is not needed any more: its thread ends
+  bool makes = false;    // it shall create another M, see MMaker
 
   alignas(64) G g0;
 };

@@ -23,6 +23,7 @@ namespace {
 constexpr std::size_t kThreadStackBytes = std::size_t{256} << 10;
 constexpr std::size_t kSignalStackBytes = std::size_t{64} << 10;
 
+// With ms_mutex held.
 M* new_m(Sched& sched) {
   const std::uint32_t id = sched.ms_made.load(std::memory_order_relaxed);
   if (id == Sched::kMaxMs) return nullptr;
@@ -34,13 +35,13 @@ M* new_m(Sched& sched) {
   return m;
 }
 
-// An M whose thread has ended, made ready for another one. Not constructed anew: others may be looking at it.
+// An M whose thread has ended, or was refused, made ready for another one. Not constructed anew: others may
+// be looking at it. With ms_mutex held.
 M* take_spent_m(Sched& sched) {
-  const std::scoped_lock lock(sched.ms_spent_mutex);
   M* m = sched.ms_spent;
   if (m == nullptr) return nullptr;
   sched.ms_spent = std::exchange(m->idle_next, nullptr);
-  m->starting = true;
+  m->starting = m->fresh = true;
   m->thread_is_spent = false;
   m->last_p_id = -1;
   return m;
@@ -63,6 +64,7 @@ void* m_thread_main(void* argument) {
   begin_m(m);
   m->sched->preempt_signal.unblock();
   hint_kernel_slice(0, kWorkerKernelSliceNs);
+  m->sched->maker.help(*m->sched);
   schedule_loop(m);
   end_m(m);
   return nullptr;
@@ -71,16 +73,19 @@ void* m_thread_main(void* argument) {
 }  // namespace
 
 bool start_m(Sched& sched) {
-  // An M whose thread was refused is kept and tried again: Ms are never given back.
-  M* m = sched.ms_unused != nullptr ? sched.ms_unused : take_spent_m(sched);
-  if (m == nullptr) m = new_m(sched);
+  M* m = nullptr;
+  {
+    const std::scoped_lock lock(sched.ms_mutex);
+    m = take_spent_m(sched);
+    if (m == nullptr) m = new_m(sched);
+  }
   if (m == nullptr) return false;
-  sched.ms_unused = nullptr;
   sched.ms_live.fetch_add(1, std::memory_order_relaxed);
   pthread_t thread;
   if (create_thread(thread, &m_thread_main, m, true)) return true;
   sched.ms_live.fetch_sub(1, std::memory_order_relaxed);
-  sched.ms_unused = m;
+  const std::scoped_lock lock(sched.ms_mutex);
+  m->idle_next = std::exchange(sched.ms_spent, m);
   return false;
 }
 
@@ -106,7 +111,7 @@ void end_m(M* m) {
   set_current_m(nullptr);
   Sched& sched = *m->sched;
   {
-    const std::scoped_lock lock(sched.ms_spent_mutex);
+    const std::scoped_lock lock(sched.ms_mutex);
     m->idle_next = std::exchange(sched.ms_spent, m);
   }
   // The last access: once the count is down, the memory of M and Sched may be unmapped. The wake only

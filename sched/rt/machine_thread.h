@@ -9,7 +9,7 @@ namespace tuza::rt {
 struct Sched;
 
 // A new M on a new thread; it looks for work, then waits among the idle Ms. False if the system refuses, or
-// kMaxMs are reached. Allocates: called by the maker of Ms only.
+// kMaxMs are reached. Allocates: called by the maker of Ms, or with its consent (rt/idle_ms.h).
 bool start_m(Sched& sched);
 
 // Binds the calling thread to `m` / releases it.

@@ -1,7 +1,7 @@
 // P: a processor, the right to run goroutines, and all that goes with it: queue, timers, caches.
 //
 // An M holds at most one P, a P is held by at most one M. Code outside the scheduler reaches the P of its
-// M only through rt/enter.h, which is what will let sysmon take a P away from an M that is in user code.
+// M only through rt/enter.h, so that sysmon can take it away from an M that is in user code (rt/handoff.h).
 #pragma once
 
 #include <tuza/sched/rt/g_list.h>
@@ -27,8 +27,8 @@ struct alignas(128) P {
   // -- Owner: the M that holds this P. Relaxed atomics are also read by sysmon and by reports.
   std::atomic<M*> m{nullptr};
   Relaxed<std::uint64_t> picks;                 // goroutines picked; before every 61st comes housekeeping
-  std::uint32_t runnext_streak = 0;             // picks from runnext in a row: they share one time slice
-  Relaxed<std::uint64_t> tick;                  // time slices begun
+  std::uint32_t runnext_streak = 0;             // picks from runnext in a row: they share one slice
+  Relaxed<std::uint64_t> tick;                  // slices begun
   std::atomic<std::int64_t> slice_start_ns{0};  // coarse time of the last tick
   // How long a goroutine runs here, learned by housekeeping; decides whether waking another M pays.
   std::atomic<std::int64_t> average_run_ns{kInitialAverageRunNs};
@@ -47,7 +47,7 @@ struct alignas(128) P {
   std::atomic<bool> attention{false};  // the runtime stops, or this P retires: go through the slow path
   std::atomic<bool> retired{false};    // surplus and empty; guarded by procs_mutex
   RunQueue woken;                    // woken by I/O or timers: before `queue`, in all picks but every eighth
-  RunQueue queue;                    // new, and readied by others
+  RunQueue queue;                    // new, readied by others, or yielded
   std::atomic<G*> runnext{nullptr};  // set by the holder; taken by the holder or, late, by a thief
   TimerHeap timers;
 

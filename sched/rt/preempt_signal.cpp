@@ -21,12 +21,26 @@ constexpr auto kStopped = static_cast<std::uint32_t>(Suspend::kStopped);
 // The handlers that ours has replaced, by signal. Written before ours is installed, never given back: a
 // signal may be on its way.
 std::array<struct sigaction, 65> g_before{};
+// Signals that had our handler and were not given back. Owner: whoever installs.
+std::array<bool, 65> g_ours{};
+
+// Ours carry the address of g_before. One may arrive when nobody waits for an answer any more.
+bool is_ours(const siginfo_t& info) {
+  return info.si_code == SI_QUEUE && info.si_value.sival_ptr == &g_before;
+}
+
+bool is_handled(const struct sigaction& action) {
+  return (action.sa_flags & SA_SIGINFO) != 0 ||
+         (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+}
 
 // True for a thread that may be stopped: its goroutine is in its own code and has no P. Nobody but this
-// thread changes any of it now: kTaking would be a trial of sysmon's, which needs a P to be there.
+// thread changes any of it now: kTaking would be a trial of sysmon's, which needs a P to be there. In the
+// child of a fork nobody would let it go on.
 bool may_stop(const M& m) {
   return m.in_rt.load(std::memory_order_relaxed) == 0 &&
-         (m.taken.load(std::memory_order_relaxed) & (taken::kTaking | taken::kGone)) == taken::kGone &&
+         (m.taken.load(std::memory_order_relaxed) & (taken::kTaking | taken::kGone | taken::kForked)) ==
+             taken::kGone &&
          m.current->no_preempt.get() == 0;
 }
 
@@ -40,12 +54,14 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 }
 
 void on_preempt(int signal, siginfo_t* info, void* context) {
+  // Whoever sent it: of two that come together the kernel keeps one.
+  if (!is_ours(*info)) pass_on(signal, info, context);
   M* m = current_m();
+  if (m == nullptr) return;
+  m->sched->stalls.answer(*m);
   std::uint32_t asked = kAsked;
-  const bool reported = m != nullptr && m->sched->stalls.answer(*m);
-  if (m == nullptr || m->suspend.load(std::memory_order_acquire) != kAsked) {
-    if (!reported) pass_on(signal, info, context);
-  } else if (!may_stop(*m)) {
+  if (m->suspend.load(std::memory_order_acquire) != kAsked) return;
+  if (!may_stop(*m)) {
     m->suspend.compare_exchange_strong(asked, kRun, std::memory_order_relaxed);
   } else if (m->suspend.compare_exchange_strong(asked, kStopped, std::memory_order_acq_rel)) {
     while (m->suspend.load(std::memory_order_acquire) == kStopped) futex_wait(m->suspend, kStopped);
@@ -58,7 +74,10 @@ bool PreemptSignal::take(int signal) {
   struct sigaction before{};
   sigaction(signal, nullptr, &before);
   if (before.sa_sigaction == &on_preempt) return true;  // of an earlier runtime
-  g_before[static_cast<std::size_t>(signal)] = before;
+  const auto index = static_cast<std::size_t>(signal);
+  if (g_ours[index] && is_handled(before)) return false;
+  g_ours[index] = true;
+  g_before[index] = before;
   struct sigaction action{};
   action.sa_sigaction = &on_preempt;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
@@ -66,8 +85,14 @@ bool PreemptSignal::take(int signal) {
   return sigaction(signal, &action, nullptr) == 0;
 }
 
-void PreemptSignal::install(int signal) {
-  number_.store(signal != 0 && take(signal) ? signal : 0, std::memory_order_relaxed);
+void PreemptSignal::install(int signal, const sigset_t& mask) {
+  mask_ = mask;
+  if (signal == 0 || take(signal)) {
+    number_.store(signal, std::memory_order_relaxed);
+  } else {
+    move_from(signal);
+    report();
+  }
 }
 
 void PreemptSignal::remove() {
@@ -76,7 +101,9 @@ void PreemptSignal::remove() {
   struct sigaction now{};
   sigaction(signal, nullptr, &now);
   // One that is still on its way finds no M that was asked, and must find a handler if it is not SIGURG.
-  if (signal == SIGURG && now.sa_sigaction == &on_preempt) sigaction(signal, &g_before[SIGURG], nullptr);
+  if (signal != SIGURG || now.sa_sigaction != &on_preempt) return;
+  g_ours[SIGURG] = false;
+  sigaction(signal, &g_before[SIGURG], nullptr);
 }
 
 void PreemptSignal::unblock() {
@@ -94,25 +121,46 @@ bool PreemptSignal::still_ours() {
   struct sigaction now{};
   sigaction(signal, nullptr, &now);
   if (now.sa_sigaction == &on_preempt) return true;
-  // Real-time signals end a process that does not handle them, so only one that nobody uses will do.
-  int moved = 0;
-  for (int other = SIGRTMAX - 1; other > SIGRTMIN && moved == 0; --other) {
-    sigaction(other, nullptr, &now);
-    const bool unused = (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL;
-    if (unused && take(other)) moved = other;
-  }
+  return move_from(signal);
+}
+
+bool PreemptSignal::move_from(int signal) {
+  const int moved = take_unused();
   number_.store(moved, std::memory_order_relaxed);
+  lost_.store(signal, std::memory_order_release);
+  active()->maker.request(MMaker::Request::kReport);
+  return moved != 0;
+}
+
+// Real-time signals end a process that does not handle them, so only one that nobody uses will do; and it
+// must reach the Ms. 0: there is none.
+int PreemptSignal::take_unused() const {
+  for (int signal = SIGRTMAX - 1; signal > SIGRTMIN; --signal) {
+    struct sigaction now{};
+    sigaction(signal, nullptr, &now);
+    const bool unused = now.sa_sigaction == &on_preempt || (!is_handled(now) && now.sa_handler == SIG_DFL);
+    if (unused && sigismember(&mask_, signal) == 0 && take(signal)) return signal;
+  }
+  return 0;
+}
+
+void PreemptSignal::report() {
+  const int lost = lost_.exchange(0, std::memory_order_acquire);
+  if (lost == 0) return;
+  const int moved = number_.load(std::memory_order_relaxed);
   Line line(Line::kNowhere);
-  line << "tuza: the handler of signal " << signal << " was replaced; goroutines are now suspended by ";
+  line << "tuza: the handler of signal " << lost << " was replaced; goroutines are now suspended by ";
   moved != 0 ? line << "signal " << moved : line << "none";
   log_line(LogLevel::kWarning, line.text());
-  return moved != 0;
 }
 
 bool PreemptSignal::send(M& m) {
   if (!still_ours()) return false;
   const int signal = number_.load(std::memory_order_relaxed);
-  return sys::invoke(SYS_tgkill, sys::invoke(SYS_getpid), m.thread_id.get(), signal) == 0;
+  siginfo_t info{};
+  info.si_code = SI_QUEUE;
+  info.si_value.sival_ptr = &g_before;
+  return sys::invoke(SYS_rt_tgsigqueueinfo, sys::invoke(SYS_getpid), m.thread_id.get(), signal, &info) == 0;
 }
 
 bool PreemptSignal::ask(M& m) {

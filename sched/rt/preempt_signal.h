@@ -18,8 +18,11 @@
 // The handler touches atomics of its own M and a futex; errno stays as it was, as nothing here sets it.
 //
 // Which signal: SIGURG, which is ignored where nobody handles it; TUZA_PREEMPT_SIGNAL chooses another. A
-// handler that was installed before ours is called for signals that are not ours. If somebody replaces ours
-// while the runtime is on, we notice before the next signal is sent, and move to a free real-time signal.
+// handler that was installed before ours is called for signals that are not ours, which carry a mark; a
+// default action is not taken any more. If somebody replaces ours while the runtime is on, we notice before
+// the next signal is sent, and move to a free real-time signal; if there is none, nobody is suspended from
+// then on. The new handler may call ours, so ours must never call it: such a signal is left alone by later
+// runtimes too.
 #pragma once
 
 #include <tuza/sched/rt/m.h>
@@ -33,12 +36,15 @@ enum class Suspend : std::uint32_t { kRun, kAsked, kStopped };
 
 class PreemptSignal {
  public:
-  // With signal 0 nobody is ever suspended. The calling thread's mask is left alone.
-  void install(int signal);
+  // With signal 0 nobody is ever suspended. The calling thread's mask is left alone. `mask`: what Ms block.
+  void install(int signal, const sigset_t& mask);
   void remove();
 
   // Whether threads can be suspended.
   [[nodiscard]] bool works() const { return number_.load(std::memory_order_relaxed) != 0; }
+  // Logs what has happened since the last call. Not by sysmon: the program's log may wait for a lock whose
+  // holder is suspended, and sysmon is who lets it go on.
+  void report();
   // In an M's thread, before it runs goroutines: the signal must reach it.
   void unblock();
 
@@ -54,8 +60,12 @@ class PreemptSignal {
  private:
   static bool take(int signal);
   bool still_ours();
+  bool move_from(int signal);
+  [[nodiscard]] int take_unused() const;
 
   std::atomic<int> number_{0};
+  std::atomic<int> lost_{0};  // the number whose handler was replaced, until it is reported
+  sigset_t mask_{};
 };
 
 }  // namespace tuza::rt

@@ -31,4 +31,28 @@ class Relaxed {
   std::atomic<T> value_{};
 };
 
+// A pointer that its owner changes and other threads follow: what the owner had seen of the object before it
+// stored the pointer, they see too.
+template <class T>
+class Followed {
+ public:
+  Followed() = default;
+  Followed(const Followed&) = delete;
+  Followed& operator=(const Followed&) = delete;
+
+  Followed& operator=(T* value) {
+    value_.store(value, std::memory_order_release);
+    return *this;
+  }
+  // For the owner.
+  operator T*() const { return get(); }
+  [[nodiscard]] T* get() const { return value_.load(std::memory_order_relaxed); }
+  T* operator->() const { return get(); }
+  // For others.
+  [[nodiscard]] T* follow() const { return value_.load(std::memory_order_acquire); }
+
+ private:
+  std::atomic<T*> value_{nullptr};
+};
+
 }  // namespace tuza::rt

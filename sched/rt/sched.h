@@ -4,7 +4,7 @@
 // Each member is a mechanism with a file of its own; here one sees them together.
 //
 // Lock order: procs_mutex first; under it, or under none, one of the others (IdleMs, GlobalQueue, GPool,
-// TimerHeap, ms_spent_mutex), which are leaves.
+// TimerHeap, ms_mutex), which are leaves.
 #pragma once
 
 #include <signal.h>
@@ -50,10 +50,9 @@ struct Sched {
   static constexpr std::uint32_t kMaxMs = 65'536;
   M* ms = nullptr;  // kMaxMs slots
   std::atomic<std::uint32_t> ms_made{0};
-  std::atomic<std::uint32_t> ms_live{0};  // threads beside M0 that have not left the runtime
-  M* ms_unused = nullptr;                 // an M without a thread; owner: the maker of Ms
-  RawMutex ms_spent_mutex;
-  M* ms_spent = nullptr;  // Ms whose threads have ended, linked by idle_next; guarded by ms_spent_mutex
+  std::atomic<std::uint32_t> ms_live{0};  // threads of Ms that have not left the runtime
+  RawMutex ms_mutex;                      // guards ms_spent and the growth of ms_made
+  M* ms_spent = nullptr;                  // Ms whose threads have ended, or were refused, linked by idle_next
   std::atomic<std::uint32_t> spinning{0};          // Ms that look for work and have a P
   std::atomic<std::uint64_t> wakeups{0};           // Ms woken to look for work, so far
   std::atomic<std::uint32_t> max_threads{10'000};  // set_max_threads()

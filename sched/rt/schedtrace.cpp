@@ -11,10 +11,9 @@ void print_summary(const Sched& sched, std::int64_t now) {
   const Lane::Counts lane = sched.sysmon.lane().counts();
   Line line;
   line << "SCHED " << (now - sched.started_ns) / 1'000'000 << "ms: gomaxprocs=" << sched.procs()
-       << " idleprocs=" << sched.idle_ps.count() << " threads=" << sched.ms_live.load() + 1
+       << " idleprocs=" << sched.idle_ps.count() << " threads=" << sched.ms_live.load()
        << " spinningthreads=" << sched.spinning.load() << " idlethreads=" << sched.idle_ms.size()
        << " wakeups=" << sched.wakeups.load() << " poller=" << name(sched.poll.holder())
-
        << " handoffs=" << sched.sysmon.slices().taken() << " withdrawn=" << sched.sysmon.slices().withdrawn()
        << " lane=" << lane.seated << " burning=" << lane.burning << " suspended=" << lane.suspended
        << " signals=" << lane.signals << " runqueue=" << sched.grq.size() << " [";
@@ -31,7 +30,7 @@ void print_ps(const Sched& sched) {
     const P& p = sched.p(i);
     const char* status = sched.idle_ps.contains(i) ? "idle" : p.retired.load() ? "retired" : "running";
     Line() << "  P" << i << ": status=" << status << " schedtick=" << p.tick.get()
-           << " m=" << id_of(p.m.load()) << " runqsize=" << p.queue.size()
+           << " m=" << id_of(p.m.load()) << " runqsize=" << p.woken.size() + p.queue.size()
            << " runnext=" << (p.runnext.load() != nullptr ? 1 : 0) << " timerslen=" << p.timers.size()
            << " avgrun=" << p.average_run_ns.load() << "ns\n";
   }

@@ -1,9 +1,10 @@
 // The order of sources (HACKING.md, rule 3):
 //
-//   every 61st pick: housekeeping, and the GRQ first
-//   runnext, LRQ
+//   every 61st pick: housekeeping, and the GRQ first, from its last level on
+//   runnext
+//   those woken: LRQ, GRQ; new ones of the LRQ             every 8th pick: the new ones first
 //   timers that are due, on any P
-//   GRQ, a fair batch
+//   GRQ, a fair batch of its first level that has any
 //   I/O, without waiting
 //   other Ps: half of a victim's LRQ
 //   nothing: give the P up, look again, wait               -> rt/idle.cpp

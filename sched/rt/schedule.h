@@ -10,14 +10,15 @@
 
 namespace tuza::rt {
 
-// Every so many picks a P does housekeeping: looks at the GRQ first, reads the clock, polls.
+// Every so many picks a P does housekeeping: looks at the GRQ first, from its last level on, reads the clock,
+// polls.
 inline constexpr std::uint64_t kHousekeepingPicks = 61;
 inline bool wants_housekeeping(const P& p) {
   return p.picks.get() % kHousekeepingPicks == kHousekeepingPicks - 1;
 }
 // So many picks in a row may come from runnext while others wait in the queue.
 inline constexpr std::uint32_t kRunnextStreakMax = 61;
-// Of so many picks the last takes from the new goroutines before those that were woken.
+// Of so many picks the last takes from the new goroutines of the LRQ before those that were woken.
 inline constexpr std::uint64_t kNewFirstPicks = 8;
 
 // The next goroutine of the P that `m` holds; null if finding it takes more than a look at the local queue.

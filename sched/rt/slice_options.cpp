@@ -24,6 +24,16 @@ std::int64_t number(const char* name, std::int64_t low, std::int64_t high, bool 
   return otherwise;
 }
 
+// Those that the program may have to itself, and that mean nothing else. glibc keeps the first real-time
+// ones.
+bool may_be_used(int signal) {
+  if (signal >= SIGRTMIN) return true;
+  for (const int usual : {0, SIGURG, SIGUSR1, SIGUSR2, SIGIO, SIGVTALRM, SIGWINCH}) {
+    if (signal == usual) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 SliceOptions SliceOptions::from_environment() {
@@ -31,8 +41,7 @@ SliceOptions SliceOptions::from_environment() {
   options.slice_ns = number("TUZA_SLICE_MS", 1, 10'000, false, options.slice_ns / 1'000'000) * 1'000'000;
   options.early_ns = number("TUZA_EARLY_HANDOFF_US", 100, 10'000'000, true, options.early_ns / 1'000) * 1'000;
   options.signal = static_cast<int>(number("TUZA_PREEMPT_SIGNAL", 1, SIGRTMAX, true, options.signal));
-  if (options.signal == SIGKILL || options.signal == SIGSTOP || options.signal == SIGSEGV ||
-      options.signal == SIGBUS) {
+  if (!may_be_used(options.signal)) {
     Line() << "tuza: TUZA_PREEMPT_SIGNAL: signal " << options.signal << " cannot be used; ignored\n";
     options.signal = SIGURG;
   }

@@ -26,6 +26,14 @@ Waits who_waits(const Sched& sched, std::int64_t now) {
   return sched.grq.size() > 0 ? Waits::kAnybody : Waits::kNobody;
 }
 
+std::uint32_t queued_anywhere(const Sched& sched) {
+  auto queued = static_cast<std::uint32_t>(sched.grq.size());
+  for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
+    queued += sched.p(i).queued();
+  }
+  return queued;
+}
+
 std::atomic<bool> g_ask_before_taking{false};
 
 }  // namespace
@@ -42,6 +50,8 @@ bool Slices::take(Sched& sched, P& p, M* m, const Seen& seen) {
   }
   taken_.fetch_add(1, std::memory_order_relaxed);
   sched.sysmon.lane().arrive(m);
+  // Those that wait may be as long as this one; with checkpoints they come back.
+  if (!g_ask_before_taking.load(std::memory_order_relaxed)) sched.maker.expect(queued_anywhere(sched));
   hand_off_p(sched, &p);
   return true;
 }
@@ -54,15 +64,16 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
   }
   const bool waits = others != Waits::kNobody || (p.queued() > 0 && !sched.any_p_idle());
   const std::uint64_t picks = p.picks.get();
+  // Its goroutine does not change while the picks stay the same. (If they did just now, take_p() sees it.)
+  const G* g = m->current.follow();
+  const std::uint32_t call = g->blocking.get() > 0 ? g->calls.get() : 0;
   if (picks != seen.picks || seen.since_ns == 0) {
-    seen = Seen{picks, now, 0};
-    return waits ? Pace::kSoon : Pace::kBusy;
+    seen = Seen{picks, now, call};
+    if (!waits) return Pace::kBusy;
+    return call != 0 ? Pace::kCall : Pace::kSoon;
   }
   const std::int64_t stuck_ns = now - seen.since_ns;
   if (stuck_ns >= kLongRunNs) p.average_run_ns.store(kLongRunNs, std::memory_order_relaxed);
-  // Its goroutine does not change while the picks stay the same. (If they did just now, take_p() sees it.)
-  const G* g = m->current;
-  const std::uint32_t call = g->blocking.get() > 0 ? g->calls.get() : 0;
   const bool same_call = call != 0 && call == seen.call;
   seen.call = call;
   const bool used_up = stuck_ns >= sched.slice.slice_ns ||

@@ -4,11 +4,11 @@
 //   - after a slice (10 ms), whether others wait or not: the next event then finds a P that is free;
 //   - after a millisecond, if others wait and no other P is idle (early handoff): the goroutine loses
 //     nothing but its P, and the tail of everyone else falls from slices to milliseconds;
-//   - as soon as the same marked blocking call is seen twice, if others wait;
-//   - soon, if it is surplus (rt/procs.h).
-// A goroutine that is inside the runtime at that moment is asked to yield at its next parking call. Where
-// checkpoints were compiled into the program, others are asked too, and keep their P until the next look;
-// they are asked at once if somebody waits whom I/O or a timer has woken.
+//   - as soon as the same marked blocking call is seen twice, if others wait.
+// The times count from the first look that found the present picks: one tick of sysmon later, at most, than
+// the goroutine began. A goroutine that is inside the runtime at that moment is asked to yield at its next
+// parking call. Where checkpoints were compiled into the program, others are asked too, and keep their P
+// until the next look; they are asked at once if somebody waits whom I/O or a timer has woken.
 //
 // Owner: sysmon.
 #pragma once

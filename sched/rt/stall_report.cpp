@@ -15,7 +15,8 @@ constexpr std::int64_t kPatienceNs = 100'000'000;
 void StallReport::consider(Sched& sched, M& m, std::int64_t since_ns, std::int64_t now_ns) {
   const std::int64_t limit = sched.debug.stalls_ns;
   if (limit == 0 || now_ns - since_ns < limit || under_way()) return;
-  const G* g = m.current;
+  const G* g = m.current.follow();
+  if (g == &m.g0) return;  // it has come back just now
   if (g->blocking.get() != 0 || m.reported_stall_ns == since_ns) return;
   m.reported_stall_ns = since_ns;
   g_ = g;
@@ -27,12 +28,10 @@ void StallReport::consider(Sched& sched, M& m, std::int64_t since_ns, std::int64
   if (!sched.preempt_signal.send(m)) print_report(false);
 }
 
-bool StallReport::answer(M& m) {
-  if (target_.load(std::memory_order_acquire) != &m || answered_.load(std::memory_order_relaxed))
-    return false;
+void StallReport::answer(M& m) {
+  if (target_.load(std::memory_order_acquire) != &m || answered_.load(std::memory_order_relaxed)) return;
   trace_ = backtrace_here();
   answered_.store(true, std::memory_order_release);
-  return true;
 }
 
 void StallReport::finish(std::int64_t now_ns) {

@@ -1,9 +1,10 @@
 // TUZA_DEBUG=stalls=20ms: who does not come back?
 //
-// When a goroutine has been in its own code for so long, sysmon asks its thread, by the signal of
-// rt/preempt_signal.h, to note where it is, and prints goroutine, duration and back trace, once for each time
-// it stays away. The signal ends a sleep or a poll(2) that it hits (EINTR), which is why this is not on by
-// default. Marked blocking calls are no stalls.
+// When a goroutine has run on without its P for so long (rt/lane.h; the duration counts from the loss of the
+// P, which comes up to a slice after it began), sysmon asks its thread, by the signal of rt/preempt_signal.h,
+// to note where it is, and prints goroutine, duration and back trace, once for each time it stays away. The
+// signal ends a sleep or a poll(2) that it hits (EINTR), which is why this is not on by default. Marked
+// blocking calls are no stalls.
 //
 // One request at a time. Between sysmon and the handler: `target_`.
 #pragma once
@@ -27,8 +28,8 @@ class StallReport {
   void finish(std::int64_t now_ns);
   [[nodiscard]] bool under_way() const { return target_.load(std::memory_order_relaxed) != nullptr; }
 
-  // -- The signal handler, on the thread of `m`: true if it was meant for this, and is done.
-  bool answer(M& m);
+  // -- The signal handler, on the thread of `m`: does what was asked for, if anything was.
+  void answer(M& m);
 
  private:
   void print_report(bool answered);

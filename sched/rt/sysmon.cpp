@@ -21,6 +21,7 @@ constexpr std::int64_t kTickWatchNs = kMs / 4;
 constexpr std::int64_t kTickMinNs = 1 * kMs;
 constexpr std::int64_t kTickBusyNs = 2 * kMs;  // also while the lane has to be looked at
 constexpr std::int64_t kTickMaxNs = 10 * kMs;
+constexpr std::int64_t kTickIdleNs = 2 * kMs;  // a goroutine may begin to compute at any moment
 constexpr std::int64_t kIdleBeforeSleepNs = 50 * kMs;
 constexpr std::int64_t kPollAgeNs = 1 * kMs;
 constexpr std::int64_t kScavengeEveryNs = 1000 * kMs;
@@ -105,7 +106,8 @@ void Sysmon::chores(Sched& sched, std::int64_t now) {
   }
   if (now >= scavenge_at_) {
     to_scavenge_ = sched.gs.scavenge();
-    const auto keep = static_cast<std::uint32_t>(sched.procs()) + MMaker::kSpare + kIdleMsKept;
+    sched.maker.forget_demand();
+    const auto keep = static_cast<std::uint32_t>(sched.procs()) + sched.maker.spare() + kIdleMsKept;
     retire_idle_ms(sched, keep);
     to_scavenge_ = to_scavenge_ || sched.idle_ms.size() > keep;
     scavenge_at_ = now + kScavengeEveryNs;
@@ -146,9 +148,10 @@ void Sysmon::run(Sched& sched) {
     const std::int64_t now = now_ns();
     sched.coarse_ns.store(now, std::memory_order_relaxed);
     chores(sched, now);
+    sched.maker.find_help(sched, now);
     lane_.look(sched, now);
     if (all_idle(sched)) {
-      tick_ns_ = lane_.quiet(sched) ? kTickMaxNs : kTickBusyNs;
+      tick_ns_ = kTickIdleNs;
       if (now - busy_at >= kIdleBeforeSleepNs && !to_scavenge_ && trace_every == 0 && lane_.quiet(sched) &&
           deep_sleep(sched)) {
         busy_at = now_ns();

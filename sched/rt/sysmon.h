@@ -2,15 +2,22 @@
 //
 // Every tick it
 //   - advances the coarse clock;
-//   - finds Ps whose goroutine has run long while others wait behind it and a P is idle: wakes an M;
-//   - finds timers overdue on busy Ps: wakes an M;
-//   - gives the poll role to the I/O source's thread when all Ms are busy and nobody has polled for 1 ms;
-//   - once a second gives unused stacks back, once in ten follows the CPU quota;
+//   - looks at the lane: suspends and resumes those that compute without a P (rt/lane.h), and reports those
+//     that stay away if asked to (rt/stall_report.h);
+//   - takes the P from goroutines that do not come back (rt/slices.h);
+//   - wakes an M if work lies behind a busy P or in the GRQ, or a timer is overdue;
+//   - if nobody has polled for 1 ms while goroutines wait for I/O, sends an idle M to poll if a P is idle,
+//     and gives the poll role to the I/O source's thread if none is;
+//   - ten times a second trims some stacks of goroutines that have waited for long (rt/idle_stacks.h);
+//   - once a second gives unused stacks back and ends threads of Ms that were idle all the time;
+//   - once in ten seconds follows the CPU quota;
 //   - prints schedtrace.
 //
-// A tick is 1 ms while there is something to look after and backs off to 10 ms. When every P has been idle
-// for 50 ms and nothing is left to give back, it sleeps until the first P goes to work (first_p_busy):
-// an idle process makes no wake-ups.
+// Ticks: 20 us while work waits behind a marked blocking call, 250 us while it waits behind any P that does
+// not come round, 1 ms while work waits or a P does not come round, 2 ms while Ps are at work or the lane has
+// to be looked after, 10 ms else. When every P has been idle for 50 ms, the lane is quiet and nothing is left
+// to give back, it sleeps until a P goes to work (p_busy) or a stack may be trimmed: an idle process makes no
+// wake-ups.
 #pragma once
 
 #include <pthread.h>

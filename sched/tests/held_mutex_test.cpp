@@ -120,22 +120,6 @@ TEST_F(HeldMutexDeathTest, EndingWithOneIsRefusedToo) {
                "\\(main\\) ends while it holds 1 std::mutex");
 }
 
-// By the thread that becomes M0; main may begin on another one.
-TEST_F(HeldMutexDeathTest, OneLockedBeforeTheRuntimeBeganHasNoPlace) {
-  std::mutex plain;
-  plain.lock();
-  EXPECT_DEATH(run({.max_procs = 1},
-                   [] {
-                     std::vector<WaitGroup> groups(100);
-                     for (WaitGroup& group : groups) {
-                       for (int i = 0; i < 4; ++i) group.go([] { yield(); });
-                       group.wait();
-                     }
-                   }),
-               "parks while it holds 1 .*\nmutex [^ ]*, locked before this thread ran goroutines");
-  plain.unlock();
-}
-
 // For calls that may park, but did not have to this time.
 TEST_F(HeldMutexDeathTest, TheCheckCanBeMadeWithoutAPark) {
   std::mutex plain;

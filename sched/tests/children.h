@@ -1,0 +1,49 @@
+// Parts of a test that need a process of their own.
+#pragma once
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <functional>
+#include <string>
+
+namespace tuza::testing {
+
+// How a child of fork() ended, and what it had to say.
+struct Ended {
+  int status = -1;
+  std::string said;
+
+  [[nodiscard]] bool with_code(int code) const { return WIFEXITED(status) && WEXITSTATUS(status) == code; }
+  [[nodiscard]] bool by_signal(int signal) const { return WIFSIGNALED(status) && WTERMSIG(status) == signal; }
+  [[nodiscard]] bool said_this(const char* text) const { return said.find(text) != std::string::npos; }
+};
+
+// Forks; the child calls `body` with standard error in a pipe, and ends with status 7 if that returns. Blocks
+// until the child has ended; one that hangs is ended by SIGALRM.
+inline Ended in_fork(const std::function<void()>& body) {
+  std::array<int, 2> ends{};
+  if (::pipe(ends.data()) != 0) return {};
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    ::dup2(ends[1], 2);
+    ::close(ends[0]);
+    ::close(ends[1]);
+    body();
+    ::_exit(7);
+  }
+  ::close(ends[1]);
+  Ended ended;
+  char text[512];
+  for (ssize_t n = 0; (n = ::read(ends[0], text, sizeof text)) > 0;)
+    ended.said.append(text, static_cast<std::size_t>(n));
+  ::close(ends[0]);
+  while (child > 0 && ::waitpid(child, &ended.status, 0) != child) {
+  }
+  return ended;
+}
+
+}  // namespace tuza::testing

@@ -1,0 +1,97 @@
+// Goroutines that compute and do not come back, for the tests of slices and of the lane.
+#pragma once
+
+#include <tuza/sched/goroutine.h>
+#include <tuza/sched/rt/sched.h>
+#include <tuza/sched/sync/wait_group.h>
+#include <tuza/sched/tests/testing.h>
+#include <tuza/sched/time/sleep.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace tuza::testing {
+
+// As yield_until(), without computing meanwhile.
+template <class Condition>
+void wait_for(Condition&& condition) {
+  while (!condition()) sleep_for(std::chrono::milliseconds(1));
+}
+
+inline rt::Lane::Counts lane() { return rt::active()->sysmon.lane().counts(); }
+
+// Some thousands of instructions whose result depends on each of them; done even if nobody looks at it.
+[[gnu::noipa]] inline std::uint64_t compute(std::uint64_t seed, int rounds = 2000) {
+  for (int i = 0; i < rounds; ++i) seed = seed * 6364136223846793005u + 1442695040888963407u;
+  return seed;
+}
+
+// `count` goroutines; each calls `step` with its number over and over, and never the runtime, until end().
+class Hogs {
+ public:
+  using Step = std::function<void(int hog)>;
+
+  explicit Hogs(int count, Step step = {})
+      : step_(std::move(step)), rounds_(static_cast<std::size_t>(count)), seen_(rounds_.size()) {
+    for (int i = 0; i < count; ++i) group_.go([this, i] { burn(i); });
+  }
+  ~Hogs() { end(); }
+  Hogs(const Hogs&) = delete;
+  Hogs& operator=(const Hogs&) = delete;
+
+  // Parks until all have ended.
+  void end() {
+    stop_.store(true, std::memory_order_relaxed);
+    group_.wait();
+  }
+
+  [[nodiscard]] int count() const { return static_cast<int>(rounds_.size()); }
+
+  // All that run without a P are these; those beyond the number of Ps stand still.
+  [[nodiscard]] bool surplus_is_suspended() const {
+    const rt::Lane::Counts now = lane();
+    const auto procs = static_cast<std::uint32_t>(max_procs());
+    return now.suspended + procs == static_cast<std::uint32_t>(count()) && now.burning <= procs;
+  }
+
+  // Parks until each of them has gone on `times` times.
+  void wait_for_turns(int times) {
+    for (int t = 0; t < times; ++t) {
+      for (std::size_t i = 0; i < rounds_.size(); ++i) seen_[i] = rounds_[i].load(std::memory_order_relaxed);
+      wait_for([this] {
+        for (std::size_t i = 0; i < rounds_.size(); ++i) {
+          // One round may have ended just after it was looked at, with the hog suspended since.
+          if (rounds_[i].load(std::memory_order_relaxed) < seen_[i] + 2) return false;
+        }
+        return true;
+      });
+    }
+  }
+
+ private:
+  void burn(int i) {
+    std::atomic<std::uint64_t>& rounds = rounds_[static_cast<std::size_t>(i)];
+    while (!stop_.load(std::memory_order_relaxed)) {
+      if (step_) step_(i);
+      rounds.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+
+  Step step_;
+  std::atomic<bool> stop_{false};
+  std::vector<std::atomic<std::uint64_t>> rounds_;
+  std::vector<std::uint64_t> seen_;
+  WaitGroup group_;
+};
+
+// Waits until `more` signals have been sent to suspend goroutines.
+inline void wait_for_suspensions(std::uint64_t more) {
+  const std::uint64_t before = lane().signals;
+  wait_for([=] { return lane().signals >= before + more; });
+}
+
+}  // namespace tuza::testing

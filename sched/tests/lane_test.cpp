@@ -1,0 +1,414 @@
+// The lane: those that compute without a P take turns on the cores, and nobody else feels it.
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <tuza/sched/arch/current_m.h>
+#include <tuza/sched/go.h>
+#include <tuza/sched/preempt.h>
+#include <tuza/sched/rt/preempt_signal.h>
+#include <tuza/sched/sync/mutex.h>
+#include <tuza/sched/tests/hogs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <mutex>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace tuza {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::compute;
+using testing::Hogs;
+using testing::lane;
+using testing::run_with;
+using testing::scaled;
+using testing::wait_for;
+using testing::wait_for_suspensions;
+
+constexpr int kHogs = 8;
+
+class LaneTest : public testing::WithProcs {
+ protected:
+  void TearDown() override {
+    for (const char* name : {"TUZA_DEBUG", "TUZA_PREEMPT_SIGNAL", "TUZA_EARLY_HANDOFF_US"}) unsetenv(name);
+  }
+};
+TUZA_WITH_PROCS(LaneTest);
+
+bool suspended(const rt::M* m) {
+  return static_cast<rt::Suspend>(m->suspend.load(std::memory_order_acquire)) == rt::Suspend::kStopped;
+}
+
+// Whether the kernel has the thread on a core, or waiting for one.
+bool on_a_core(long thread_id) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread_id) + "/stat");
+  std::string stat;
+  std::getline(file, stat);
+  const std::size_t name_end = stat.rfind(") ");
+  return name_end != std::string::npos && stat[name_end + 2] == 'R';
+}
+
+// -- Who runs.
+
+TEST_P(LaneTest, AsManyComputeAsThereArePsAndTheRestIsSuspended) {
+  run_with(GetParam(), [] {
+    Hogs hogs(kHogs);
+    wait_for([&hogs] { return hogs.surplus_is_suspended(); });
+    EXPECT_LE(lane().seated, std::uint32_t{kHogs});
+    EXPECT_GE(lane().signals, static_cast<std::uint64_t>(kHogs - max_procs()));
+  });
+}
+
+TEST_P(LaneTest, TheKernelSeesNoMoreOfThemThanThereArePs) {
+  run_with(GetParam(), [] {
+    std::array<std::atomic<long>, kHogs> threads{};
+    Hogs hogs(kHogs, [&threads](int i) {
+      std::atomic<long>& mine = threads[static_cast<std::size_t>(i)];
+      if (mine == 0) mine = ::syscall(SYS_gettid);
+      compute(1);
+    });
+    wait_for([&] {
+      int on_cores = 0;
+      for (const auto& thread : threads) {
+        if (thread == 0) return false;
+        on_cores += on_a_core(thread) ? 1 : 0;
+      }
+      return hogs.surplus_is_suspended() && on_cores <= max_procs();
+    });
+  });
+}
+
+TEST_P(LaneTest, EachGetsItsTurn) {
+  run_with(GetParam(), [] {
+    Hogs hogs(kHogs, [](int) { compute(1); });
+    wait_for([&hogs] { return hogs.surplus_is_suspended(); });
+    hogs.wait_for_turns(3);
+    wait_for([&hogs] { return hogs.surplus_is_suspended(); });
+  });
+}
+
+TEST_P(LaneTest, SuspendedOnesEndWhenTheyAreTold) {
+  run_with(GetParam(), [] {
+    for (int i = 0; i < 3; ++i) {
+      Hogs hogs(kHogs);
+      wait_for([&hogs] { return hogs.surplus_is_suspended(); });
+      hogs.end();
+      wait_for([] { return lane().seated == 0 && lane().suspended == 0; });
+    }
+  });
+}
+
+TEST_P(LaneTest, AThousandHogsLeaveNothingBehind) {
+  setenv("TUZA_EARLY_HANDOFF_US", "100", 1);
+  run_with(GetParam(), [] {
+    constexpr int kBatch = 50;
+    for (int i = 0; i < std::max(scaled(1000 / kBatch), 2); ++i) {
+      std::atomic<int> begun = 0;
+      WaitGroup group;
+      for (int k = 0; k < kBatch; ++k) {
+        group.go([&begun] {  // each waits for all the others, so all are there at once
+          ++begun;
+          while (begun.load(std::memory_order_relaxed) < kBatch) {
+          }
+        });
+      }
+      group.wait();
+    }
+    EXPECT_LT(rt::active()->ms_made.load(), std::uint32_t{2 * kBatch + 20});
+    wait_for([] { return lane().seated == 0; });
+  });
+}
+
+TEST_P(LaneTest, ThePsMayBecomeMoreOrFewerMeanwhile) {
+  run_with(GetParam(), [] {
+    std::mt19937 random(1);
+    std::atomic<int> short_ones = 0;
+    WaitGroup group;
+    Hogs hogs(kHogs, [](int) { compute(1); });
+    for (int i = 0; i < scaled(100); ++i) {
+      set_max_procs(static_cast<int>(random() % 4) + 1);
+      for (int k = 0; k < 20; ++k) group.go([&short_ones] { ++short_ones; });
+      sleep_for(std::chrono::milliseconds(random() % 5));
+    }
+    group.wait();
+    EXPECT_EQ(short_ones, scaled(100) * 20);
+    for (const int procs : {1, 4, 2}) {
+      set_max_procs(procs);
+      wait_for([&hogs] { return hogs.surplus_is_suspended(); });
+    }
+  });
+}
+
+// -- How it is chosen.
+
+TEST_P(LaneTest, WithSuspensionTurnedOffOthersRunAllTheSame) {
+  for (const bool by_debug : {true, false}) {
+    setenv(by_debug ? "TUZA_DEBUG" : "TUZA_PREEMPT_SIGNAL", by_debug ? "asyncpreemptoff=1" : "0", 1);
+    run_with(GetParam(), [] {
+      Hogs hogs(kHogs);
+      wait_for([] { return lane().seated == kHogs; });
+      WaitGroup others;
+      std::atomic<int> ran = 0;
+      for (int i = 0; i < 50; ++i) others.go([&ran] { ++ran; });
+      others.wait();
+      for (int i = 0; i < 50; ++i) sleep_for(1ms);
+      EXPECT_EQ(lane().suspended, 0u);
+      EXPECT_EQ(lane().signals, 0u);
+    });
+    TearDown();
+  }
+}
+
+TEST_P(LaneTest, AnotherSignalMayBeChosen) {
+  for (const int signal : {SIGUSR2, SIGRTMIN + 3}) {
+    setenv("TUZA_PREEMPT_SIGNAL", std::to_string(signal).c_str(), 1);
+    run_with(GetParam(), [] {
+      Hogs hogs(kHogs);
+      wait_for([&hogs] { return hogs.surplus_is_suspended(); });
+      wait_for_suspensions(4);
+    });
+    TearDown();
+  }
+}
+
+// -- What must not be disturbed.
+
+// Holds a NoPreempt scope until told to stop, and computes for as long as it is left alone then.
+struct Protected {
+  std::atomic<const rt::M*> m{nullptr};
+  std::atomic<std::uint64_t> rounds{0};
+  std::atomic<bool> leave{false}, outside{false}, stop{false};
+
+  void run() {
+    {
+      const NoPreempt scope;
+      m = rt::current_m();
+      while (!leave) ++rounds;
+    }
+    outside = true;
+    while (!stop) compute(1);
+  }
+};
+
+TEST(Lane, InsideNoPreemptNobodyIsSuspendedAndAfterItAsEver) {
+  run_with(2, [] {
+    Protected one;
+    WaitGroup group;
+    group.go([&one] { one.run(); });
+    Hogs hogs(kHogs);
+    wait_for([&one] { return one.m != nullptr; });
+    const std::uint64_t signals = lane().signals;
+    int changes = 0;
+    while (lane().signals < signals + 10) {
+      const std::uint64_t rounds = one.rounds;
+      EXPECT_FALSE(suspended(one.m));
+      wait_for([&] { return one.rounds > rounds; });
+      ++changes;
+    }
+    EXPECT_GT(changes, 0);
+    one.leave = true;
+    wait_for([&one] { return one.outside.load() && suspended(one.m); });
+    one.stop = true;
+    group.wait();
+  });
+}
+
+// But for one that has looked as if it computed and has gone to sleep since. Were sleepers not told from
+// those that compute, every twelfth signal would hit one.
+TEST_P(LaneTest, WaitsInTheKernelAreHardlyEverInterrupted) {
+  run_with(GetParam(), [] {
+    std::atomic<int> interrupted = 0, sleeps = 0;
+    std::atomic<bool> stop = false;
+    WaitGroup sleepers;
+    for (int i = 0; i < 8; ++i) {
+      sleepers.go([&, i] {
+        const struct timespec time{0, (1 + 5 * i) * 1'000'000};
+        while (!stop) {
+          interrupted += ::nanosleep(&time, nullptr) != 0 ? 1 : 0;
+          ++sleeps;
+        }
+      });
+    }
+    Hogs hogs(kHogs);
+    wait_for([&hogs] { return hogs.surplus_is_suspended(); });
+    wait_for_suspensions(50);
+    wait_for([&sleeps] { return sleeps >= 100; });
+    EXPECT_LE(interrupted, rt::kTsan ? 5 : 2);
+    stop = true;
+    sleepers.wait();
+  });
+}
+
+std::uint64_t thrown_through(std::uint64_t value, int depth) {
+  if (depth == 0) throw value;
+  try {
+    return thrown_through(value, depth - 1);
+  } catch (const std::uint64_t& inner) {
+    try {
+      throw std::runtime_error(std::to_string(value));
+    } catch (const std::runtime_error& error) {
+      if (error.what() != std::to_string(value)) return 0;
+    }
+    if (inner != value || std::uncaught_exceptions() != 0) return 0;
+    throw;
+  }
+}
+
+TEST_P(LaneTest, ExceptionsInFlightGoOnWhereTheyWere) {
+  run_with(GetParam(), [] {
+    std::atomic<int> wrong = 0;
+    std::array<std::uint64_t, kHogs> values{};
+    Hogs hogs(kHogs, [&](int i) {
+      const std::uint64_t value =
+          ++values[static_cast<std::size_t>(i)] * kHogs + static_cast<std::uint64_t>(i);
+      try {
+        thrown_through(value, 4);
+        ++wrong;
+      } catch (const std::uint64_t& caught) {
+        wrong += caught != value || std::uncaught_exceptions() != 0 ? 1 : 0;
+      }
+    });
+    wait_for_suspensions(30);
+    hogs.wait_for_turns(2);
+    EXPECT_EQ(wrong, 0);
+  });
+}
+
+TEST_P(LaneTest, AMutexWhoseHolderIsSuspendedIsPassedOnInTime) {
+  run_with(GetParam(), [] {
+    std::mutex mutex;
+    std::uint64_t guarded = 0;
+    std::array<std::uint64_t, kHogs> own{};
+    {
+      Hogs hogs(kHogs, [&](int i) {
+        const std::scoped_lock lock(mutex);
+        ++guarded;
+        ++own[static_cast<std::size_t>(i)];
+        compute(1);
+      });
+      wait_for_suspensions(10);
+      hogs.wait_for_turns(2);
+    }
+    std::uint64_t sum = 0;
+    for (const std::uint64_t n : own) sum += n;
+    EXPECT_EQ(guarded, sum);
+  });
+}
+
+TEST_P(LaneTest, LockedGoroutinesKeepTheirThreads) {
+  run_with(GetParam(), [] {
+    std::atomic<bool> stop = false;
+    std::atomic<int> moved = 0;
+    std::array<std::atomic<int>, kHogs> rounds{};
+    WaitGroup group;
+    for (int i = 0; i < kHogs; ++i) {
+      group.go([&, i] {
+        lock_os_thread();
+        const long thread = ::syscall(SYS_gettid);
+        while (!stop) {
+          for (int k = 0; k < 100 && !stop; ++k) {
+            compute(1, 20'000);
+            moved += ::syscall(SYS_gettid) != thread ? 1 : 0;
+          }
+          yield();
+          moved += ::syscall(SYS_gettid) != thread ? 1 : 0;
+          ++rounds[static_cast<std::size_t>(i)];
+        }
+        unlock_os_thread();
+      });
+    }
+    WaitGroup others;
+    std::atomic<int> ran = 0;
+    for (int i = 0; i < 50; ++i) others.go([&ran] { ++ran; });
+    others.wait();
+    for (const auto& n : rounds) wait_for([&n] { return n >= 2; });
+    stop = true;
+    group.wait();
+    EXPECT_EQ(moved, 0);
+  });
+}
+
+TEST_P(LaneTest, ThoseThatBurnAndParkInTurnComputeWhatTheyShould) {
+  run_with(GetParam(), [] {
+    constexpr int kRounds = scaled(20) > 4 ? scaled(20) : 4;
+    Mutex mutex;
+    int guarded = 0;
+    std::atomic<int> helped = 0, wrong = 0;
+    const std::uint64_t right = compute(7, 1'000'000);
+    WaitGroup group;
+    for (int i = 0; i < kHogs; ++i) {
+      group.go([&] {
+        for (int k = 0; k < kRounds; ++k) {
+          wrong += compute(7, 1'000'000) != right ? 1 : 0;
+          mutex.lock();
+          const int before = guarded;
+          wrong += compute(7, 1'000'000) != right ? 1 : 0;
+          if (k % 4 == 0) sleep_for(1ms);
+          guarded = before + 1;
+          mutex.unlock();
+          WaitGroup helper;
+          helper.go([&helped] { ++helped; });
+          helper.wait();
+        }
+      });
+    }
+    group.wait();
+    EXPECT_EQ(wrong, 0);
+    EXPECT_EQ(guarded, kHogs * kRounds);
+    EXPECT_EQ(helped, kHogs * kRounds);
+  });
+}
+
+// -- The deadlock detector. A false report would end the program.
+
+void burn_for(std::chrono::milliseconds time) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) compute(1);
+}
+
+TEST_P(LaneTest, WhoeverWaitsForAGoroutineWithoutAPIsNotDeadlocked) {
+  run_with(GetParam(), [] {
+    for (const bool burns : {true, false}) {
+      WaitGroup group;
+      group.go([burns] { burns ? burn_for(150ms) : void(::usleep(150'000)); });
+      group.wait();
+    }
+  });
+}
+
+TEST_P(LaneTest, WhoeverWaitsForSuspendedOnesIsNotDeadlocked) {
+  run_with(GetParam(), [] {
+    WaitGroup group;
+    for (int i = 0; i < kHogs; ++i) group.go([] { burn_for(300ms); });
+    group.wait();
+  });
+}
+
+class LaneDeathTest : public ::testing::Test {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+void deadlock_after_hogs() {
+  run(RunOptions{.max_procs = 2}, [] {
+    for (int i = 0; i < kHogs; ++i) go([] { burn_for(150ms); });
+    WaitGroup never;
+    never.add(1);
+    never.wait();
+  });
+}
+
+TEST_F(LaneDeathTest, ADeadlockIsReportedOnceTheLastHogHasEnded) {
+  EXPECT_EXIT(deadlock_after_hogs(), ::testing::ExitedWithCode(2), "all goroutines are asleep - deadlock!");
+}
+
+}  // namespace
+}  // namespace tuza

@@ -1,0 +1,321 @@
+// What the system refuses, and what is given back: threads, membarrier(2), stacks.
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <tuza/sched/blocking.h>
+#include <tuza/sched/go.h>
+#include <tuza/sched/log.h>
+#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/idle_stacks.h>
+#include <tuza/sched/sync/semaphore.h>
+#include <tuza/sched/tests/hogs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tuza {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::compute;
+using testing::Hogs;
+using testing::lane;
+using testing::run_with;
+using testing::scaled;
+using testing::wait_for;
+
+constexpr int kHogs = 8;
+
+class LimitsDeathTest : public ::testing::Test {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+std::size_t threads() {
+  const auto tasks = std::filesystem::directory_iterator("/proc/self/task");
+  return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
+// -- A system that refuses threads.
+
+std::atomic<int> g_refusals{0};
+void count_refusals(LogLevel, std::string_view line) {
+  g_refusals += line.starts_with("tuza: the system refuses another thread") ? 1 : 0;
+}
+
+// Leaves the process `more` threads than it has. Root may have as many as it likes, so it becomes somebody
+// whom nobody else is. False: others of this user come and go, and a limit for all of them means nothing.
+bool limit_threads(rlim_t more) {
+  if (::geteuid() != 0) return false;
+  const auto nobody = static_cast<uid_t>(1'000'000'000 + ::getpid());
+  if (::setgroups(0, nullptr) != 0 || ::setresuid(nobody, nobody, nobody) != 0) return false;
+  const struct rlimit limit{threads() + more, threads() + more};
+  return ::setrlimit(RLIMIT_NPROC, &limit) == 0;
+}
+
+[[noreturn]] void block_more_than_there_are_threads() {
+  ::alarm(60);
+  if (!limit_threads(12)) std::_Exit(7);
+  set_log_sink(&count_refusals);
+  const auto begin = std::chrono::steady_clock::now();
+  std::atomic<int> done = 0;
+  run(RunOptions{.max_procs = 2}, [&done] {
+    for (int round = 0; round < 2; ++round) {
+      WaitGroup group;
+      for (int i = 0; i < 60; ++i) {
+        group.go([&done] {
+          ::usleep(10'000);
+          yield();
+          ++done;
+        });
+      }
+      group.wait();
+    }
+    // Those that block have to stop before others go on; those that compute have not.
+    Hogs hogs(4);
+    WaitGroup others;
+    for (int i = 0; i < 50; ++i) others.go([&done] { ++done; });
+    others.wait();
+  });
+  const auto seconds = (std::chrono::steady_clock::now() - begin) / 1s;
+  std::_Exit(done == 170 && g_refusals >= 1 && g_refusals <= seconds + 1 ? 7 : 1);
+}
+
+TEST_F(LimitsDeathTest, WhenTheSystemRefusesThreadsItIsSaidOnceASecondAndAllGoesOn) {
+  EXPECT_EXIT(block_more_than_there_are_threads(), ::testing::ExitedWithCode(7), "");
+}
+
+// -- The limit of our own.
+
+// Blocks `count` goroutines at once, each on a thread of its own.
+void block_at_once(int count) {
+  std::atomic<int> inside = 0;
+  WaitGroup group;
+  for (int i = 0; i < count; ++i) {
+    group.go([&inside, count] {
+      ++inside;
+      while (inside < count) ::usleep(1000);
+    });
+  }
+  group.wait();
+}
+
+TEST(MaxThreads, CanBeAskedForAndChanged) {
+  run_with(2, [] {
+    EXPECT_EQ(set_max_threads(0), 10'000);
+    EXPECT_EQ(set_max_threads(-1), 10'000);
+    EXPECT_EQ(set_max_threads(100'000), 10'000);
+    EXPECT_EQ(set_max_threads(30), 65'536);
+    block_at_once(20);
+    EXPECT_EQ(set_max_threads(0), 30);
+  });
+}
+
+TEST_F(LimitsDeathTest, GoroutinesThatBlockMoreThreadsThanAreAllowedEndTheProcess) {
+  EXPECT_EXIT(run(RunOptions{.max_procs = 2},
+                  [] {
+                    set_max_threads(20);
+                    block_at_once(40);
+                  }),
+              ::testing::KilledBySignal(SIGABRT),
+              "tuza: fatal: thread exhaustion: goroutines block all of 20 threads \\(set_max_threads\\)");
+}
+
+// -- Threads that are given back.
+
+TEST(Retirement, AfterABurstThreadsThatNobodyNeedsEnd) {
+  run_with(2, [] {
+    const std::size_t before = threads();
+    block_at_once(200);
+    EXPECT_GE(threads(), before + 180);
+    const std::size_t kept = before + rt::MMaker::kSpareMin + 8 + 2;
+    while (threads() > kept) sleep_for(50ms);
+    const std::uint32_t made = rt::active()->ms_made;
+    block_at_once(50);
+    EXPECT_EQ(rt::active()->ms_made.load(), made) << "their Ms are not used again";
+  });
+}
+
+// -- A system without membarrier(2).
+
+bool forbid_membarrier() {
+  const auto number = static_cast<std::uint32_t>(offsetof(struct seccomp_data, nr));
+  std::array<sock_filter, 4> filter{
+      sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, number),
+      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+      sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1 /* not permitted */),
+      sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+void take_ps_without_a_heavy_fence(int procs) {
+  run_with(procs, [] {
+    EXPECT_TRUE(rt::active()->fence_on_enter);
+    Hogs hogs(kHogs, [](int) { compute(1); });
+    wait_for([&hogs] { return hogs.surplus_is_suspended(); });
+    hogs.wait_for_turns(1);
+    WaitGroup others;
+    std::atomic<int> ran = 0;
+    for (int i = 0; i < scaled(2000); ++i) {
+      others.go([&ran] {
+        blocking([&ran] { ++ran; });
+        yield();
+      });
+    }
+    others.wait();
+    EXPECT_EQ(ran, scaled(2000));
+    EXPECT_GT(lane().arrived, 0u);
+  });
+}
+
+class NoFenceTest : public testing::WithProcs {
+ protected:
+  void TearDown() override { unsetenv("TUZA_DEBUG"); }
+};
+TUZA_WITH_PROCS(NoFenceTest);
+
+TEST_P(NoFenceTest, SlicesWorkWithMembarrierTurnedOff) {
+  setenv("TUZA_DEBUG", "membarrieroff=1", 1);
+  take_ps_without_a_heavy_fence(GetParam());
+}
+
+[[noreturn]] void run_in_a_sandbox() {
+  if (!forbid_membarrier()) std::_Exit(2);
+  for (const int procs : {1, 2, 4}) take_ps_without_a_heavy_fence(procs);
+  std::_Exit(::testing::Test::HasFailure() ? 1 : 7);
+}
+
+TEST_F(LimitsDeathTest, SlicesWorkInASandboxThatForbidsMembarrier) {
+  if (::prctl(PR_GET_SECCOMP) < 0) GTEST_SKIP() << "no seccomp";
+  EXPECT_EXIT(run_in_a_sandbox(), ::testing::ExitedWithCode(7), "");
+}
+
+// -- Stacks of those that wait for long.
+
+// Touches `bytes` of stack below the caller's frame.
+[[gnu::noipa]] void go_deep(std::size_t bytes) {
+  char block[1024];
+  std::memset(block, 7, sizeof block);
+  if (bytes > sizeof block) go_deep(bytes - sizeof block);
+  compute(static_cast<std::uint64_t>(block[5]), 1);
+}
+
+std::size_t resident_pages(const rt::Stack& stack) {
+  const std::uintptr_t low = (stack.low + 4095) & ~std::uintptr_t{4095};
+  std::vector<unsigned char> pages((stack.top - low + 4095) / 4096);
+  EXPECT_EQ(::mincore(reinterpret_cast<void*>(low), stack.top - low, pages.data()), 0);
+  return static_cast<std::size_t>(
+      std::count_if(pages.begin(), pages.end(), [](auto page) { return page & 1; }));
+}
+
+TEST(IdleStacks, WhatLiesBelowALongWaitIsGivenBackOnceAndNothingElse) {
+  run_with(2, [] {
+    constexpr std::size_t kDeep = 40 << 10;
+    std::atomic<rt::G*> waiter = nullptr;
+    Semaphore wakes(0);
+    WaitGroup group;
+    group.go([&] {
+      std::array<std::uint64_t, 64> kept{};
+      for (std::size_t i = 0; i < kept.size(); ++i) kept[i] = compute(i, 10);
+      for (int round = 0; round < 2; ++round) {
+        go_deep(kDeep);
+        waiter = rt::current_m()->current.get();
+        wakes.acquire();
+        for (std::size_t i = 0; i < kept.size(); ++i) EXPECT_EQ(kept[i], compute(i, 10));
+      }
+    });
+    rt::IdleStacks trimmer;
+    for (int round = 0; round < 2; ++round) {
+      wait_for([&waiter] { return waiter != nullptr; });
+      const rt::G& g = *waiter.exchange(nullptr);
+      wait_for([&g] { return g.status == rt::GStatus::kWaiting; });
+      const std::size_t before = resident_pages(g.stack);
+      EXPECT_GE(before, kDeep / 4096);
+      trimmer.trim_some(*rt::active(), rt::now_ns());
+      EXPECT_EQ(resident_pages(g.stack), before) << "it has not waited for long";
+      trimmer.trim_some(*rt::active(), rt::now_ns(), 0);
+      EXPECT_LE(resident_pages(g.stack), before - kDeep / 4096 + 2);
+      EXPECT_GE(resident_pages(g.stack), 1u);
+      EXPECT_EQ(g.status, rt::GStatus::kWaiting);
+      sleep_for(5ms);  // waits are told apart by when they began
+      wakes.release();
+    }
+    group.wait();
+  });
+}
+
+// Wakers and the deadlock detector meet goroutines whose stacks are being trimmed.
+TEST(IdleStacks, TheyMayBeWokenMeanwhile) {
+  run_with(2, [] {
+    std::atomic<bool> stop = false;
+    std::thread trimmer([&stop, sched = rt::active()] {
+      for (rt::IdleStacks stacks; !stop;) stacks.trim_some(*sched, rt::now_ns(), 0);
+    });
+    std::vector<std::unique_ptr<Semaphore>> turns;
+    for (int i = 0; i < 16; ++i) turns.push_back(std::make_unique<Semaphore>(i % 4 == 0 ? 1 : 0));
+    WaitGroup ring;
+    std::atomic<int> rounds = 0;
+    for (std::size_t i = 0; i < turns.size(); ++i) {
+      ring.go([&, i] {
+        for (int k = 0; k < scaled(2000); ++k) {
+          turns[i]->acquire();
+          if (k % 64 == 0) go_deep(20 << 10);
+          ++rounds;
+          turns[(i + 1) % turns.size()]->release();
+        }
+      });
+    }
+    ring.wait();
+    EXPECT_EQ(rounds, scaled(2000) * 16);
+    stop = true;
+    trimmer.join();
+  });
+}
+
+// -- What the environment may ask for.
+
+TEST(SliceOptions, NonsenseIsNamedAndIgnored) {
+  for (const char* text : {"TUZA_SLICE_MS=0", "TUZA_SLICE_MS=10001", "TUZA_SLICE_MS=ten",
+                           "TUZA_EARLY_HANDOFF_US=99", "TUZA_EARLY_HANDOFF_US=-1", "TUZA_PREEMPT_SIGNAL=65",
+                           "TUZA_PREEMPT_SIGNAL=9", "TUZA_PREEMPT_SIGNAL=11"}) {
+    const std::string name(text, std::strchr(text, '='));
+    setenv(name.c_str(), text + name.size() + 1, 1);
+    ::testing::internal::CaptureStderr();
+    const rt::SliceOptions options = rt::SliceOptions::from_environment();
+    const std::string printed = ::testing::internal::GetCapturedStderr();
+    unsetenv(name.c_str());
+    EXPECT_TRUE(printed.starts_with("tuza: " + name) && printed.ends_with("ignored\n")) << printed;
+    EXPECT_EQ(options.slice_ns, 10'000'000);
+    EXPECT_EQ(options.early_ns, 1'000'000);
+    EXPECT_EQ(options.signal, SIGURG);
+  }
+}
+
+TEST(SliceOptions, TheLimitsThemselvesAreTaken) {
+  setenv("TUZA_SLICE_MS", "10000", 1);
+  setenv("TUZA_EARLY_HANDOFF_US", "0", 1);
+  setenv("TUZA_PREEMPT_SIGNAL", "64", 1);
+  const rt::SliceOptions options = rt::SliceOptions::from_environment();
+  for (const char* name : {"TUZA_SLICE_MS", "TUZA_EARLY_HANDOFF_US", "TUZA_PREEMPT_SIGNAL"}) unsetenv(name);
+  EXPECT_EQ(options.slice_ns, 10'000'000'000);
+  EXPECT_EQ(options.early_ns, 0);
+  EXPECT_EQ(options.signal, 64);
+}
+
+}  // namespace
+}  // namespace tuza

@@ -1,0 +1,351 @@
+// The signal that suspends goroutines, among the signals, handlers and masks of the rest of the program.
+#include <signal.h>
+#include <sys/syscall.h>
+#include <tuza/sched/arch/current_m.h>
+#include <tuza/sched/blocking.h>
+#include <tuza/sched/log.h>
+#include <tuza/sched/preempt.h>
+#include <tuza/sched/rt/preempt_signal.h>
+#include <tuza/sched/tests/children.h>
+#include <tuza/sched/tests/hogs.h>
+
+#include <mutex>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+namespace tuza {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::compute;
+using testing::Hogs;
+using testing::run_with;
+using testing::scaled;
+using testing::wait_for;
+using testing::wait_for_suspensions;
+
+constexpr int kHogs = 8;
+
+// -- What the tests install and look at.
+
+std::atomic<int> g_seen{0};
+void count_plainly(int) { ++g_seen; }
+void count_with_info(int, siginfo_t*, void*) { ++g_seen; }
+
+struct sigaction handler_of(int signal) {
+  struct sigaction action{};
+  sigaction(signal, nullptr, &action);
+  return action;
+}
+
+struct sigaction g_before_library{};
+void library_handler(int signal, siginfo_t* info, void* context) {
+  ++g_seen;
+  g_before_library.sa_sigaction(signal, info, context);
+}
+// As well-behaved libraries do: the handler that was there gets its turn.
+void install_library_handler() {
+  struct sigaction action{};
+  action.sa_sigaction = &library_handler;
+  action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+  sigaction(SIGURG, &action, &g_before_library);
+}
+
+std::atomic<int> g_moves{0};
+void count_moves(LogLevel, std::string_view line) {
+  g_moves += line.find("was replaced; goroutines are now suspended by signal") != line.npos ? 1 : 0;
+}
+
+class SignalsTest : public testing::WithProcs {
+ protected:
+  void SetUp() override {
+    sigaction(SIGURG, nullptr, &before_);
+    g_seen = g_moves = 0;
+    set_log_sink(&count_moves);
+  }
+  void TearDown() override {
+    sigaction(SIGURG, &before_, nullptr);
+    set_log_sink(nullptr);
+  }
+
+ private:
+  struct sigaction before_{};
+};
+TUZA_WITH_PROCS(SignalsTest);
+
+// -- Storms.
+
+// A thread outside that sends SIGURG some ten thousand times a second, to the process and to each M in turn.
+// Created and destroyed inside tuza::run.
+class Storm {
+ public:
+  Storm() : thread_([this, sched = rt::active()] { blow(*sched); }) {}
+  ~Storm() {
+    stop_ = true;
+    thread_.join();
+  }
+  Storm(const Storm&) = delete;
+  Storm& operator=(const Storm&) = delete;
+  [[nodiscard]] int sent() const { return sent_; }
+
+ private:
+  void blow(const rt::Sched& sched) {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, nullptr);
+    for (std::uint32_t next = 0; !stop_; ++next) {
+      ::kill(::getpid(), SIGURG);
+      const rt::M& m = sched.ms[next % sched.ms_made.load()];
+      ::syscall(SYS_tgkill, ::getpid(), m.thread_id.get(), SIGURG);
+      sent_ += 2;
+      std::this_thread::sleep_for(100us);
+    }
+  }
+
+  std::atomic<bool> stop_{false};
+  std::atomic<int> sent_{0};
+  std::thread thread_;
+};
+
+constexpr int kStorm = scaled(3000) > 500 ? scaled(3000) : 500;
+
+// Goroutines that begin, meet, sleep and end until `enough`.
+template <class Condition>
+void work_until(Condition&& enough) {
+  while (!enough()) {
+    std::atomic<int> ran = 0;
+    WaitGroup group;
+    for (int i = 0; i < 20; ++i) {
+      group.go([&ran, i] {
+        if (i % 4 == 0) sleep_for(100us);
+        yield();
+        ++ran;
+      });
+    }
+    group.wait();
+    ASSERT_EQ(ran, 20);
+  }
+}
+
+TEST_P(SignalsTest, AStormFromAnotherThreadChangesNothing) {
+  run_with(GetParam(), [] {
+    const std::uint64_t right = compute(5, 50'000);
+    std::atomic<int> wrong = 0;
+    Storm storm;
+    Hogs hogs(kHogs, [&](int) { wrong += compute(5, 50'000) != right ? 1 : 0; });
+    work_until([&storm] { return storm.sent() >= kStorm; });
+    hogs.wait_for_turns(1);
+    EXPECT_EQ(wrong, 0);
+  });
+}
+
+TEST_P(SignalsTest, AStormFromAnotherProcessChangesNothing) {
+  const pid_t me = ::getpid();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    for (int i = 0; i < 500'000 && ::kill(me, SIGURG) == 0; ++i) ::usleep(50);
+    ::_exit(0);
+  }
+  ASSERT_GT(child, 0);
+  run_with(GetParam(), [] {
+    Hogs hogs(kHogs, [](int) { compute(5); });
+    const auto end = std::chrono::steady_clock::now() + 300ms;
+    work_until([end] { return std::chrono::steady_clock::now() >= end; });
+    hogs.wait_for_turns(1);
+  });
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST_P(SignalsTest, ExceptionsInFlightSurviveAStorm) {
+  run_with(GetParam(), [] {
+    std::atomic<int> wrong = 0;
+    Storm storm;
+    Hogs hogs(kHogs, [&wrong](int i) {
+      try {
+        try {
+          throw std::runtime_error(std::to_string(i));
+        } catch (const std::runtime_error&) {
+          compute(1, 200);
+          throw;
+        }
+      } catch (const std::runtime_error& error) {
+        wrong += error.what() != std::to_string(i) || std::uncaught_exceptions() != 0 ? 1 : 0;
+      }
+    });
+    work_until([&storm] { return storm.sent() >= kStorm; });
+    EXPECT_EQ(wrong, 0);
+  });
+}
+
+TEST_P(SignalsTest, LockedGoroutinesKeepTheirThreadsInAStorm) {
+  run_with(GetParam(), [] {
+    std::atomic<bool> stop = false;
+    std::atomic<int> moved = 0;
+    Storm storm;
+    WaitGroup group;
+    for (int i = 0; i < kHogs; ++i) {
+      group.go([&] {
+        lock_os_thread();
+        const long thread = ::syscall(SYS_gettid);
+        while (!stop) {
+          compute(1, 100'000);
+          yield();
+          moved += ::syscall(SYS_gettid) != thread ? 1 : 0;
+        }
+        unlock_os_thread();
+      });
+    }
+    work_until([&storm] { return storm.sent() >= kStorm; });
+    stop = true;
+    group.wait();
+    EXPECT_EQ(moved, 0);
+  });
+}
+
+TEST_P(SignalsTest, ThePsMayBecomeMoreOrFewerInAStorm) {
+  run_with(GetParam(), [] {
+    std::mt19937 random(2);
+    Storm storm;
+    Hogs hogs(kHogs, [](int) { compute(1); });
+    work_until([&] {
+      set_max_procs(static_cast<int>(random() % 4) + 1);
+      return storm.sent() >= kStorm;
+    });
+    hogs.wait_for_turns(1);
+  });
+}
+
+// -- Handlers of the program.
+
+TEST_P(SignalsTest, AHandlerThatWasThereBeforeGetsTheSignalsOfOthersAndNoneOfOurs) {
+  for (const bool with_info : {false, true}) {
+    g_seen = 0;
+    struct sigaction action{};
+    if (with_info) {
+      action.sa_sigaction = &count_with_info;
+      action.sa_flags = SA_SIGINFO;
+    } else {
+      action.sa_handler = &count_plainly;
+    }
+    sigaction(SIGURG, &action, nullptr);
+    run_with(GetParam(), [] {
+      {
+        // They come and go, so that some are asked to stop just when they leave the lane.
+        Hogs hogs(kHogs, [](int) {
+          compute(1, 5'000'000);
+          yield();
+        });
+        wait_for_suspensions(5);
+      }
+      Hogs hogs(kHogs);
+      wait_for_suspensions(10);
+      EXPECT_EQ(g_seen, 0);
+      const NoPreempt unasked;  // a signal of ours on its way to this thread would swallow the other one
+      for (int i = 1; i <= 20; ++i) {
+        // ThreadSanitizer keeps one for the process back while the thread that gets it sleeps.
+        rt::kTsan || i % 2 == 0 ? ::raise(SIGURG) : ::kill(::getpid(), SIGURG);
+        wait_for([i] { return g_seen >= i; });
+      }
+      EXPECT_EQ(g_seen, 20);
+    });
+    EXPECT_EQ(handler_of(SIGURG).sa_sigaction, action.sa_sigaction);
+  }
+}
+
+// The goroutine has left the lane, or sysmon has lost patience, before the signal arrives.
+TEST_P(SignalsTest, ASignalOfOursThatComesTooLateIsNotTakenForAnother) {
+  ::signal(SIGURG, &count_plainly);
+  run_with(GetParam(), [] {
+    const NoPreempt unasked;
+    for (int i = 0; i < 20; ++i) EXPECT_TRUE(rt::active()->preempt_signal.send(*rt::current_m()));
+    EXPECT_EQ(g_seen, 0);
+    ::raise(SIGURG);
+    EXPECT_EQ(g_seen, 1);
+  });
+}
+
+TEST_P(SignalsTest, WhenALibraryTakesTheSignalAnotherOneIsUsed) {
+  run_with(GetParam(), [] {
+    Hogs hogs(kHogs);
+    wait_for([&hogs] { return hogs.surplus_is_suspended(); });
+    install_library_handler();
+    wait_for_suspensions(10);
+    wait_for([&hogs] { return hogs.surplus_is_suspended(); });
+    EXPECT_EQ(g_moves, 1);
+    const int before = g_seen;
+    ::raise(SIGURG);
+    wait_for([before] { return g_seen > before; });
+  });
+  EXPECT_EQ(handler_of(SIGURG).sa_sigaction, &library_handler);
+}
+
+// Its signal arrives where the runtime does not see it. It must be asked again.
+TEST_P(SignalsTest, OneThatWasAskedByASignalThatTheLibraryGotIsSuspendedAllTheSame) {
+  run_with(GetParam(), [] {
+    std::atomic<const rt::M*> m = nullptr;
+    std::atomic<bool> stop = false, unblock = false;
+    WaitGroup group;
+    group.go([&] {
+      sigset_t urgent;
+      sigemptyset(&urgent);
+      sigaddset(&urgent, SIGURG);
+      pthread_sigmask(SIG_BLOCK, &urgent, nullptr);
+      m = rt::current_m();
+      while (!unblock) compute(1);
+      pthread_sigmask(SIG_UNBLOCK, &urgent, nullptr);
+      while (!stop) compute(1);
+    });
+    Hogs hogs(kHogs);
+    const auto is = [&m](rt::Suspend state) {
+      const rt::M* now = m;
+      return now != nullptr && now->suspend.load() == static_cast<std::uint32_t>(state);
+    };
+    wait_for([&is] { return is(rt::Suspend::kAsked); });
+    ::signal(SIGURG, &count_plainly);
+    unblock = true;
+    wait_for([] { return g_seen > 0; });
+    wait_for([&is] { return is(rt::Suspend::kStopped); });
+    stop = true;
+    group.wait();
+  });
+}
+
+[[noreturn]] void run_twice_with_a_library_between() {
+  ::alarm(20);
+  run(RunOptions{.max_procs = 2}, [] { install_library_handler(); });
+  run(RunOptions{.max_procs = 2}, [] {
+    ::raise(SIGURG);
+    Hogs hogs(kHogs);
+    wait_for([&hogs] { return hogs.surplus_is_suspended(); });
+  });
+  std::_Exit(g_seen == 1 ? 7 : 1);
+}
+
+TEST(SignalsDeathTest, AHandlerThatCallsOursIsNotCalledByOursInTheNextRuntime) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(run_twice_with_a_library_between(), ::testing::ExitedWithCode(7), "");
+}
+
+// -- Masks.
+
+TEST_P(SignalsTest, TheThreadThatCallsRunMayBlockTheSignal) {
+  for (const bool everything : {false, true}) {
+    sigset_t mask, before, after;
+    everything ? sigfillset(&mask) : sigemptyset(&mask);
+    sigaddset(&mask, SIGURG);
+    pthread_sigmask(SIG_SETMASK, &mask, &before);
+    run_with(GetParam(), [] {
+      Hogs hogs(kHogs);
+      wait_for([&hogs] { return hogs.surplus_is_suspended(); });
+    });
+    pthread_sigmask(SIG_SETMASK, &before, &after);
+    EXPECT_EQ(sigismember(&after, SIGURG), 1);
+    EXPECT_EQ(sigismember(&after, SIGUSR1), everything ? 1 : 0);
+  }
+}
+
+}  // namespace
+}  // namespace tuza
