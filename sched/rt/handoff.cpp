@@ -78,9 +78,12 @@ void leave_lane(M* m) {
 namespace {
 
 // The M has no P and goes to wait for one (schedule_loop), looking at the GRQ first: it needs no other M to
-// be woken for what it puts there.
-bool commit_return(G* g, void* sched) {
-  static_cast<Sched*>(sched)->grq[Level::kReturned].push(g);
+// be woken for what it puts there. One that is locked to its goroutine waits for that alone, and looks nowhere.
+bool commit_return(G* g, void* argument) {
+  Sched& sched = *static_cast<Sched*>(argument);
+  const bool locked = g->locked_m != nullptr;
+  sched.grq[Level::kReturned].push(g);
+  if (locked) wake_one(sched);
   return true;
 }
 

@@ -26,6 +26,7 @@ using testing::compute;
 using testing::Hogs;
 using testing::lane;
 using testing::run_with;
+using testing::scaled;
 using testing::wait_for;
 using testing::yield_until;
 
@@ -230,6 +231,33 @@ TEST_F(TransitionsTest, ALockedOneKeepsItsThreadThroughACall) {
     }
     unlock_os_thread();
     stop = true;
+    group.wait();
+  });
+}
+
+// It has queued for a P when the last one that was busy becomes idle; its thread waits for nobody but itself.
+TEST_F(TransitionsTest, ALockedOneIsNotLeftInTheQueueWhenThePBecomesIdleMeanwhile) {
+  run_with(1, [] {
+    constexpr int kRounds = scaled(30'000);
+    Semaphore begin(0), done(0);
+    WaitGroup group;
+    group.go([&] {
+      lock_os_thread();
+      for (int i = 0; i < kRounds; ++i) {
+        begin.acquire();
+        {
+          const BlockingCall call(CallLength::kLong);
+          compute(1, 1000);
+        }
+        done.release();
+      }
+    });
+    for (int i = 0; i < kRounds; ++i) {
+      begin.release();
+      yield();
+      compute(1, i % 2000);
+      done.acquire();
+    }
     group.wait();
   });
 }
