@@ -22,8 +22,7 @@
 // and pwrite_all() above all. close() may be called while others use the file: the system calls that have
 // begun go on to their end, and the last of them gives the number back, so that none gets at another file
 // that has the number next. Nothing interrupts a read that waits for a pipe or a terminal, close() neither.
-// What must not happen is destruction during a call; only a read that waits in the kernel may be left there
-// like that, with its buffer.
+// What must not happen is destruction during a call.
 //
 // Any kind of file may be opened: pipes, terminals, what is in /proc. Directories can be opened for stat()
 // and sync() only; Directory lists them (netpoll/directory.h).

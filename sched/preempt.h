@@ -24,10 +24,10 @@ namespace tuza {
 void checkpoint();
 
 // While one exists the goroutine is never suspended in the middle of its own code (the signal that does it
-// is not sent, or refused). For sections that other goroutines or threads spin on, or wait for with locks of
-// their own. The P may still be taken away: that stops nothing.
-// Keep it short: a suspended goroutine makes room for others. Nests; may be held across parking calls.
-// Elsewhere than on a goroutine it does nothing.
+// is not sent, or refused), and checkpoints that a compiler inserted (HACKING.md) do nothing. For sections
+// that other goroutines or threads spin on, or wait for with locks of their own. The P may still be taken
+// away: that stops nothing. Keep it short: a suspended goroutine makes room for others. Nests; may be held
+// across parking calls. Elsewhere than on a goroutine it does nothing.
 class [[nodiscard]] NoPreempt {
  public:
   NoPreempt();

@@ -42,3 +42,4 @@ run("configure" ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${WORK
 run("build, each header alone" ${CMAKE_COMMAND} --build ${WORK}/build --parallel 2)
 run("run" ${WORK}/build/consumer)
 run("run, sched alone" ${WORK}/build/consumer_sched)
+run("run, with checkpoints" ${WORK}/build/consumer_checkpoints)

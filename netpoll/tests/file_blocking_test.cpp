@@ -161,21 +161,6 @@ TEST_P(FileBlockingTest, WhoWaitsForATurnToReadIsParkedAndSentAwayByClose) {
   });
 }
 
-TEST_P(FileBlockingTest, AFileMayBeDestroyedWhileAReadWaitsInTheKernel) {
-  const TemporaryDirectory directory;
-  run_with(GetParam(), [&directory] {
-    Fifo fifo(directory / "fifo");
-    WaitGroup group;
-    group.go([&file = *fifo.reader] { EXPECT_EQ(read_some(file), "hello"); });
-    wait_until_threads_are_in(SYS_read, 1);
-    fifo.reader.reset();
-    EXPECT_TRUE(is_open(fifo.reader_number)) << "the number is not free while it is used";
-    EXPECT_TRUE(fifo.writer.write_all("hello"));
-    group.wait();
-    EXPECT_FALSE(is_open(fifo.reader_number)) << "the reader has closed it";
-  });
-}
-
 TEST_P(FileBlockingTest, WaitingForAPipeIsNoDeadlock) {
   const TemporaryDirectory directory;
   std::thread outside;

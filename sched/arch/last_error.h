@@ -7,5 +7,6 @@
 namespace tuza {
 
 [[gnu::noinline]] inline int last_error() { return errno; }
+[[gnu::noinline]] inline void set_last_error(int number) { errno = number; }
 
 }  // namespace tuza

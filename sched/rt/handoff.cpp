@@ -36,9 +36,13 @@ bool take_p(P& p, M* m, std::uint64_t seen_picks) {
     return true;
   }
   m->taken.fetch_and(~taken::kTaking, std::memory_order_release);
+  ask_to_yield(m, seen_picks);
+  return false;
+}
+
+void ask_to_yield(M* m, std::uint64_t seen_picks) {
   // Of these picks and no later ones: it may be another goroutine's turn by now.
   m->yield_asked.store(yield_mark(seen_picks), std::memory_order_relaxed);
-  return false;
 }
 
 void enter_slow(M* m) {
@@ -79,6 +83,13 @@ bool commit_return(G* g, void* sched) {
   return true;
 }
 
+// Something is queued, or the scheduler would find something: a timer, or I/O that nobody watches.
+bool others_may_wait(const Sched& sched, const P& p) {
+  return p.queued() > 0 || sched.grq.size() > 0 ||
+         sched.next_timer_ns() <= sched.coarse_ns.load(std::memory_order_relaxed) ||
+         (sched.poll.holder() == PollRole::Holder::kNobody && sched.has_io_waiters());
+}
+
 }  // namespace
 
 void parking_point_slow() {
@@ -97,7 +108,7 @@ void parking_point_slow() {
   if (asked == 0) return;
   m->yield_asked.store(0, std::memory_order_relaxed);
   if (asked != yield_mark(m->p->picks.get())) return;  // it was somebody else
-  if (m->p->queued() == 0 && sched.grq.size() == 0) {
+  if (!others_may_wait(sched, *m->p)) {
     ++m->p->picks;  // nobody waits: a slice of its own
     return;
   }

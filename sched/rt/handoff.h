@@ -47,6 +47,9 @@ struct Sched;
 // True: the caller holds the P. False: the goroutine is asked to yield at its next parking call.
 bool take_p(P& p, M* m, std::uint64_t seen_picks);
 
+// Sysmon only. The goroutine that `m` runs after `seen_picks` picks yields at its next parking point.
+void ask_to_yield(M* m, std::uint64_t seen_picks);
+
 // The M, inside the runtime with a P, gives it away because its goroutine goes on without.
 void hand_off_own_p(M* m);
 

@@ -66,8 +66,8 @@ struct alignas(128) M {
 
   // -- Owner: the thread itself.
   Followed<G> current;          // the goroutine it runs, or &g0; sysmon looks at it
-  P* p = nullptr;                // what rt/enter.h guards; sysmon takes it away under handoff_mutex
-  std::int32_t last_p_id = -1;   // the P it held last, whose caches may still be warm
+  P* p = nullptr;               // what rt/enter.h guards; sysmon takes it away under handoff_mutex
+  std::int32_t last_p_id = -1;  // the P it held last, whose caches may still be warm
   PendingCommit pending;
   G* handed = nullptr;  // picked, or given to it, but not run yet
   bool spinning = false;

@@ -51,8 +51,8 @@ struct Sched {
   M* ms = nullptr;  // kMaxMs slots
   std::atomic<std::uint32_t> ms_made{0};
   std::atomic<std::uint32_t> ms_live{0};  // threads of Ms that have not left the runtime
-  RawMutex ms_mutex;      // guards ms_spent and the growth of ms_made
-  M* ms_spent = nullptr;  // Ms whose threads have ended, or were refused, linked by idle_next
+  RawMutex ms_mutex;                      // guards ms_spent and the growth of ms_made
+  M* ms_spent = nullptr;                  // Ms whose threads have ended, or were refused, linked by idle_next
   std::atomic<std::uint32_t> spinning{0};          // Ms that look for work and have a P
   std::atomic<std::uint64_t> wakeups{0};           // Ms woken to look for work, so far
   std::atomic<std::uint32_t> max_threads{10'000};  // set_max_threads()

@@ -24,7 +24,8 @@ std::int64_t number(const char* name, std::int64_t low, std::int64_t high, bool 
   return otherwise;
 }
 
-// Those that the program may have to itself, and that mean nothing else. glibc keeps the first real-time ones.
+// Those that the program may have to itself, and that mean nothing else. glibc keeps the first real-time
+// ones.
 bool may_be_used(int signal) {
   if (signal >= SIGRTMIN) return true;
   for (const int usual : {0, SIGURG, SIGUSR1, SIGUSR2, SIGIO, SIGVTALRM, SIGWINCH}) {

@@ -14,14 +14,16 @@ constexpr std::int64_t kLongRunNs = 1'000'000;
 // Nobody has looked for I/O for so long, while goroutines wait for it: some may be ready.
 constexpr std::int64_t kUnpolledNs = 2'000'000;
 
-// Work that belongs to no P, and no P is free for it.
-bool work_waits_for_a_p(const Sched& sched, std::int64_t now) {
-  if (sched.any_p_idle()) return false;
-  if (sched.grq.size() > 0) return true;
+// Who waits that belongs to no P, with no P free: the most urgent of them.
+Waits who_waits(const Sched& sched, std::int64_t now) {
+  if (sched.any_p_idle()) return Waits::kNobody;
   const std::int64_t next = sched.next_timer_ns();
-  if (next != TimerHeap::kNever && next <= now) return true;
-  return sched.poll.holder() == PollRole::Holder::kNobody && now - sched.poll.last_ns() >= kUnpolledNs &&
-         sched.has_io_waiters();
+  if (sched.grq[Level::kWoken].size() > 0 || (next != TimerHeap::kNever && next <= now)) return Waits::kWoken;
+  if (sched.poll.holder() == PollRole::Holder::kNobody && now - sched.poll.last_ns() >= kUnpolledNs &&
+      sched.has_io_waiters()) {
+    return Waits::kWoken;
+  }
+  return sched.grq.size() > 0 ? Waits::kAnybody : Waits::kNobody;
 }
 
 std::uint32_t queued_anywhere(const Sched& sched) {
@@ -32,7 +34,14 @@ std::uint32_t queued_anywhere(const Sched& sched) {
   return queued;
 }
 
+std::atomic<bool> g_ask_before_taking{false};
+
 }  // namespace
+
+bool ask_before_taking() {
+  g_ask_before_taking.store(true, std::memory_order_relaxed);
+  return true;
+}
 
 bool Slices::take(Sched& sched, P& p, M* m, const Seen& seen) {
   if (!take_p(p, m, seen.picks)) {
@@ -41,18 +50,19 @@ bool Slices::take(Sched& sched, P& p, M* m, const Seen& seen) {
   }
   taken_.fetch_add(1, std::memory_order_relaxed);
   sched.sysmon.lane().arrive(m);
-  sched.maker.expect(queued_anywhere(sched));
+  // Those that wait may be as long as this one; with checkpoints they come back.
+  if (!g_ask_before_taking.load(std::memory_order_relaxed)) sched.maker.expect(queued_anywhere(sched));
   hand_off_p(sched, &p);
   return true;
 }
 
-Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, bool others_wait, std::int64_t now) {
+Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::int64_t now) {
   M* m = p.m.load(std::memory_order_acquire);
   if (m == nullptr || sched.idle_ps.contains(p.id)) {
     seen.since_ns = 0;
     return Pace::kIdle;
   }
-  const bool waits = others_wait || (p.queued() > 0 && !sched.any_p_idle());
+  const bool waits = others != Waits::kNobody || (p.queued() > 0 && !sched.any_p_idle());
   const std::uint64_t picks = p.picks.get();
   // Its goroutine does not change while the picks stay the same. (If they did just now, take_p() sees it.)
   const G* g = m->current.follow();
@@ -69,6 +79,13 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, bool others_wait, s
   const bool used_up = stuck_ns >= sched.slice.slice_ns ||
                        (waits && sched.slice.early_ns > 0 && stuck_ns >= sched.slice.early_ns) ||
                        (waits && same_call);
+  const bool urgent = others == Waits::kWoken || !p.woken.empty();
+  if ((used_up || urgent) && !seen.asked && call == 0 &&
+      g_ask_before_taking.load(std::memory_order_relaxed)) {
+    seen.asked = true;
+    ask_to_yield(m, picks);
+    return Pace::kWatch;
+  }
   if (used_up && take(sched, p, m, seen)) {
     seen.since_ns = 0;
     return same_call ? Pace::kCall : Pace::kWatch;
@@ -80,8 +97,8 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, bool others_wait, s
 Slices::Pace Slices::look(Sched& sched, std::int64_t now) {
   Pace pace = Pace::kIdle;
   for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
-    const bool others_wait = work_waits_for_a_p(sched, now);
-    pace = std::max(pace, look_at(sched, sched.p(i), seen_[static_cast<std::size_t>(i)], others_wait, now));
+    const Waits others = who_waits(sched, now);
+    pace = std::max(pace, look_at(sched, sched.p(i), seen_[static_cast<std::size_t>(i)], others, now));
   }
   return pace;
 }

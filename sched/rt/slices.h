@@ -7,7 +7,8 @@
 //   - as soon as the same marked blocking call is seen twice, if others wait.
 // The times count from the first look that found the present picks: one tick of sysmon later, at most, than
 // the goroutine began. A goroutine that is inside the runtime at that moment is asked to yield at its next
-// parking call.
+// parking call. Where checkpoints were compiled into the program, others are asked too, and keep their P
+// until the next look; they are asked at once if somebody waits whom I/O or a timer has woken.
 //
 // Owner: sysmon.
 #pragma once
@@ -23,6 +24,13 @@ namespace tuza::rt {
 struct Sched;
 struct P;
 struct M;
+
+// From now on, in all runtimes of the process: goroutines usually pass a parking point within microseconds
+// (checkpoints/checkpoints.cpp). A yield there costs less than the M that a handoff wakes.
+bool ask_before_taking();
+
+// Who waits for a P, at the most urgent.
+enum class Waits : std::uint8_t { kNobody, kAnybody, kWoken };
 
 class Slices {
  public:
@@ -46,9 +54,10 @@ class Slices {
     std::uint64_t picks = 0;
     std::int64_t since_ns = 0;  // when these picks were seen first; 0: the P was idle
     std::uint32_t call = 0;     // G::calls of the blocking call that was seen; 0: none
+    bool asked = false;         // to yield
   };
 
-  Pace look_at(Sched& sched, P& p, Seen& seen, bool others_wait, std::int64_t now);
+  Pace look_at(Sched& sched, P& p, Seen& seen, Waits others, std::int64_t now);
   bool take(Sched& sched, P& p, M* m, const Seen& seen);
 
   std::array<Seen, kMaxProcsLimit> seen_{};

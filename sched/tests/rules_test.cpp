@@ -12,7 +12,6 @@
 #include <tuza/sched/time/sleep.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
@@ -22,17 +21,9 @@ namespace {
 
 using testing::run_with;
 
-// No goroutine loses its P because the machine is slow.
 class RuleTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    setenv("TUZA_SLICE_MS", "10000", 1);
-    setenv("TUZA_EARLY_HANDOFF_US", "0", 1);
-  }
-  void TearDown() override {
-    unsetenv("TUZA_SLICE_MS");
-    unsetenv("TUZA_EARLY_HANDOFF_US");
-  }
+ private:
+  const testing::LongSlices long_slices_;
 };
 class Rule1 : public RuleTest {};
 class Rule2 : public RuleTest {};

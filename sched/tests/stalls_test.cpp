@@ -1,5 +1,4 @@
 // What a goroutine that computes must not hold up, and what must not be used up.
-#include <tuza/sched/arch/current_m.h>
 #include <tuza/sched/external.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/rt/enter.h>
@@ -22,7 +21,8 @@ namespace {
 using testing::run_with;
 using testing::yield_until;
 
-int current_p() {
+// Of the P that the caller runs on; -1 without one.
+int p_number() {
   const rt::Enter rt;
   return rt.p() != nullptr ? rt.p()->id : -1;
 }
@@ -36,7 +36,7 @@ TEST(Stalls, WorkQueuedOnASurplusPIsStolen) {
     WaitGroup group;
     const auto compete_for_the_second_p = [&] {
       while (!chosen) {
-        if (current_p() != 1 || chosen.exchange(true)) {
+        if (p_number() != 1 || chosen.exchange(true)) {
           for (std::atomic<int> work = 0; work < 100'000; ++work) {  // enough for both Ps
           }
           yield();

@@ -112,6 +112,7 @@ TEST_P(SyncTest, MutexMayBeUnlockedByAnotherGoroutine) {
 }
 
 TEST(Mutex, HandsTheLockToTheOneThatWaitedLongest) {
+  const testing::LongSlices long_slices;
   run_with(1, [] {
     Mutex mutex;
     std::vector<int> order;

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <utility>
 
@@ -35,6 +36,21 @@ inline void run_with(int procs, const std::function<void()>& body) {
   });
   EXPECT_EQ(status, 0);
 }
+
+// For tests of who runs when: nobody loses its P because the machine is slow. Around run_with().
+class LongSlices {
+ public:
+  LongSlices() {
+    setenv("TUZA_SLICE_MS", "10000", 1);
+    setenv("TUZA_EARLY_HANDOFF_US", "0", 1);
+  }
+  ~LongSlices() {
+    unsetenv("TUZA_SLICE_MS");
+    unsetenv("TUZA_EARLY_HANDOFF_US");
+  }
+  LongSlices(const LongSlices&) = delete;
+  LongSlices& operator=(const LongSlices&) = delete;
+};
 
 // Lets others run until `condition` holds. Tests say what they wait for instead of sleeping; what never
 // comes is ended by the timeout of the whole test.
