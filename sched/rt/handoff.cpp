@@ -78,7 +78,8 @@ void leave_lane(M* m) {
 namespace {
 
 // The M has no P and goes to wait for one (schedule_loop), looking at the GRQ first: it needs no other M to
-// be woken for what it puts there. One that is locked to its goroutine waits for that alone, and looks nowhere.
+// be woken for what it puts there. One that is locked to its goroutine waits for that alone, and looks
+// nowhere.
 bool commit_return(G* g, void* argument) {
   Sched& sched = *static_cast<Sched*>(argument);
   const bool locked = g->locked_m != nullptr;
