@@ -99,7 +99,8 @@ class MMaker {
  private:
   static void* thread_main(void* sched);
   void run(Sched& sched);
-  bool make_one(Sched& sched, bool needed);
+  bool make_one(Sched& sched);
+  bool bring_one(Sched& sched);
   bool start_one(Sched& sched);
   [[nodiscard]] bool is_stuck(std::int64_t now) const;
   [[nodiscard]] bool wants_more(const Sched& sched) const;
@@ -109,6 +110,7 @@ class MMaker {
   std::atomic<std::uint32_t> starting_{0};  // made, but neither idle nor at work yet
   std::atomic<std::uint32_t> spare_{kSpareMin};
   std::atomic<std::uint32_t> made_{0};              // since the last forget_demand()
+  std::atomic<bool> helping_{false};                // an M creates one in its place
   std::atomic<std::int64_t> creating_since_ns_{0};  // since when it has been creating the same thread, or 0
   std::atomic<bool> stopping_{false};
   Note note_;
