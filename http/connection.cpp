@@ -68,12 +68,17 @@ void Connection::give_back() {
   Exchange::give_back(std::exchange(exchange_, nullptr));
 }
 
-void Connection::serve() {
+// Whatever else throws, memory is what may be missing anywhere, for the answer that says so too. The
+// connection ends then; the others go on, and have more.
+void Connection::serve() try {
   while (read_head()) {
     if (std::optional<BadRequest> bad = begin_request()) return refuse(*bad);
     run_handler();
     if (!finish_request()) return;
   }
+} catch (const std::bad_alloc&) {
+  static LogLimiter limiter;
+  limiter.log(LogLevel::kError, "tuza: no memory for a request; its connection is closed");
 }
 
 // Until there is a complete head in the input. False: the connection is to be closed.

@@ -28,7 +28,7 @@ bool commit_yield(G* g, void*) {
   M* m = current_m();
   Sched& sched = *m->sched;
   if (m->p == nullptr) {
-    put_returned(sched, g);
+    commit_return(g, nullptr);
   } else if (m->p->queues_empty() && sched.grq.size() > 0) {
     sched.grq[Level::kNew].push(g);
   } else {

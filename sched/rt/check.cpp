@@ -1,8 +1,11 @@
 #include <tuza/sched/rt/check.h>
 
+#include <sys/syscall.h>
 #include <tuza/sched/arch/current_m.h>
+#include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/rt/backtrace.h>
 #include <tuza/sched/rt/dump.h>
+#include <tuza/sched/rt/futex.h>
 #include <tuza/sched/rt/m.h>
 #include <tuza/sched/rt/print.h>
 #include <tuza/sched/rt/sched.h>
@@ -14,11 +17,9 @@
 namespace tuza::rt {
 namespace {
 
-// A failure while reporting a failure ends the report.
-std::atomic<bool> g_failing{false};
+std::atomic<std::int64_t> g_reporting{0};  // the thread that reports
 
 [[noreturn]] void report_and_abort(void (*details)() = nullptr) {
-  if (g_failing.exchange(true)) std::abort();
   const M* m = current_m();
   if (m != nullptr && m->current != &m->g0) print_goroutine_line(*m->current);
   print(backtrace_here());
@@ -30,14 +31,25 @@ std::atomic<bool> g_failing{false};
 
 }  // namespace
 
+void begin_last_report() {
+  const std::int64_t self = sys::invoke(SYS_gettid);
+  std::int64_t nobody = 0;
+  if (g_reporting.compare_exchange_strong(nobody, self)) return;
+  if (nobody == self) std::abort();
+  std::atomic<std::uint32_t> never{0};
+  for (;;) futex_wait(never, 0);
+}
+
 void fatal(std::string_view what) { fatal(what, nullptr); }
 
 void fatal(std::string_view what, void (*details)()) {
+  begin_last_report();
   Line() << "tuza: fatal: " << what << "\n";
   report_and_abort(details);
 }
 
 void check_failed(const char* condition, const char* file, int line) {
+  begin_last_report();
   Line() << "tuza: CHECK failed: " << condition << " at " << file << ":" << line
          << "\n(this is a bug of Tuza, not of your program)\n";
   report_and_abort();

@@ -9,6 +9,11 @@
 
 namespace tuza::rt {
 
+// Before anything is said that ends the process: the first to come here returns. Who comes later waits for
+// the end, for two reports at once could not be read. Coming again, because the report itself has failed,
+// aborts.
+void begin_last_report();
+
 // Prints "tuza: fatal: <what>" with the current goroutine and its back trace, and aborts.
 [[noreturn]] void fatal(std::string_view what);
 // `details` prints what the report has to say besides, after the back trace.

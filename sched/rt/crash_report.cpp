@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <tuza/sched/arch/current_m.h>
 #include <tuza/sched/rt/backtrace.h>
+#include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/dump.h>
 #include <tuza/sched/rt/m.h>
 #include <tuza/sched/rt/print.h>
@@ -19,6 +20,7 @@ struct sigaction g_previous_segv, g_previous_bus;
 std::terminate_handler g_previous_terminate = nullptr;
 
 void report_overflow(const G& g) {
+  begin_last_report();
   Line line;
   line << "fatal error: goroutine " << g.id.get() << " [running]";
   if (!g.name().empty()) line << " " << g.name();
@@ -70,6 +72,7 @@ void describe_exception(Line& line) {
     std::abort();
   }
   const G& g = *m->current;
+  begin_last_report();
   {
     Line line;
     line << "fatal error: goroutine " << g.id.get();

@@ -2,6 +2,7 @@
 
 #include <tuza/sched/external.h>
 #include <tuza/sched/rt/dump.h>
+#include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/idle.h>
 #include <tuza/sched/rt/print.h>
 #include <tuza/sched/rt/sched.h>
@@ -51,6 +52,14 @@ bool all_goroutines_wait(const Sched& sched) {
   return any;
 }
 
+// Its goroutine may have just parked, and not yet said what will wake it.
+bool somebody_runs_without_p(const Sched& sched) {
+  for (std::uint32_t i = 0, n = sched.ms_made.load(std::memory_order_acquire); i < n; ++i) {
+    if ((sched.ms[i].taken.load(std::memory_order_acquire) & taken::kGone) != 0) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void report_deadlock_if_any(Sched& sched) {
@@ -61,7 +70,8 @@ void report_deadlock_if_any(Sched& sched) {
     sched.poll.source()->wake();
     return;
   }
-  if (one_runs_without_p(sched) || !all_goroutines_wait(sched) || !nothing_can_happen(sched)) return;
+  if (somebody_runs_without_p(sched)) return;
+  if (!all_goroutines_wait(sched) || !nothing_can_happen(sched)) return;
   if (sched.deadlock_reported.exchange(true)) return;
   Line() << "fatal error: all goroutines are asleep - deadlock!\n"
          << (sched.main_goexited.load() ? "(the main goroutine has ended by goexit)\n" : "");
@@ -80,6 +90,7 @@ ExternalWaker::ExternalWaker() {
 
 ExternalWaker::~ExternalWaker() {
   if (run_number_ == 0) return;
+  const rt::Enter rt;  // nudge_idle_m() takes a lock of the runtime
   const rt::ExternalEntry entry;
   rt::Sched* sched = entry.sched();
   // By number, not by address: another runtime may have been mapped where that one was.

@@ -45,6 +45,11 @@ void ask_to_yield(M* m, std::uint64_t seen_picks) {
   m->yield_asked.store(yield_mark(seen_picks), std::memory_order_relaxed);
 }
 
+void ask_to_give(M* m, std::uint64_t seen_picks) {
+  ask_to_yield(m, seen_picks);
+  m->taken.fetch_or(taken::kGive, std::memory_order_release);
+}
+
 void enter_slow(M* m) {
   // For processes without a heavy fence it changes `taken` to what it is, and so comes before or after the
   // change in take_p(): either that one sees in_rt, stored before this, or this one sees kTaking.
@@ -56,6 +61,12 @@ void enter_slow(M* m) {
   }
   if ((seen & taken::kTaking) != 0) {
     const std::scoped_lock decided(m->handoff_mutex);
+  }
+  if ((seen & taken::kGive) != 0) {
+    m->taken.fetch_and(~taken::kGive, std::memory_order_relaxed);
+    // Of the goroutine that sysmon meant?
+    const std::uint32_t asked = m->yield_asked.load(std::memory_order_relaxed);
+    if (m->p != nullptr && asked == yield_mark(m->p->picks.get())) hand_off_own_p(m);
   }
 }
 
@@ -78,11 +89,6 @@ void leave_lane(M* m) {
 
 namespace {
 
-bool commit_return(G* g, void* sched) {
-  put_returned(*static_cast<Sched*>(sched), g);
-  return true;
-}
-
 // Something is queued, or the scheduler would find something: a timer, or I/O that nobody watches.
 bool others_may_wait(const Sched& sched, const P& p) {
   return p.queued() > 0 || sched.grq.size() > 0 ||
@@ -92,6 +98,14 @@ bool others_may_wait(const Sched& sched, const P& p) {
 
 }  // namespace
 
+bool commit_return(G* g, void*) {
+  Sched& sched = *current_m()->sched;
+  const bool locked = g->locked_m != nullptr;
+  sched.grq[Level::kReturned].push(g);
+  if (locked) wake_one(sched);
+  return true;
+}
+
 void parking_point_slow() {
   const Enter rt;
   M* m = rt.m();
@@ -99,7 +113,7 @@ void parking_point_slow() {
   if (g == &m->g0 || g->rt_depth != 1) return;  // not a call from user code
   check_no_mutex_held(*g);
   Sched& sched = *m->sched;
-  const Leave to_the_end{GStatus::kRunnable, &commit_return, &sched};
+  const Leave to_the_end{GStatus::kRunnable, &commit_return, nullptr};
   if (m->p == nullptr) {
     if (!acquire_p(m)) switch_to(m, &m->g0, to_the_end);
     return;

@@ -25,6 +25,10 @@
 // the M cannot come near the P without the lock that sysmon holds. Where there is no heavy fence, bit kFence
 // sends every enter through the slow path, which orders the two steps by itself.
 //
+// A goroutine that calls the runtime again and again, and never parks, may be inside whenever sysmon looks.
+// If it was twice, sysmon sets bit kGive, and the goroutine gives its P away at the beginning of its next
+// call.
+//
 // kGone is set by who takes the P: sysmon, or the M itself (hand_off_own_p), under handoff_mutex. Only the M
 // clears it, inside the runtime, when it has a P again or has left the goroutine.
 //
@@ -50,11 +54,20 @@ bool take_p(P& p, M* m, std::uint64_t seen_picks);
 // Sysmon only. The goroutine that `m` runs after `seen_picks` picks yields at its next parking point.
 void ask_to_yield(M* m, std::uint64_t seen_picks);
 
+// Sysmon only, after trials that have all found the goroutine inside the runtime: it shall give the P away
+// itself when it enters the next time, which it seems to do all the time without ever parking.
+void ask_to_give(M* m, std::uint64_t seen_picks);
+
 // The M, inside the runtime with a P, gives it away because its goroutine goes on without.
 void hand_off_own_p(M* m);
 
 // The M has a P again, or has left the goroutine: it runs nothing without a P any more. Inside the runtime.
 void leave_lane(M* m);
+
+// A PendingCommit: `g` queues for a P, behind all others. Its M has none and goes to wait for one
+// (schedule_loop), looking at the GRQ first, so nobody else need be woken for this; but one that is locked to
+// `g` waits for that alone, and looks nowhere.
+bool commit_return(G* g, void* unused);
 
 [[gnu::cold]] void parking_point_slow();
 

@@ -62,7 +62,7 @@
 #include <utility>
 
 namespace tuza::rt {
-namespace {
+namespace {}  // namespace
 
 // Whether an M that looks now would find something: the `all sources` of step I3. (The local queues are
 // looked at for speed only; their holders are awake.)
@@ -74,6 +74,8 @@ bool work_visible(const Sched& sched) {
   const std::int64_t next = sched.next_timer_ns(std::memory_order_seq_cst);
   return next != TimerHeap::kNever && next <= now_ns();
 }
+
+namespace {
 
 void has_started(M* m) {
   if (!m->starting) return;
@@ -298,13 +300,15 @@ bool wait_for_p(M* m) {
       try_spinning(m);
       return true;
     }
-    const TimerWatch watch(sched.timer_watch_ns, next_timer_for_idle(sched));
-    if (may_poll(sched)) {
-      wait_in_poller(m, watch.timeout_ns());
-    } else {
-      report_deadlock_if_any(sched);
-      sleep_idle(m, watch.timeout_ns());  // I4
-    }
+    {
+      const TimerWatch watch(sched.timer_watch_ns, next_timer_for_idle(sched));
+      if (may_poll(sched)) {
+        wait_in_poller(m, watch.timeout_ns());
+      } else {
+        report_deadlock_if_any(sched);
+        sleep_idle(m, watch.timeout_ns());  // I4
+      }
+    }  // what follows may take long, or rely on somebody else for the timers
     if (m->p != nullptr) return true;
     if (std::exchange(m->makes, false)) sched.maker.help(sched);
     if (std::exchange(m->retires, false)) {

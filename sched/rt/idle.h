@@ -9,6 +9,9 @@ namespace tuza::rt {
 
 struct Sched;
 
+// Whether an M with a P would find something. (I3)
+bool work_visible(const Sched& sched);
+
 // Wakes one M to look for work, unless one is looking already or there is no idle P. Called after work was
 // made visible where others can find it. Any thread. Does not block.
 void wake_one(Sched& sched);

@@ -35,7 +35,7 @@ class IdleMask {
   int take_any(int preferred, int limit) {
     if (preferred >= 0 && preferred < limit && take(preferred)) return preferred;
     for (int w = 0; w * 64 < limit; ++w) {
-      std::uint64_t bits = words_[static_cast<std::size_t>(w)].load(std::memory_order_acquire);
+      std::uint64_t bits = words_[static_cast<std::size_t>(w)].load(std::memory_order_seq_cst);
       while (bits != 0) {
         const int id = w * 64 + std::countr_zero(bits);
         if (id >= limit) break;

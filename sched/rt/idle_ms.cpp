@@ -2,6 +2,7 @@
 
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/idle.h>
 #include <tuza/sched/rt/machine_thread.h>
 #include <tuza/sched/rt/print.h>
 #include <tuza/sched/rt/sched.h>
@@ -16,6 +17,7 @@ namespace {
 
 // Creating a thread takes some tens of microseconds, unless it waits for a lock.
 constexpr std::int64_t kStuckNs = 1'000'000;
+constexpr std::int64_t kLimitLookNs = 5'000'000;
 
 }  // namespace
 
@@ -98,13 +100,8 @@ void* MMaker::thread_main(void* argument) {
   return nullptr;
 }
 
-bool MMaker::make_one(Sched& sched, bool needed) {
-  if (const std::uint32_t limit = sched.max_threads.load(); sched.ms_live.load() >= limit) {
-    if (!needed) return false;
-    Line text(Line::kNowhere);
-    text << "thread exhaustion: goroutines block all of " << limit << " threads (set_max_threads)";
-    fatal(text.text());
-  }
+bool MMaker::make_one(Sched& sched) {
+  if (sched.ms_live.load() >= sched.max_threads.load()) return false;
   creating_since_ns_.store(now_ns(), std::memory_order_relaxed);
   const bool started = start_one(sched);
   creating_since_ns_.store(0, std::memory_order_relaxed);
@@ -135,11 +132,13 @@ bool MMaker::wants_more(const Sched& sched) const {
 }
 
 void MMaker::help(Sched& sched) {
-  if (is_stuck(now_ns()) && wants_more(sched)) start_one(sched);
+  if (!is_stuck(now_ns()) || !wants_more(sched) || helping_.exchange(true)) return;
+  start_one(sched);
+  helping_ = false;
 }
 
 void MMaker::find_help(Sched& sched, std::int64_t now) {
-  if (!is_stuck(now) || !wants_more(sched)) return;
+  if (!is_stuck(now) || !wants_more(sched) || helping_) return;
   if (M* m = sched.idle_ms.pop_fresh(); m != nullptr) {
     m->makes = true;
     m->note.wake();
@@ -153,18 +152,40 @@ void MMaker::forget_demand() {
 
 void MMaker::expect(std::uint32_t waiting) {
   const std::uint32_t enough = std::min(waiting + kSpareMin, kSpareMax);
-  if (const std::uint32_t now = spare(); now < enough) {
-    spare_.store(std::min(now + kSparePerHandoff, enough), std::memory_order_relaxed);
-    request(Request::kRefill);
-  }
+  const std::uint32_t before = spare();
+  const std::uint32_t now = std::min(before + kSparePerHandoff, enough);
+  if (now == before) return;
+  spare_.store(now, std::memory_order_relaxed);
+  if (now > before) request(Request::kRefill);
 }
 
 // Makes Ms until as many are idle as are wanted. False if one was refused.
 bool MMaker::refill(Sched& sched) {
   while (sched.idle_ms.size() + starting_.load(std::memory_order_relaxed) < spare()) {
-    if (!make_one(sched, false)) return false;
+    if (!make_one(sched)) return false;
   }
   return true;
+}
+
+// Whoever asked found no idle M; one may have gone idle since, after it had looked for work. At the limit one
+// of those that exist may still be on its way, and the work done: the program ends only if it stays so.
+bool MMaker::bring_one(Sched& sched) {
+  constexpr int kLooks = 20;
+  for (int i = 0; i < kLooks && !stopping_.load(std::memory_order_acquire); ++i) {
+    if (M* m = sched.idle_ms.pop(); m != nullptr) {
+      m->note.wake();
+      return true;
+    }
+    if (sched.ms_live.load() < sched.max_threads.load()) return make_one(sched);
+    const bool unpolled = sched.poll.holder() == PollRole::Holder::kNobody && sched.has_io_waiters();
+    if (!sched.any_p_idle() || !(work_visible(sched) || unpolled)) return true;
+    note_.sleep(kLimitLookNs);
+  }
+  if (stopping_.load(std::memory_order_acquire)) return true;
+  Line text(Line::kNowhere);
+  text << "thread exhaustion: goroutines block all of " << sched.max_threads.load()
+       << " threads (set_max_threads)";
+  fatal(text.text());
 }
 
 void MMaker::run(Sched& sched) {
@@ -179,12 +200,7 @@ void MMaker::run(Sched& sched) {
     sched.preempt_signal.report();
     bool made = true;
     if ((requests & static_cast<std::uint32_t>(Request::kRunOne)) != 0) {
-      // Whoever asked found no idle M; one may have gone idle since, after it had looked for work.
-      if (M* m = sched.idle_ms.pop(); m != nullptr) {
-        m->note.wake();
-      } else {
-        made = make_one(sched, true);
-      }
+      made = bring_one(sched);
     }
     made = made && (refill(sched) || sched.ms_live.load() >= sched.max_threads.load());
     if (!made) {

@@ -5,11 +5,11 @@
 // it off the list (pop) tells it what to do and wakes it.
 //
 // Creating a thread allocates, and waits for the lock of an arena of malloc's, which a hundred goroutines
-// that allocate can keep from it for half a second. So nobody who has work to do ever creates one: a dedicated
-// thread does, ahead of need. It keeps kSpareMin Ms idle, and more while goroutines do not come back: each
-// handoff adds kSparePerHandoff, up to one for every goroutine that waits, who may be of the same kind. A
-// second without demand leaves a quarter. While the maker is stuck in malloc, Ms that have never run a
-// goroutine take over: a thread without an arena is given one that nobody holds, at its first allocation.
+// that allocate can keep from it for half a second. So nobody who has work to do ever creates one: a
+// dedicated thread does, ahead of need. It keeps kSpareMin Ms idle, and more while goroutines do not come
+// back: each handoff adds kSparePerHandoff, up to one for every goroutine that waits, who may be of the same
+// kind. A second without demand leaves a quarter. While the maker is stuck in malloc, Ms that have never run
+// a goroutine take over: a thread without an arena is given one that nobody holds, at its first allocation.
 // Each of them makes one other M, which makes the next. When the system refuses a thread, the maker says so
 // once a second at most and goes on trying; the Ms that exist do the work meanwhile.
 //
@@ -99,7 +99,8 @@ class MMaker {
  private:
   static void* thread_main(void* sched);
   void run(Sched& sched);
-  bool make_one(Sched& sched, bool needed);
+  bool make_one(Sched& sched);
+  bool bring_one(Sched& sched);
   bool start_one(Sched& sched);
   [[nodiscard]] bool is_stuck(std::int64_t now) const;
   [[nodiscard]] bool wants_more(const Sched& sched) const;
@@ -108,7 +109,8 @@ class MMaker {
   std::atomic<std::uint32_t> requests_{0};
   std::atomic<std::uint32_t> starting_{0};  // made, but neither idle nor at work yet
   std::atomic<std::uint32_t> spare_{kSpareMin};
-  std::atomic<std::uint32_t> made_{0};  // since the last forget_demand()
+  std::atomic<std::uint32_t> made_{0};              // since the last forget_demand()
+  std::atomic<bool> helping_{false};                // an M creates one in its place
   std::atomic<std::int64_t> creating_since_ns_{0};  // since when it has been creating the same thread, or 0
   std::atomic<bool> stopping_{false};
   Note note_;

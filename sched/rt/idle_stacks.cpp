@@ -17,8 +17,9 @@ void trim(G& g) {
   if (!g.status.compare_exchange_strong(waiting, GStatus::kTrimming, std::memory_order_acquire)) return;
   // Its own now: nobody resumes it, and its context is saved.
   const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(g.context.sp) - kMargin) & ~(kPage - 1);
-  if (end > g.stack.low && end < g.stack.top) {
-    advise_pages(reinterpret_cast<void*>(g.stack.low), end - g.stack.low, MADV_DONTNEED);
+  const std::uintptr_t begin = g.stack.low + kPage;  // goexit() keeps its record in the first one
+  if (end > begin && end < g.stack.top) {
+    advise_pages(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
   }
   g.trimmed_since_ns = g.wait_since_ns.get();
   g.status.store(GStatus::kWaiting, std::memory_order_release);

@@ -1,6 +1,7 @@
 #include <tuza/sched/rt/lane.h>
 
 #include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/mapping.h>
 #include <tuza/sched/rt/preempt_signal.h>
 #include <tuza/sched/rt/sched.h>
@@ -34,7 +35,8 @@ void sample(M& m, std::int64_t now) {
   const std::int64_t passed = now - m.seat.seen_ns;
   if (passed < m.seat.sample_ns) return;
   const std::int64_t cpu = thread_cpu_ns(m.thread_id);
-  m.seat.burning = (cpu - m.seat.seen_cpu_ns) * kBurnsOneIn >= passed || thread_is_runnable(m.thread_id);
+  m.seat.burning =
+      (cpu - m.seat.seen_cpu_ns) * kBurnsOneIn >= passed || thread_is_runnable(m.thread_id, false);
   m.seat.sample_ns = m.seat.burning ? kSampleMinNs : std::min(m.seat.sample_ns * 2, kSampleMaxNs);
   m.seat.seen_cpu_ns = cpu;
   m.seat.seen_ns = now;
@@ -43,6 +45,11 @@ void sample(M& m, std::int64_t now) {
 std::int64_t turn_used_ns(const M& m) { return m.seat.seen_cpu_ns - m.seat.turn_cpu_ns; }
 
 }  // namespace
+
+void Lane::prepare() {
+  seats_ = static_cast<M**>(map_pages(sizeof(M*) * Sched::kMaxMs));
+  if (seats_ == nullptr) fatal("no memory for the lane");
+}
 
 void Lane::arrive(M* m) {
   // It may have left and come back before sysmon has looked: once on the list is enough.
@@ -59,8 +66,6 @@ void Lane::seat_arrivals(std::int64_t now) {
     m->arriving.store(false, std::memory_order_release);
     arrived_.fetch_add(1, std::memory_order_relaxed);
     if (m->seat.seated || !runs_without_p(*m)) continue;
-    if (seats_ == nullptr) seats_ = static_cast<M**>(map_pages(sizeof(M*) * Sched::kMaxMs));
-    if (seats_ == nullptr) fatal("no memory for the lane");
     m->seat = LaneSeat{};
     m->seat.seated = true;
     m->seat.since_ns = now;
@@ -120,7 +125,7 @@ void Lane::suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now
     if (!m.seat.burning || suspend_of(m) != Suspend::kRun) continue;
     const bool had_its_turn = first_ != nullptr && turn_used_ns(m) >= kTurnNs;
     if (surplus == 0 && !had_its_turn) continue;
-    if (m.current.follow()->no_preempt.get() != 0 || !thread_is_runnable(m.thread_id)) continue;
+    if (m.current.follow()->no_preempt.get() != 0 || !thread_is_runnable(m.thread_id, true)) continue;
     if (!sched.preempt_signal.ask(m)) return;
     signals_.fetch_add(1, std::memory_order_relaxed);
     m.seat.asked_ns = now;
@@ -157,6 +162,7 @@ void Lane::look(Sched& sched, std::int64_t now) {
 
 void Lane::release_all() {
   released_ = true;
+  seat_arrivals(now_ns());
   for (std::size_t i = 0; i < seats_size_; ++i) {
     M* m = seats_[i];
     PreemptSignal::withdraw(*m);
@@ -169,6 +175,9 @@ void Lane::release_all() {
 
 bool Lane::quiet(const Sched& sched) const {
   if (sched.debug.stalls_ns > 0 && seats_size_ > 0) return false;  // they may become reports
+  for (std::size_t i = 0; i < seats_size_; ++i) {
+    if (suspend_of(*seats_[i]) != Suspend::kRun) return false;  // it will stop, and must be let go on
+  }
   return first_ == nullptr && arrivals_.load(std::memory_order_relaxed) == nullptr &&
          seats_size_ <= static_cast<std::size_t>(sched.procs());
 }

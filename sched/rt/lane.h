@@ -27,6 +27,9 @@ struct Sched;
 
 class Lane {
  public:
+  // Before anybody arrives.
+  void prepare();
+
   // `m` runs a goroutine without a P from now on. Any thread. Does not block.
   void arrive(M* m);
 
@@ -61,7 +64,7 @@ class Lane {
   void queue_suspended(M* m);
 
   std::atomic<M*> arrivals_{nullptr};
-  M** seats_ = nullptr;  // those not in the queue; mapped at first use
+  M** seats_ = nullptr;  // those not in the queue
   std::size_t seats_size_ = 0;
   M* first_ = nullptr;  // the suspended, in the order of their turns
   M* last_ = nullptr;

@@ -30,7 +30,6 @@ M* new_m(Sched& sched) {
   M* m = ::new (static_cast<void*>(&sched.ms[id])) M(id, chaos::seed_of(id));
   m->sched = &sched;
   if (sched.fence_on_enter) m->taken.store(taken::kFence, std::memory_order_relaxed);
-  m->signal_stack = map_pages(kSignalStackBytes);
   sched.ms_made.store(id + 1, std::memory_order_release);
   return m;
 }
@@ -80,9 +79,10 @@ bool start_m(Sched& sched) {
     if (m == nullptr) m = new_m(sched);
   }
   if (m == nullptr) return false;
+  if (m->signal_stack == nullptr) m->signal_stack = map_pages(kSignalStackBytes);
   sched.ms_live.fetch_add(1, std::memory_order_relaxed);
   pthread_t thread;
-  if (create_thread(thread, &m_thread_main, m, true)) return true;
+  if (m->signal_stack != nullptr && create_thread(thread, &m_thread_main, m, true)) return true;
   sched.ms_live.fetch_sub(1, std::memory_order_relaxed);
   const std::scoped_lock lock(sched.ms_mutex);
   m->idle_next = std::exchange(sched.ms_spent, m);

@@ -2,6 +2,7 @@
 
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/idle.h>
 #include <tuza/sched/rt/ready.h>
 #include <tuza/sched/rt/sched.h>
@@ -34,6 +35,7 @@ void count_surplus(Sched& sched) {
     held += sched.p(id).retired.load(std::memory_order_relaxed) ? 0 : 1;
   }
   sched.surplus_held.store(held, std::memory_order_seq_cst);
+  if (held > 0) sched.sysmon.p_busy();  // it may have gone to sleep for all that it sees
 }
 
 }  // namespace
@@ -97,6 +99,7 @@ int max_procs() {
 }
 
 int set_max_procs(int n) {
+  const rt::Enter rt;  // it takes locks of the runtime
   const rt::ExternalEntry entry;
   rt::Sched* sched = entry.sched();
   if (sched == nullptr) rt::fatal("set_max_procs() outside tuza::run");

@@ -42,7 +42,9 @@ SliceOptions SliceOptions::from_environment() {
   options.early_ns = number("TUZA_EARLY_HANDOFF_US", 100, 10'000'000, true, options.early_ns / 1'000) * 1'000;
   options.signal = static_cast<int>(number("TUZA_PREEMPT_SIGNAL", 1, SIGRTMAX, true, options.signal));
   if (!may_be_used(options.signal)) {
-    Line() << "tuza: TUZA_PREEMPT_SIGNAL: signal " << options.signal << " cannot be used; ignored\n";
+    Line() << "tuza: TUZA_PREEMPT_SIGNAL: signal " << options.signal
+           << " cannot be used (SIGURG, SIGUSR1, SIGUSR2,"
+           << " SIGIO, SIGVTALRM, SIGWINCH and real-time signals can); ignored\n";
     options.signal = SIGURG;
   }
   return options;

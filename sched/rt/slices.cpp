@@ -11,6 +11,8 @@ namespace {
 
 // A goroutine that outlasts this: reckon with long runs on its P from now on (rt/ready.cpp).
 constexpr std::int64_t kLongRunNs = 1'000'000;
+// A goroutine that was so often inside the runtime when its P should be taken gives the P away itself.
+constexpr std::uint32_t kRefusalsMax = 2;
 // Nobody has looked for I/O for so long, while goroutines wait for it: some may be ready.
 constexpr std::int64_t kUnpolledNs = 2'000'000;
 
@@ -43,9 +45,10 @@ bool ask_before_taking() {
   return true;
 }
 
-bool Slices::take(Sched& sched, P& p, M* m, const Seen& seen) {
+bool Slices::take(Sched& sched, P& p, M* m, Seen& seen) {
   if (!take_p(p, m, seen.picks)) {
     withdrawn_.fetch_add(1, std::memory_order_relaxed);
+    if (++seen.refused >= kRefusalsMax) ask_to_give(m, seen.picks);
     return false;
   }
   taken_.fetch_add(1, std::memory_order_relaxed);

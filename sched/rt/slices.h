@@ -55,10 +55,11 @@ class Slices {
     std::int64_t since_ns = 0;  // when these picks were seen first; 0: the P was idle
     std::uint32_t call = 0;     // G::calls of the blocking call that was seen; 0: none
     bool asked = false;         // to yield
+    std::uint32_t refused = 0;  // trials that have found it inside the runtime
   };
 
   Pace look_at(Sched& sched, P& p, Seen& seen, Waits others, std::int64_t now);
-  bool take(Sched& sched, P& p, M* m, const Seen& seen);
+  bool take(Sched& sched, P& p, M* m, Seen& seen);
 
   std::array<Seen, kMaxProcsLimit> seen_{};
   std::atomic<std::uint64_t> taken_{0}, withdrawn_{0};

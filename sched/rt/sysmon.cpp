@@ -29,11 +29,16 @@ constexpr std::int64_t kTrimEveryNs = 100 * kMs;
 constexpr std::uint32_t kIdleMsKept = 8;
 constexpr std::int64_t kQuotaEveryNs = 10'000 * kMs;
 
-bool all_idle(const Sched& sched) { return sched.idle_ps.count(std::memory_order_seq_cst) >= sched.procs(); }
+// An M with a surplus P is at work, too.
+bool all_idle(const Sched& sched) {
+  return sched.idle_ps.count(std::memory_order_seq_cst) >= sched.procs() &&
+         sched.surplus_held.load(std::memory_order_seq_cst) == 0;
+}
 
 }  // namespace
 
 void Sysmon::start(Sched& sched) {
+  lane_.prepare();
   started_ = start_helper_thread(thread_, "tuza-sysmon", &Sysmon::thread_main, &sched);
   if (!started_) fatal("cannot create the first threads of the runtime");
 }

@@ -37,18 +37,19 @@ std::int64_t thread_cpu_ns(std::int32_t thread_id) {
   return std::int64_t{used.tv_sec} * 1'000'000'000 + used.tv_nsec;
 }
 
-bool thread_is_runnable(std::int32_t thread_id) {
+bool thread_is_runnable(std::int32_t thread_id, bool unknown) {
   Line path(Line::kNowhere);
   path << "/proc/self/task/" << thread_id << "/stat" << '\0';
   const long fd = sys::invoke(SYS_openat, AT_FDCWD, path.text().data(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return true;
+  if (fd < 0) return unknown;
   char text[128];
   const long size = sys::invoke(SYS_read, fd, text, sizeof text);
   sys::invoke(SYS_close, fd);
   // "123 (name) R ...": the name may hold anything, but no name is that long.
   const std::string_view stat(text, size > 0 ? static_cast<std::size_t>(size) : 0);
   const std::size_t name_end = stat.rfind(')');
-  return name_end == std::string_view::npos || name_end + 2 >= stat.size() || stat[name_end + 2] == 'R';
+  if (name_end == std::string_view::npos || name_end + 2 >= stat.size()) return unknown;
+  return stat[name_end + 2] == 'R';
 }
 
 void hint_kernel_slice(std::int32_t thread_id, std::int64_t slice_ns) {

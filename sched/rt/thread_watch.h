@@ -11,9 +11,9 @@ namespace tuza::rt {
 // CPU time that the thread has used, ns; 0 if there is no such thread.
 std::int64_t thread_cpu_ns(std::int32_t thread_id);
 
-// Whether the thread runs or waits for a core, rather than for something in the kernel. True when /proc does
-// not say.
-bool thread_is_runnable(std::int32_t thread_id);
+// Whether the thread runs or waits for a core, rather than for something in the kernel. `unknown` when /proc
+// does not say: it may not be mounted, or the process has no descriptor left.
+bool thread_is_runnable(std::int32_t thread_id, bool unknown);
 
 // How long the kernel lets an ordinary thread run before it looks whether another has a better claim (EEVDF,
 // Linux 6.12 and later; no privilege needed). A short slice gets a core sooner after a wake-up, a long one is

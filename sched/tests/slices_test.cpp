@@ -2,6 +2,7 @@
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/preempt.h>
+#include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
@@ -104,6 +105,56 @@ TEST_P(SlicesTest, BlockingCallsOfUnknownLengthLetOthersIn) {
       });
     }
     group.wait();
+  });
+}
+
+// Sysmon may find them inside the runtime whenever it looks.
+TEST_P(SlicesTest, LoopsOfCallsThatDoNotParkGiveTheirPsAway) {
+  run_with(GetParam(), [] {
+    std::atomic<bool> stop = false;
+    WaitGroup counted;
+    WaitGroup hogs;
+    for (int i = 0; i < max_procs() * 2; ++i) {
+      hogs.go([&stop, &counted] {
+        while (!stop.load(std::memory_order_relaxed)) {
+          counted.add(1);
+          counted.done();
+        }
+      });
+    }
+    for (int i = 0; i < scaled(100) + 10; ++i) sleep_for(1ms);
+    EXPECT_GT(rt::active()->sysmon.slices().taken() + rt::active()->sysmon.slices().withdrawn(), 0u);
+    stop = true;
+    hogs.wait();
+  });
+}
+
+// Its P is surplus, and the only one that is left is idle: that looks as if nobody were at work.
+TEST(Slices, WhatAGoroutineOnASurplusPStartsRuns) {
+  run_with(2, [] {
+    bool done = false;
+    while (!done) {
+      std::atomic<bool> chosen = false;
+      WaitGroup group;
+      for (int i = 0; i < 2; ++i) {
+        group.go([&] {
+          for (std::atomic<int> work = 0; work < 2'000'000; ++work) {
+          }
+          for (int k = 0; k < scaled(20'000); ++k) yield();  // its P learns that goroutines are short
+          const auto p_number = [] {
+            const rt::Enter rt;
+            return rt.p() != nullptr ? rt.p()->id : -1;
+          };
+          if (p_number() != 1 || chosen.exchange(true)) return;
+          set_max_procs(1);
+          std::atomic<bool> ran = false;
+          group.go([&ran] { ran = true; });
+          burn_until(ran);
+          done = true;
+        });
+      }
+      group.wait();
+    }
   });
 }
 
