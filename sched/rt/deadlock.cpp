@@ -26,16 +26,6 @@ bool nothing_can_happen(const Sched& sched) {
          !sched.stopping.load(std::memory_order_seq_cst);
 }
 
-// A goroutine that parks without a P is kWaiting before whatever it waits for knows of it (a timer that is not
-// armed yet, a permit it is about to find), and no P is busy with it. Its M keeps kGone until that is done,
-// and looks for a deadlock itself afterwards.
-bool one_runs_without_p(const Sched& sched) {
-  for (std::uint32_t i = 0, n = sched.ms_made.load(std::memory_order_acquire); i < n; ++i) {
-    if ((sched.ms[i].taken.load(std::memory_order_acquire) & taken::kGone) != 0) return true;
-  }
-  return false;
-}
-
 // Without any goroutine left, too, if main has ended by goexit: nobody can end the program any more.
 bool all_goroutines_wait(const Sched& sched) {
   bool any = sched.main_goexited.load();

@@ -6,7 +6,6 @@
 #include <tuza/sched/rt/heavy_fence.h>
 #include <tuza/sched/rt/idle.h>
 #include <tuza/sched/rt/mutex_report.h>
-#include <tuza/sched/rt/ready.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/switch.h>
 #include <tuza/sched/rt/thread_watch.h>

@@ -69,12 +69,6 @@ void inject(Sched& sched, GList&& batch, Level level) {
   wake_one(sched);
 }
 
-void put_returned(Sched& sched, G* g) {
-  const bool locked = g->locked_m != nullptr;  // read before somebody else may run it
-  sched.grq[Level::kReturned].push(g);
-  if (locked) wake_one(sched);
-}
-
 void unpark(M* m, G* g) {
   g->win();
   if (m->p != nullptr) {

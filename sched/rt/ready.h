@@ -27,11 +27,6 @@ void empty_queues(Sched& sched, P& p);
 void inject(Sched& sched, G* g, Level level);
 void inject(Sched& sched, GList&& batch, Level level);
 
-// Queues a goroutine that has just left the calling M and finds no P. The M goes to wait for one, looking at
-// the GRQ first: nobody needs to be woken. But one that is locked to its goroutine waits for that alone and
-// looks nowhere: then somebody is.
-void put_returned(Sched& sched, G* g);
-
 // A park was taken back: makes the goroutine runnable on this M.
 void unpark(M* m, G* g);
 
