@@ -40,7 +40,7 @@ void set_verdict(RequestCase& c, RequestCase::Expect expect, std::istringstream&
   if (int n = 0; rest >> n) c.accepted = n;
 }
 
-void apply(RequestCase& c, const std::string& line) {
+void apply_line(RequestCase& c, const std::string& line) {
   if (line.starts_with("> ")) {
     c.bytes += unescape(line.substr(2));
     return;
@@ -94,7 +94,7 @@ std::vector<RequestCase> load_request_cases() {
     if (line.starts_with("== ")) {
       cases.emplace_back().name = line.substr(3);
     } else {
-      apply(cases.back(), line);
+      apply_line(cases.back(), line);
     }
   }
   return cases;
