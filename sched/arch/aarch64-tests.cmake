@@ -8,7 +8,8 @@
 # What this cannot show: qemu on x86-64 orders memory as x86-64 does, so reorderings that only aarch64 makes
 # do not happen. And it answers MADV_GUARD_INSTALL with success and does nothing, so the stacks have the other
 # kind of guard (rt/stack_arena.cpp). With that kind vm.max_map_count ends at about 33,000 stacks, and the
-# test that wants 100,000 is left out; all others run.
+# test that wants 100,000 is left out. So are those whose signal moves to a real-time one, which waited in
+# vain under qemu 7.2, and one in which eight threads fork at once, which hung there. All others run.
 
 set(tree ${PROJECT_BINARY_DIR}/aarch64)
 set(jobs 2)
@@ -30,7 +31,8 @@ set_tests_properties(aarch64.build PROPERTIES
   FIXTURES_REQUIRED aarch64_tree FIXTURES_SETUP aarch64_program PROCESSORS ${jobs} TIMEOUT 900)
 
 add_test(NAME aarch64.sched_tests
-  COMMAND ${CMAKE_CTEST_COMMAND} --test-dir ${tree} -L "^sched_tests$" -E GuardedStacksCanWait
+  COMMAND ${CMAKE_CTEST_COMMAND} --test-dir ${tree} -L "^sched_tests$"
+    -E "GuardedStacksCanWait|ALibraryTakesTheSignal|SignalThatTheLibraryGot|HandlerThatCallsOurs|HogsMayStartPrograms"
     --parallel ${jobs} --output-on-failure --no-tests=error)
 set_tests_properties(aarch64.sched_tests PROPERTIES
   FIXTURES_REQUIRED "aarch64_tree;aarch64_program" PROCESSORS ${jobs} TIMEOUT 600)
