@@ -88,6 +88,7 @@ TEST(LandingPads, AreWhereSwitchesArrive) {
 
 TEST(LandingPads, AreWhereTheBackTraceOfAParkedGoroutineArrives) {
   const GuardedCode guarded;
+  const testing::LongSlices long_slices;  // after one yield() it waits
   testing::run_with(1, [] {
     WaitGroup gate, done;
     gate.add(1);
