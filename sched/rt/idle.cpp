@@ -310,11 +310,9 @@ bool wait_for_p(M* m) {
       }
     }  // what follows may take long, or rely on somebody else for the timers
     if (m->p != nullptr) return true;
+    if (m->makes || m->retires) nudge_idle_m(sched);  // this one may have watched the first timer
     if (std::exchange(m->makes, false)) sched.maker.help(sched);
-    if (std::exchange(m->retires, false)) {
-      nudge_idle_m(sched);  // this one may have been the one to wake up for the first timer
-      return false;
-    }
+    if (std::exchange(m->retires, false)) return false;
   }
   return false;
 }

@@ -1,8 +1,8 @@
 // The Ms that wait for something to do, and the thread that makes new ones.
 //
 // Idle Ms form a stack: the one that slept last is the warmest, those that have never run anything lie at
-// the bottom. An M sleeps on its own note; whoever takes
-// it off the list (pop) tells it what to do and wakes it.
+// the bottom. An M sleeps on its own note; whoever takes it off the list (pop) tells it what to do and wakes
+// it.
 //
 // Creating a thread allocates, and waits for the lock of an arena of malloc's, which a hundred goroutines
 // that allocate can keep from it for half a second. So nobody who has work to do ever creates one: a
@@ -34,7 +34,8 @@ class IdleMs {
   void push(M* m);
   // The warmest idle M, or null. The caller must wake it.
   M* pop();
-  // The one that has slept longest, or null. The caller must wake it.
+  // One that has never run a goroutine, else the one that has slept longest; or null. The caller must wake
+  // it.
   M* pop_coldest();
   // One that has never run a goroutine, or null. The caller must wake it.
   M* pop_fresh();

@@ -175,11 +175,14 @@ void Lane::release_all() {
 
 bool Lane::quiet(const Sched& sched) const {
   if (sched.debug.stalls_ns > 0 && seats_size_ > 0) return false;  // they may become reports
+  if (first_ != nullptr || arrivals_.load(std::memory_order_relaxed) != nullptr ||
+      seats_size_ > static_cast<std::size_t>(sched.procs())) {
+    return false;
+  }
   for (std::size_t i = 0; i < seats_size_; ++i) {
     if (suspend_of(*seats_[i]) != Suspend::kRun) return false;  // it will stop, and must be let go on
   }
-  return first_ == nullptr && arrivals_.load(std::memory_order_relaxed) == nullptr &&
-         seats_size_ <= static_cast<std::size_t>(sched.procs());
+  return true;
 }
 
 Lane::Counts Lane::counts() const {

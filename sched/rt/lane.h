@@ -39,7 +39,7 @@ class Lane {
   // hold (malloc's lock) is needed by those that end it.
   void release_all();
 
-  // Nothing to do here: nobody is suspended, and there are too few to do harm, or to be reported.
+  // Nothing to do here: nobody is suspended or asked, and there are too few to do harm, or to be reported.
   [[nodiscard]] bool quiet(const Sched& sched) const;
 
   // For reports; any thread.

@@ -38,7 +38,7 @@ inline constexpr std::uint32_t kGone = 2;    // a goroutine runs here without a 
 inline constexpr std::uint32_t kEnded = 4;   // the runtime has stopped without this thread
 inline constexpr std::uint32_t kForked = 8;  // this is the child of a fork
 inline constexpr std::uint32_t kFence = 16;  // always: membarrier(2) is not there
-inline constexpr std::uint32_t kGive = 32;   // sysmon asks for the P, see give_asked()
+inline constexpr std::uint32_t kGive = 32;   // sysmon asks for the P, see ask_to_give()
 }  // namespace taken
 
 // What sysmon knows of an M whose goroutine runs without a P.
