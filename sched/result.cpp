@@ -10,6 +10,7 @@ class Category final : public std::error_category {
     switch (static_cast<Errc>(code)) {
       case Errc::kClosed: return "use of a closed connection, listener or file";
       case Errc::kTimeout: return "deadline exceeded";
+      case Errc::kCancelled: return "context cancelled";
       case Errc::kEndOfStream: return "unexpected end of stream";
       case Errc::kBadAddress: return "not an address of the form host:port";
       case Errc::kNoSuchHost: return "no such host";

@@ -19,6 +19,7 @@ namespace tuza {
 enum class Errc {
   kClosed = 1,   // the object was closed, before or during the call
   kTimeout,      // its deadline passed
+  kCancelled,    // its context was cancelled
   kEndOfStream,  // the peer has ended the stream in the middle of something
   kBadAddress,   // the text is not an address
   kNoSuchHost,   // the resolver does not know the name
@@ -49,6 +50,7 @@ class [[nodiscard]] Error {
   [[nodiscard]] bool is(Errc code) const { return code_ == make_error_code(code); }
   [[nodiscard]] bool is(std::errc condition) const { return code_ == condition; }
   [[nodiscard]] bool timeout() const { return is(Errc::kTimeout); }
+  [[nodiscard]] bool cancelled() const { return is(Errc::kCancelled); }
   [[nodiscard]] bool closed() const { return is(Errc::kClosed); }
 
   // "listen 127.0.0.1:8080: Address already in use"

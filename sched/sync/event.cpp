@@ -1,0 +1,62 @@
+#include <tuza/sched/sync/event.h>
+
+#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/handoff.h>
+
+#include <mutex>
+
+namespace tuza::rt {
+
+Event::~Event() {
+  if (!queue_.empty()) fatal("Event destroyed while somebody waits for it");
+}
+
+bool Event::add(Waiter& place) {
+  const Enter rt;  // a goroutine must not lose its P while it holds the lock
+  const std::scoped_lock lock(lock_);
+  if (happened()) return false;
+  queue_.push_back(place);
+  return true;
+}
+
+void Event::remove(Waiter& place) {
+  const Enter rt;
+  const std::scoped_lock lock(lock_);
+  if (place.queued) queue_.remove(place);
+}
+
+bool Event::fire() {
+  const Enter rt;
+  Waiter* claimed = nullptr;  // linked by next; each is ours until we wake it
+  {
+    const std::scoped_lock lock(lock_);
+    if (happened()) return false;
+    happened_.store(true, std::memory_order_release);
+    Waiter** end = &claimed;
+    while (Waiter* w = queue_.claim_first()) {
+      *end = w;
+      end = &w->next;
+    }
+    *end = nullptr;
+  }
+  while (claimed != nullptr) {
+    Waiter* w = claimed;
+    claimed = w->next;
+    w->wait->wake();
+  }
+  return true;
+}
+
+bool Event::wait(WaitReason reason, const Until& until) {
+  parking_point();
+  if (happened()) return true;
+  Wait wait;
+  Waiter place(wait);
+  if (!add(place)) return true;
+  if (wait.block(reason, until) == &place) return true;
+  remove(place);
+  return false;
+}
+
+}  // namespace tuza::rt

@@ -1,0 +1,20 @@
+#include <tuza/sched/sync/spin_lock.h>
+
+#include <tuza/sched/arch/cpu_relax.h>
+#include <tuza/sched/rt/futex.h>
+
+namespace tuza::rt {
+
+void SpinLock::lock_contended() {
+  constexpr int kSpins = 100;
+  constexpr std::int64_t kNapNs = 50'000;
+  for (;;) {
+    for (int i = 0; i < kSpins; ++i) {
+      if (locked_.load(std::memory_order_relaxed) == 0 && try_lock()) return;
+      cpu_relax();
+    }
+    futex_wait(locked_, 1, kNapNs);
+  }
+}
+
+}  // namespace tuza::rt

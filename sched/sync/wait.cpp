@@ -1,0 +1,137 @@
+#include <tuza/sched/sync/wait.h>
+
+#include <tuza/sched/arch/cpu_relax.h>
+#include <tuza/sched/goroutine.h>
+#include <tuza/sched/park.h>
+#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/futex.h>
+#include <tuza/sched/rt/g_list.h>
+#include <tuza/sched/sync/event.h>
+
+#include <utility>
+
+namespace tuza::rt {
+
+void WaitQueue::push_back(Waiter& w) {
+  w.queued = true;
+  w.next = nullptr;
+  w.prev = tail_;
+  (tail_ == nullptr ? head_ : tail_->next) = &w;
+  tail_ = &w;
+}
+
+void WaitQueue::push_front(Waiter& w) {
+  w.queued = true;
+  w.prev = nullptr;
+  w.next = head_;
+  (head_ == nullptr ? tail_ : head_->prev) = &w;
+  head_ = &w;
+}
+
+void WaitQueue::remove(Waiter& w) {
+  TUZA_CHECK(w.queued);
+  (w.prev == nullptr ? head_ : w.prev->next) = w.next;
+  (w.next == nullptr ? tail_ : w.next->prev) = w.prev;
+  w.queued = false;
+}
+
+Waiter* WaitQueue::claim_first() {
+  while (head_ != nullptr) {
+    Waiter& w = *head_;
+    remove(w);
+    if (w.wait->claim(w)) return &w;
+  }
+  return nullptr;
+}
+
+Wait::Wait() : g_(current_g()) {}
+
+void Wait::wake() {
+  G* const g = g_;  // the Wait may be gone after the next step
+  const std::uint32_t before = state_.fetch_or(kWoken, std::memory_order_acq_rel);
+  if (g == nullptr) {
+    futex_wake(state_, 1);  // needs only the number that was the address
+  } else if ((before & kParked) != 0) {
+    ready(g);
+  }
+}
+
+bool Wait::commit(G*, void* self) {
+  auto& state = static_cast<Wait*>(self)->state_;
+  return (state.fetch_or(kParked, std::memory_order_acq_rel) & kWoken) == 0;
+}
+
+void Wait::sleep(WaitReason reason) {
+  if (g_ != nullptr) {
+    if (!woken()) park(&Wait::commit, this, reason);
+    return;
+  }
+  for (;;) {
+    const std::uint32_t seen = state_.load(std::memory_order_acquire);
+    if ((seen & kWoken) != 0) return;
+    futex_wait(state_, seen);
+  }
+}
+
+void Wait::on_timer(Timer& timer) {
+  auto& wait = *static_cast<Wait*>(timer.argument);
+  G* const g = wait.g_;
+  const std::uint32_t before = wait.state_.fetch_or(kClaimed | kTimerFired, std::memory_order_acq_rel);
+  if ((before & kClaimed) != 0) return;
+  if ((wait.state_.fetch_or(kWoken, std::memory_order_acq_rel) & kParked) == 0) return;
+  g->win();
+  GList one;
+  one.push_back(g);
+  ready(std::move(one));  // behind those that were woken before it
+}
+
+// A goroutine's deadline is a timer on its stack: it must have been stopped, or be over, when this returns.
+void Wait::sleep_with_timer(std::int64_t deadline_ns, WaitReason reason) {
+  Timer timer;
+  timer.function = &Wait::on_timer;
+  timer.argument = this;
+  timer_arm(timer, deadline_ns);
+  sleep(reason);
+  if (timer_stop(timer)) return;
+  for (int i = 0; (state_.load(std::memory_order_acquire) & kTimerFired) == 0; ++i) {
+    if (i < 100) {
+      cpu_relax();
+    } else {
+      yield();  // the kernel has stopped the thread in the middle of on_timer()
+    }
+  }
+}
+
+// A thread's deadline.
+void Wait::sleep_until(std::int64_t deadline_ns) {
+  for (;;) {
+    const std::uint32_t seen = state_.load(std::memory_order_acquire);
+    if ((seen & kWoken) != 0) return;
+    const std::int64_t left = deadline_ns - now_ns();
+    if (left <= 0 && claim_for_end()) return;
+    futex_wait(state_, seen, left <= 0 ? -1 : left);  // claimed by somebody: a wake is on its way
+  }
+}
+
+bool Wait::claim_for_end() { return (state_.fetch_or(kClaimed, std::memory_order_acq_rel) & kClaimed) == 0; }
+
+Waiter* Wait::block(WaitReason reason, const Until& until) {
+  Waiter end(*this);
+  if (until.event != nullptr && !until.event->add(end)) {
+    if (claim_for_end()) return nullptr;
+    sleep(reason);  // it has been served meanwhile
+    return winner_;
+  }
+  if (until.deadline_ns == Until::kNever) {
+    sleep(reason);
+  } else if (g_ != nullptr) {
+    sleep_with_timer(until.deadline_ns, reason);
+  } else {
+    sleep_until(until.deadline_ns);
+  }
+  if (until.event != nullptr) until.event->remove(end);
+  return winner_ == &end ? nullptr : winner_;
+}
+
+}  // namespace tuza::rt
