@@ -1,5 +1,6 @@
 // A goroutine that computes something, and the one that waits for it; and the pool beneath.
 #include <tuza/sched/bench/bench.h>
+#include <tuza/sched/goroutine.h>
 #include <tuza/sched/sync/future.h>
 #include <tuza/sched/sync/pool.h>
 
@@ -20,20 +21,28 @@ void BM_FutureRoundTrip(benchmark::State& state) {
 }
 BENCHMARK(BM_FutureRoundTrip)->Apply(bench::both_proc_counts);
 
+// As large as what one would pool; adds up how often it was used when it goes.
+struct Scratch {
+  explicit Scratch(std::int64_t& sum_of_uses) : sum(sum_of_uses) {}
+  ~Scratch() { sum += uses; }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  std::int64_t& sum;
+  std::int64_t uses = 0;
+  std::array<std::byte, 256> bytes;
+};
+
 void BM_PoolGetPut(benchmark::State& state) {
+  constexpr int kBatch = 1000;
   bench::in_runtime(state.range(0), [&] {
-    Pool<std::array<std::int64_t, 32>> pool([] { return std::array<std::int64_t, 32>{}; });
-    std::int64_t uses = 0;
-    for (auto _ : state) {
-      auto item = pool.get();
-      ++(*item)[0];
-      ++uses;
-    }
-    std::int64_t found = 0;
-    std::array<std::optional<Pool<std::array<std::int64_t, 32>>::Item>, 4> items;
-    for (auto& item : items) {
-      item = pool.get();
-      found += (**item)[0];
+    std::int64_t uses = 0, found = 0;
+    {
+      Pool<Scratch> pool([&found] { return Scratch(found); });
+      while (state.KeepRunningBatch(kBatch)) {
+        for (int i = 0; i < kBatch; ++i) ++pool.get()->uses;
+        uses += kBatch;
+        yield();  // or it would lose its P for computing, and the lists with it
+      }
     }
     if (found != uses) state.SkipWithError("an object got lost");
   });
