@@ -50,8 +50,8 @@ void Barrier::let_go() {
   released.wake_all();
 }
 
-// The context has ended the wait at `place`. Not taken back any more is the arrival at a round that is over, or
-// that is being completed; it waits for the end of the latter at `again`.
+// The context has ended the wait at `place`. Not taken back any more is the arrival at a round that is over,
+// or that is being completed; it waits for the end of the latter at `again`.
 Barrier::GaveUp Barrier::give_up(rt::Waiter& place, std::uint64_t round, rt::Waiter& again) {
   const rt::Enter rt;
   const std::scoped_lock lock(lock_);

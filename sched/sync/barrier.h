@@ -4,14 +4,15 @@
 //     ... each of the four:
 //     for (int i = 0; i < 1000; ++i) { compute(now, next); step.arrive_and_wait(); }
 //
-// When as many have arrived as there are participants, the last of them runs the completion function, if there is
-// one; then all go on, and the next round begins. The function may park, but must not use the barrier. If it
-// throws, the exception goes to the one who ran it, and the others go on all the same; as after goexit().
+// When as many have arrived as there are participants, the last of them runs the completion function, if
+// there is one; then all go on, and the next round begins. The function may park, but must not use the
+// barrier. If it throws, the exception goes to the one who ran it, and the others go on all the same; as
+// after goexit().
 //
-// Ordering: what a participant did before it arrived is visible to the completion function; and what that did, to
-// everybody after arrive_and_wait().
-// Lifetime: may be destroyed as soon as every call has returned but that of the one who ran the completion, or the
-// last to come; that one does not touch it after it has let the others go.
+// Ordering: what a participant did before it arrived is visible to the completion function; and what that
+// did, to everybody after arrive_and_wait(). Lifetime: may be destroyed as soon as every call has returned
+// but that of the one who ran the completion, or the last to come; that one does not touch it after it has
+// let the others go.
 //
 // Thread-safe; any thread, inside tuza::run and outside. arrive_and_wait() blocks the G (a thread: itself);
 // arrive_and_drop() does not park, unless the completion function does.
@@ -38,8 +39,8 @@ class Barrier {
 
   // Parks until the round is complete. Aborts if more arrive than there are participants.
   void arrive_and_wait() { (void)arrive_until(rt::Until{}); }
-  // The context's cause if that ended before the round was complete, or had ended already: then this one has not
-  // arrived. Parks.
+  // The context's cause if that ended before the round was complete, or had ended already: then this one has
+  // not arrived. Parks.
   [[nodiscard]] Result<void> arrive_and_wait(const Context& context);
   // Arrives, and is no participant from then on. Does not wait.
   void arrive_and_drop();

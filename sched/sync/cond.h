@@ -6,9 +6,9 @@
 //     { const std::scoped_lock lock(mutex); queue.push(x); }
 //     changed.signal();
 //
-// wait() gives the lock back and waits in one step: a signal() after the lock was free is not missed. It never
-// returns without a signal for it; the condition may be false again all the same, so ask again. signal() wakes
-// the one that has waited longest.
+// wait() gives the lock back and waits in one step: a signal() after the lock was free is not missed. It
+// never returns without a signal for it; the condition may be false again all the same, so ask again.
+// signal() wakes the one that has waited longest.
 //
 // The lock is anything with lock() and unlock(): Mutex, RWMutex, std::unique_lock or std::shared_lock of
 // them. Another one at each wait is allowed, and of no use.
@@ -51,8 +51,8 @@ class Cond {
     while (!condition()) wait(lock);
   }
 
-  // The context's cause if that ended before a signal came, or had ended already. The lock is held again then,
-  // too. Parks.
+  // The context's cause if that ended before a signal came, or had ended already. The lock is held again
+  // then, too. Parks.
   template <class Lock>
   [[nodiscard]] Result<void> wait(const Context& context, Lock& lock) {
     Place place(*this);

@@ -8,8 +8,8 @@
 // Lifetime: may be destroyed as soon as every wait() has returned and the count is zero, even while the last
 // count_down() is still returning.
 //
-// Thread-safe; any thread, inside tuza::run and outside. wait() blocks the G (a thread: itself); count_down() and
-// try_wait() never park. For counts that also grow there is WaitGroup.
+// Thread-safe; any thread, inside tuza::run and outside. wait() blocks the G (a thread: itself); count_down()
+// and try_wait() never park. For counts that also grow there is WaitGroup.
 #pragma once
 
 #include <tuza/sched/result.h>
@@ -47,7 +47,7 @@ class Latch {
   bool wait_until(const rt::Until& until);
 
   rt::SpinLock lock_;
-  std::int64_t count_;   // guarded by lock_: who sees zero has let the last count_down() finish with the latch
+  std::int64_t count_;  // guarded by lock_: who sees zero has let the last count_down() finish with the latch
   rt::WaitQueue queue_;  // guarded by lock_; empty once the count is zero
 };
 

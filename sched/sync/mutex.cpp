@@ -52,8 +52,8 @@ bool Mutex::take_or_spin(Attempt& attempt) {
 }
 
 // Announces the waiter in one step with seeing the lock taken, so that unlock() either sees the announcement
-// or happened before it; and finds the waiter in the queue, because lock_ is held until it is there. False: the
-// lock has become free.
+// or happened before it; and finds the waiter in the queue, because lock_ is held until it is there. False:
+// the lock has become free.
 bool Mutex::enqueue(rt::Waiter& place, const Attempt& attempt) {
   const rt::Enter rt;  // a goroutine must not lose its P while it holds lock_
   const std::scoped_lock lock(lock_);
@@ -98,8 +98,8 @@ bool Mutex::lock_slow(WaitReason reason, const rt::Until& until) {
   return true;
 }
 
-// `until` has ended the wait. The mutex may be destroyed as soon as the caller says so, and it is: who takes a
-// waiter off the queue has let lock_ go before this one gets it.
+// `until` has ended the wait. The mutex may be destroyed as soon as the caller says so, and it is: who takes
+// a waiter off the queue has let lock_ go before this one gets it.
 void Mutex::give_up(rt::Waiter& place) {
   const rt::Enter rt;
   const std::scoped_lock lock(lock_);
@@ -107,8 +107,8 @@ void Mutex::give_up(rt::Waiter& place) {
   if (queue_.empty()) state_.fetch_and(~(kWaiters | kStarving), std::memory_order_relaxed);
 }
 
-// Claims the first waiter and passes the lock on: to it, if the mutex is starving, else it becomes free. Null:
-// all who waited have given up, and the mutex is still locked. Inside the runtime.
+// Claims the first waiter and passes the lock on: to it, if the mutex is starving, else it becomes free.
+// Null: all who waited have given up, and the mutex is still locked. Inside the runtime.
 rt::Waiter* Mutex::next_owner() {
   const std::scoped_lock lock(lock_);
   rt::Waiter* const next = queue_.claim_first();
@@ -146,9 +146,8 @@ void Mutex::unlock_slow() {
 }
 
 Result<void> Mutex::lock(const Context& context) {
-  return rt::within(context, [this](const rt::Until& until) {
-    return try_lock() || lock_slow(WaitReason::kMutex, until);
-  });
+  return rt::within(
+      context, [this](const rt::Until& until) { return try_lock() || lock_slow(WaitReason::kMutex, until); });
 }
 
 }  // namespace tuza

@@ -53,7 +53,8 @@ class Mutex {
   // Parks if it has to wait.
   void lock() {
     std::uint32_t free = 0;
-    if (!state_.compare_exchange_strong(free, kLocked, std::memory_order_acquire, std::memory_order_relaxed)) {
+    if (!state_.compare_exchange_strong(free, kLocked, std::memory_order_acquire,
+                                        std::memory_order_relaxed)) {
       (void)lock_slow(WaitReason::kMutex, rt::Until{});
     }
   }
@@ -65,10 +66,12 @@ class Mutex {
     if (try_lock()) return true;
     return duration > duration.zero() &&
            lock_slow(WaitReason::kMutex,
-                     rt::Until{.deadline_ns = rt::deadline_after(std::chrono::ceil<std::chrono::nanoseconds>(duration))});
+                     rt::Until{.deadline_ns = rt::deadline_after(
+                                   std::chrono::ceil<std::chrono::nanoseconds>(duration))});
   }
   template <class Duration>
-  [[nodiscard]] bool try_lock_until(const std::chrono::time_point<std::chrono::steady_clock, Duration>& when) {
+  [[nodiscard]] bool try_lock_until(
+      const std::chrono::time_point<std::chrono::steady_clock, Duration>& when) {
     return try_lock_for(when - std::chrono::steady_clock::now());
   }
 

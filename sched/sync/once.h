@@ -7,9 +7,9 @@
 //     tuza::OnceValue config([] { return parse(read_file("tuza.conf")); });
 //     use(config());                                               // the same object each time
 //
-// An exception: goes to the caller whose function threw it, and the next one, or one that waits, runs its own,
-// as std::call_once has it. (In Go a panic counts as done, which leaves those that come later with something
-// that was never made.) goexit() in the function counts like an exception.
+// An exception: goes to the caller whose function threw it, and the next one, or one that waits, runs its
+// own, as std::call_once has it. (In Go a panic counts as done, which leaves those that come later with
+// something that was never made.) goexit() in the function counts like an exception.
 //
 // The function may park. It must not call the same Once: that waits for itself.
 //

@@ -214,9 +214,8 @@ void RWMutex::unlock_shared_slow() {
 }
 
 Result<void> RWMutex::lock_shared(const Context& context) {
-  return rt::within(context, [this](const rt::Until& until) {
-    return try_lock_shared() || lock_shared_slow(until);
-  });
+  return rt::within(context,
+                    [this](const rt::Until& until) { return try_lock_shared() || lock_shared_slow(until); });
 }
 
 }  // namespace tuza

@@ -14,9 +14,9 @@
 // Lifetime: as of Mutex; may be destroyed as soon as nobody holds it or waits for it.
 // Either lock may be held across parking calls, and released by another goroutine or thread.
 //
-// Thread-safe; any thread, inside tuza::run and outside. lock() and lock_shared() block the G (a thread: itself)
-// if they have to wait; the others never park. A reader that need not wait costs one atomic operation to come
-// and one to go, all on one word: readers on many cores at once contend for its cache line.
+// Thread-safe; any thread, inside tuza::run and outside. lock() and lock_shared() block the G (a thread:
+// itself) if they have to wait; the others never park. A reader that need not wait costs one atomic operation
+// to come and one to go, all on one word: readers on many cores at once contend for its cache line.
 //
 // Source: Go's sync.RWMutex, a Mutex for writers before a gate for one writer and many readers.
 #pragma once

@@ -13,8 +13,8 @@
 // There is no upper limit: release() of more than was acquired adds permits, so that a semaphore may begin
 // with none and count events. acquire() of more than there will ever be waits for ever.
 //
-// Thread-safe; any thread, inside tuza::run and outside. acquire() blocks the G (a thread: itself) if it has to
-// wait; try_acquire() and release() never park.
+// Thread-safe; any thread, inside tuza::run and outside. acquire() blocks the G (a thread: itself) if it has
+// to wait; try_acquire() and release() never park.
 #pragma once
 
 #include <tuza/sched/result.h>

@@ -49,9 +49,9 @@ void WaitGroup::release_waiters() {
   released.wake_all();
 }
 
-// Counts itself and learns, in one step, whether the counter has come to zero meanwhile: then nobody would come
-// to release it. Otherwise whoever brings it to zero sees this waiter, and finds it in the queue because the
-// lock is held until it is there. False: the counter is zero.
+// Counts itself and learns, in one step, whether the counter has come to zero meanwhile: then nobody would
+// come to release it. Otherwise whoever brings it to zero sees this waiter, and finds it in the queue because
+// the lock is held until it is there. False: the counter is zero.
 bool WaitGroup::enqueue(rt::Waiter& place) {
   const rt::Enter rt;
   const std::scoped_lock lock(lock_);

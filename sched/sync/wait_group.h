@@ -5,12 +5,12 @@
 //     group.wait();
 //
 // Ordering: what a goroutine did before done() is visible after the wait() that it released.
-// Lifetime: may be destroyed as soon as every wait() has returned and the counter is zero, even while the last
-// done() is still returning: done() does not touch the group after it has let the waiters go.
-// Reuse: a new round may begin when all waits of the last one have returned.
+// Lifetime: may be destroyed as soon as every wait() has returned and the counter is zero, even while the
+// last done() is still returning: done() does not touch the group after it has let the waiters go. Reuse: a
+// new round may begin when all waits of the last one have returned.
 //
-// Thread-safe; any thread, inside tuza::run and outside (but go()). add() and done() never park; wait() blocks
-// the G (a thread: itself).
+// Thread-safe; any thread, inside tuza::run and outside (but go()). add() and done() never park; wait()
+// blocks the G (a thread: itself).
 #pragma once
 
 #include <tuza/sched/go.h>
