@@ -13,7 +13,7 @@ namespace tuza::rt {
 // Calls wait(until), which says whether it got what it waited for before `context` ended. A context that has
 // ended already is an error even if there would be nothing to wait for, so that a loop of such calls ends.
 template <class F>
-[[nodiscard]] Result<void> within(const Context& context, F&& wait) {
+[[nodiscard]] Result<void> within(const tuza::Context& context, F&& wait) {
   parking_point();
   Event* const end = context.event();
   if ((end != nullptr && end->happened()) || !wait(Until{.event = end})) {
