@@ -116,6 +116,9 @@ class Wait {
   // access: neither the Wait nor any of its places may be touched any more.
   void wake();
 
+  // Who waits, for reports; null: a thread. While a queue that it is in is locked.
+  [[nodiscard]] const G* goroutine() const { return g_; }
+
  private:
   //   3            2         1        0
   //  | TimerFired | Woken | Parked | Claimed |
