@@ -14,7 +14,7 @@
 #include <tuza/sched/arch/sanitizer.h>
 #include <tuza/sched/rt/relaxed.h>
 #include <tuza/sched/rt/stack.h>
-#include <tuza/sched/time/timer.h>
+#include <tuza/sched/time/runtime_timer.h>
 #include <tuza/sched/wait_reason.h>
 
 #include <array>

@@ -38,7 +38,7 @@
 #pragma once
 
 #include <tuza/sched/sync/spin_lock.h>
-#include <tuza/sched/time/timer.h>
+#include <tuza/sched/time/runtime_timer.h>
 #include <tuza/sched/wait_reason.h>
 
 #include <atomic>
@@ -115,6 +115,8 @@ class Wait {
   // By the claimant, once, when it has written what the waiter shall see; best after unlocking. The last
   // access: neither the Wait nor any of its places may be touched any more.
   void wake();
+  // As wake(), by the function of a timer: a goroutine queues behind those that were woken before it.
+  void wake_last();
 
   // Who waits, for reports; null: a thread. While a queue that it is in is locked.
   [[nodiscard]] const G* goroutine() const { return g_; }

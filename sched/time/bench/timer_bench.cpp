@@ -1,0 +1,73 @@
+// Timers beside a million others that are pending, due at random times between one and two hours from now.
+#include <tuza/sched/bench/bench.h>
+#include <tuza/sched/rt/random.h>
+#include <tuza/sched/time/timer.h>
+
+#include <chrono>
+#include <memory>
+
+namespace tuza {
+namespace {
+
+constexpr std::uint32_t kPending = 1'000'000;
+constexpr int kBatch = 10'000;
+using Nanoseconds = std::chrono::nanoseconds;
+
+Nanoseconds random_delay(rt::Random& random) {
+  constexpr std::uint32_t kHourMs = 3'600'000;
+  return Nanoseconds((std::int64_t{kHourMs} + random.below(kHourMs)) * 1'000'000);
+}
+
+class Million {
+ public:
+  Million() : timers_(new Timer[kPending]) {
+    for (std::uint32_t i = 0; i < kPending; ++i) timers_[i].reset(random_delay(random_));
+  }
+  [[nodiscard]] bool all_pending() {
+    bool all = true;
+    for (std::uint32_t i = 0; i < kPending; ++i) all = timers_[i].stop() && all;
+    return all;
+  }
+  Timer& any() { return timers_[random_.below(kPending)]; }
+
+ private:
+  rt::Random random_{1};
+  std::unique_ptr<Timer[]> timers_;
+};
+
+// Starts a timer and stops it: what a call with a time limit does.
+void BM_TimerAddStop1M(benchmark::State& state) {
+  bench::in_runtime(state.range(0), [&] {
+    Million million;
+    rt::Random random(2);
+    const auto timers = std::make_unique<Timer[]>(1024);
+    std::uint32_t i = 0;
+    bool good = true;
+    while (state.KeepRunningBatch(kBatch)) {
+      for (int n = 0; n < kBatch; ++n) {
+        Timer& timer = timers[i++ % 1024];
+        good = !timer.reset(random_delay(random)) && good;
+        good = timer.stop() && good;
+      }
+    }
+    if (!good || !million.all_pending()) state.SkipWithError("a timer fired, or was not stopped");
+  });
+}
+BENCHMARK(BM_TimerAddStop1M)->Apply(bench::both_proc_counts);
+
+// Moves one of the million, taken at random, to another time.
+void BM_TimerReset1M(benchmark::State& state) {
+  bench::in_runtime(state.range(0), [&] {
+    Million million;
+    rt::Random random(2);
+    bool good = true;
+    while (state.KeepRunningBatch(kBatch)) {
+      for (int n = 0; n < kBatch; ++n) good = million.any().reset(random_delay(random)) && good;
+    }
+    if (!good || !million.all_pending()) state.SkipWithError("a timer fired early");
+  });
+}
+BENCHMARK(BM_TimerReset1M)->Apply(bench::both_proc_counts);
+
+}  // namespace
+}  // namespace tuza

@@ -1,0 +1,1 @@
+#include <tuza/sched/tests/testing.h>
