@@ -24,6 +24,7 @@
 #include <tuza/sched/rt/process.h>
 #include <tuza/sched/rt/procs.h>
 #include <tuza/sched/rt/sched.h>
+#include <tuza/sched/sync/goroutine_local.h>
 
 #include <algorithm>
 #include <charconv>
@@ -214,6 +215,7 @@ int run_main(const RunOptions& options, MainFunction main, const std::source_loc
           }
         } on_goexit{sched};
         status = main();
+        destroy_locals();  // they may need the runtime
         on_goexit.returned = true;
         const Enter rt;
         stop(*sched);

@@ -21,8 +21,9 @@
 #pragma once
 
 #include <tuza/sched/result.h>
+#include <tuza/sched/sync/block_pool.h>
 #include <tuza/sched/sync/event.h>
-#include <tuza/sched/time/timer.h>
+#include <tuza/sched/time/runtime_timer.h>
 
 #include <atomic>
 #include <cstdint>
@@ -34,7 +35,7 @@ namespace tuza::rt {
 class CancelNode;
 using ContextCause = std::shared_ptr<const Error>;
 
-class ContextNode {
+class ContextNode : public FromBlockPool {
  public:
   ContextNode(ContextNode* parent, CancelNode* scope) : parent_(parent), scope_(scope) {}
   ContextNode(const ContextNode&) = delete;
@@ -83,7 +84,7 @@ struct ContextLink {
   const bool is_node;  // a CancelNode; else a ContextFunction
 };
 
-class ContextFunction final : public ContextLink {
+class ContextFunction final : public ContextLink, public FromBlockPool {
  public:
   explicit ContextFunction(std::move_only_function<void()> function)
       : ContextLink(false), function_(std::move(function)) {}
@@ -140,11 +141,9 @@ class CancelNode final : public ContextNode, public ContextLink {
   ContextCause cause_;            // written under the event's lock before it fires, constant then
   ContextLink* first_ = nullptr;  // guarded by the event's lock; nothing is added once it has fired
   CancelNode* work_ = nullptr;    // owner: who ended the node
-  // -- The deadline. Constant after arm() but for `fired_`.
+  // -- The deadline.
   Timer timer_;
-  ContextCause deadline_cause_;     // null: not armed
-  std::uint64_t armed_in_run_ = 0;  // a runtime that has ended fires no timers
-  std::atomic<bool> fired_{false};
+  ContextCause deadline_cause_;  // constant after arm(); null: not armed
 };
 
 }  // namespace tuza::rt

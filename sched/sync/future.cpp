@@ -1,15 +1,14 @@
 #include <tuza/sched/sync/future.h>
 
 #include <tuza/sched/rt/check.h>
-#include <tuza/sched/sync/context.h>
+#include <tuza/sched/sync/within.h>
 
 namespace tuza::rt {
 
 void FutureCore::wait() { done.wait(WaitReason::kFuture); }
 
 Result<void> FutureCore::wait(const ::tuza::Context& ctx) {
-  if (done.wait(WaitReason::kFuture, Until{.event = ctx.event()})) return {};
-  return std::unexpected(ctx.cause());
+  return within(ctx, [this](const Until& until) { return done.wait(WaitReason::kFuture, until); });
 }
 
 void FutureCore::break_promise() {

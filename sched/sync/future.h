@@ -241,8 +241,11 @@ auto async(const GoOptions& options, F&& function,
   Future<T> future(state);
   go(
       options,
-      [maker = rt::FutureMaker<T>(state), function = std::forward<F>(function)]() mutable {
-        maker.state()->run(function);
+      [maker = rt::FutureMaker<T>(state), captured = std::forward<F>(function)]() mutable {
+        {
+          std::decay_t<F> mine(std::move(captured));  // gone before the result is seen
+          maker.state()->run(mine);
+        }
         maker.finish();
       },
       where);
