@@ -1,11 +1,11 @@
 #include <tuza/sched/sync/context.h>
 
 #include <tuza/sched/rt/check.h>
-#include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/handoff.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/sync/context_node.h>
+#include <tuza/sched/time/clock_source.h>
 #include <tuza/sched/time/sleep.h>
 
 #include <algorithm>
@@ -88,7 +88,7 @@ struct ContextMaker {
  private:
   static bool above_goes_on(const CancelNode* above) { return above == nullptr || !above->ended(); }
   static void start_deadline(CancelNode& node, rt::ContextCause cause) {
-    if (node.deadline_ns() <= rt::now_ns()) {
+    if (node.deadline_ns() <= rt::clock_now_ns()) {
       node.end(cause);
     } else {
       node.arm(std::move(cause));

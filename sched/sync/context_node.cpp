@@ -3,6 +3,7 @@
 #include <tuza/sched/go.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/sched.h>
+#include <tuza/sched/time/clock_source.h>
 
 #include <mutex>
 #include <utility>
@@ -182,7 +183,7 @@ void CancelNode::arm(ContextCause cause) {
   timer_.function = &CancelNode::on_deadline;
   timer_.argument = this;
   ref();
-  timer_arm(timer_, deadline_ns_);
+  clock_arm(timer_, deadline_ns_);
 }
 
 // By who has ended the node, unless the timer did.
@@ -190,7 +191,7 @@ void CancelNode::disarm() {
   if (deadline_cause_ == nullptr) return;
   // A timer that could not be stopped has fired, or is about to, and gives its reference back itself; or its
   // runtime has ended before it fired.
-  const bool gone = timer_stop(timer_) || (current_run() != armed_in_run_ && !fired_.load());
+  const bool gone = clock_stop(timer_) || (current_run() != armed_in_run_ && !fired_.load());
   if (gone) unref(this);  // not the last: the caller has one
 }
 

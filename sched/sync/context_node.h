@@ -22,7 +22,7 @@
 
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/event.h>
-#include <tuza/sched/time/timer.h>
+#include <tuza/sched/time/runtime_timer.h>
 
 #include <atomic>
 #include <cstdint>
