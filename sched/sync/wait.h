@@ -115,6 +115,8 @@ class Wait {
   // By the claimant, once, when it has written what the waiter shall see; best after unlocking. The last
   // access: neither the Wait nor any of its places may be touched any more.
   void wake();
+  // Who waits, for messages; null: a thread. Under the lock of a queue that a place is in.
+  [[nodiscard]] const G* goroutine() const { return g_; }
 
  private:
   //   3            2         1        0
