@@ -38,6 +38,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <iterator>
 #include <memory>
@@ -59,6 +60,7 @@ template <class T>
 inline constexpr Element kElement{
     .bytes = sizeof(T),
     .alignment = alignof(T),
+    .is_word = sizeof(T) == sizeof(std::uint64_t) && std::is_trivially_copyable_v<T>,
     .move = [](void* to, void* from) noexcept { ::new (to) T(std::move(*static_cast<T*>(from))); },
     .relocate =
         [](void* to, void* from) noexcept {
@@ -86,22 +88,30 @@ template <class T, class Self>
 class SendEnd {
  public:
   // Waits until a receiver or the buffer has taken the element. Parks. Aborts if the channel is closed.
-  void send(T value) const { chan_send(core(), std::addressof(value)); }
+  void send(T value) const {
+    if (core() == nullptr) wait_on_nil();
+    core()->send(std::addressof(value));
+  }
   // The same, until `context` ends: then its cause, and the element is destroyed. A context that has ended
   // wins even if somebody waits for the element.
   Result<void> send(const Context& context, T value) const {
     return chan_send(core(), std::addressof(value), context);
   }
   // False: it would have to wait, and `value` has not been touched. Aborts if the channel is closed.
-  [[nodiscard]] bool try_send(T&& value) const { return chan_try_send(core(), std::addressof(value)); }
+  [[nodiscard]] bool try_send(T&& value) const {
+    return core() != nullptr && core()->try_send(std::addressof(value));
+  }
   [[nodiscard]] bool try_send(const T& value) const
     requires std::copy_constructible<T>
   {
     T copy(value);
-    return chan_try_send(core(), std::addressof(copy));
+    return try_send(std::move(copy));
   }
   // No more will be sent. Those who wait for an element learn it once the channel is empty. Does not park.
-  void close() const { chan_close(core()); }
+  void close() const {
+    if (core() == nullptr) fatal_close_of_nil();
+    core()->close();
+  }
   // Elements in the buffer, and how many there can be. Of nil: 0.
   [[nodiscard]] std::size_t len() const { return core() == nullptr ? 0 : core()->length(); }
   [[nodiscard]] std::size_t cap() const { return core() == nullptr ? 0 : core()->capacity(); }
@@ -119,7 +129,7 @@ class RecvEnd {
   // The next element; nullopt when the channel is closed and empty. Parks.
   std::optional<T> recv() const {
     Slot<T> slot;
-    if (!chan_recv(core(), &slot)) return std::nullopt;
+    if (!receive(core(), slot)) return std::nullopt;
     return slot.take();
   }
   // The same, until `context` ends: then its cause. A context that has ended wins even if there are elements.
@@ -133,7 +143,7 @@ class RecvEnd {
   // What is there now.
   [[nodiscard]] std::expected<T, TryRecvError> try_recv() const {
     Slot<T> slot;
-    switch (chan_try_recv(core(), &slot)) {
+    switch (core() == nullptr ? ChanCore::Attempt::kWouldBlock : core()->try_recv(&slot)) {
       case ChanCore::Attempt::kDone: return *slot.take();
       case ChanCore::Attempt::kClosed: return std::unexpected(TryRecvError::kClosed);
       case ChanCore::Attempt::kWouldBlock: break;
@@ -149,6 +159,10 @@ class RecvEnd {
 
  private:
   [[nodiscard]] ChanCore* core() const { return static_cast<const Self*>(this)->core(); }
+  static bool receive(ChanCore* from, Slot<T>& slot) {
+    if (from == nullptr) wait_on_nil();
+    return from->recv(&slot) == ChanCore::Attempt::kDone;
+  }
 };
 
 // One pass only. *it gives the element away: once for each step.
@@ -166,7 +180,7 @@ class RecvEnd<T, Self>::Iterator {
   Iterator& operator++() {
     current_.reset();
     Slot<T> slot;
-    if (chan_recv(core_, &slot)) {
+    if (receive(core_, slot)) {
       current_.emplace(std::move(slot.element));
       std::destroy_at(&slot.element);
     }

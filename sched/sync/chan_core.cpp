@@ -61,7 +61,7 @@ ChanCore::Attempt ChanCore::send_now(void* from, Waiter*& served) {
   if (closed_) return Attempt::kClosed;
   if (!receivers_.empty()) {
     if (Waiter* receiver = receivers_.claim_first()) {
-      element_.move(receiver->slot, from);
+      move(receiver->slot, from);
       receiver->ok = true;
       served = receiver;
       return Attempt::kDone;
@@ -70,7 +70,7 @@ ChanCore::Attempt ChanCore::send_now(void* from, Waiter*& served) {
   if (count_ == capacity_) return Attempt::kWouldBlock;
   std::size_t tail = head_ + count_;
   if (tail >= capacity_) tail -= capacity_;
-  element_.move(at(tail), from);
+  move(at(tail), from);
   ++count_;
   return Attempt::kDone;
 }
@@ -79,26 +79,26 @@ ChanCore::Attempt ChanCore::recv_now(void* to, Waiter*& served) {
   Waiter* sender = nullptr;
   if (count_ > 0) {
     void* const oldest = at(head_);
-    element_.relocate(to, oldest);
+    relocate(to, oldest);
     if (++head_ == capacity_) head_ = 0;
     if (!senders_.empty()) sender = senders_.claim_first();
     if (sender == nullptr) {
       --count_;
       return Attempt::kDone;
     }
-    element_.move(oldest,
-                  sender->slot);  // the ring was full: the place of the oldest is that of the youngest
+    move(oldest,
+         sender->slot);  // the ring was full: the place of the oldest is that of the youngest
   } else {
     if (!senders_.empty()) sender = senders_.claim_first();
     if (sender == nullptr) return closed_ ? Attempt::kClosed : Attempt::kWouldBlock;
-    element_.move(to, sender->slot);
+    move(to, sender->slot);
   }
   sender->ok = true;
   served = sender;
   return Attempt::kDone;
 }
 
-bool ChanCore::send(void* from, const Until& until) {
+[[gnu::flatten]] bool ChanCore::send(void* from, const Until& until) {
   parking_point();
   const Enter rt;  // a goroutine must not lose its P while it holds the lock
   Waiter* served = nullptr;
@@ -112,7 +112,7 @@ bool ChanCore::send(void* from, const Until& until) {
   return true;
 }
 
-ChanCore::Attempt ChanCore::recv(void* to, const Until& until) {
+[[gnu::flatten]] ChanCore::Attempt ChanCore::recv(void* to, const Until& until) {
   parking_point();
   const Enter rt;
   Waiter* served = nullptr;

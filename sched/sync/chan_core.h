@@ -28,6 +28,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace tuza {
 
@@ -39,6 +40,7 @@ namespace rt {
 struct Element {
   std::size_t bytes;
   std::size_t alignment;
+  bool is_word;                                     // 8 bytes that may be copied as they are
   void (*move)(void* to, void* from) noexcept;      // makes *to; *from is still there, moved from
   void (*relocate)(void* to, void* from) noexcept;  // makes *to; *from is destroyed
   void (*destroy)(void* element) noexcept;
@@ -78,6 +80,12 @@ class ChanCore {
   [[gnu::noinline]] bool wait_to_send(void* from, const Until& until);
   [[gnu::noinline]] Attempt wait_to_recv(void* to, const Until& until);
   void leave(WaitQueue& queue, Waiter& place);
+  // The commonest elements, numbers and pointers, without a call.
+  void move(void* to, void* from) const { element_.is_word ? copy_word(to, from) : element_.move(to, from); }
+  void relocate(void* to, void* from) const {
+    element_.is_word ? copy_word(to, from) : element_.relocate(to, from);
+  }
+  static void copy_word(void* to, const void* from) { std::memcpy(to, from, sizeof(std::uint64_t)); }
   [[nodiscard]] void* at(std::size_t index) const { return ring_ + index * element_.bytes; }
 
   SpinLock lock_;
@@ -91,16 +99,14 @@ class ChanCore {
   std::byte* const ring_;
 };
 
-// The ends of a channel as its users see them: null is the nil channel, on which sending and receiving wait
-// for ever. The overloads with a context return its cause if it ended first, or had ended before.
-void chan_send(ChanCore* chan, void* from);
-Result<void> chan_send(ChanCore* chan, void* from, const Context& context);
-bool chan_try_send(ChanCore* chan, void* from);
-bool chan_recv(ChanCore* chan, void* to);  // false: closed and empty
-Result<bool> chan_recv(ChanCore* chan, void* to, const Context& context);
-ChanCore::Attempt chan_try_recv(ChanCore* chan, void* to);
-void chan_close(ChanCore* chan);
+// The nil channel: nobody ever comes. Returns when `until` ends the wait. Parks.
+void wait_on_nil(const Until& until = {});
 
+// With a context: its cause if it ended first, or had ended before. Null is the nil channel. Park.
+Result<void> chan_send(ChanCore* chan, void* from, const Context& context);
+Result<bool> chan_recv(ChanCore* chan, void* to, const Context& context);  // false: closed and empty
+
+[[noreturn, gnu::cold]] void fatal_close_of_nil();
 [[noreturn, gnu::cold]] void fatal_send_on_closed();
 
 }  // namespace rt

@@ -1,11 +1,9 @@
-// The ends of a channel: what null means, and contexts.
+// What waits on the nil channel, and what waits with a context.
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/handoff.h>
 #include <tuza/sched/sync/chan_core.h>
-#include <tuza/sched/sync/event.h>
 
 namespace tuza::rt {
-namespace {
 
 void wait_on_nil(const Until& until) {
   parking_point();
@@ -13,30 +11,6 @@ void wait_on_nil(const Until& until) {
   wait.block(WaitReason::kChanNil, until);
 }
 
-}  // namespace
-
-void chan_send(ChanCore* chan, void* from) {
-  if (chan == nullptr) return wait_on_nil({});
-  chan->send(from);
-}
-
-bool chan_try_send(ChanCore* chan, void* from) { return chan != nullptr && chan->try_send(from); }
-
-bool chan_recv(ChanCore* chan, void* to) {
-  if (chan == nullptr) {
-    wait_on_nil({});
-    return false;
-  }
-  return chan->recv(to) == ChanCore::Attempt::kDone;
-}
-
-ChanCore::Attempt chan_try_recv(ChanCore* chan, void* to) {
-  return chan == nullptr ? ChanCore::Attempt::kWouldBlock : chan->try_recv(to);
-}
-
-void chan_close(ChanCore* chan) {
-  if (chan == nullptr) fatal("close of nil channel");
-  chan->close();
-}
+void fatal_close_of_nil() { fatal("close of nil channel"); }
 
 }  // namespace tuza::rt
