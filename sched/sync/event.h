@@ -19,8 +19,9 @@ class Event {
   ~Event();
 
   [[nodiscard]] bool happened() const { return happened_.load(std::memory_order_acquire); }
-  // True for the call that made it happen.
-  bool fire();
+  // True for the call that made it happen. `first(argument)` runs before that, under the lock, in that call
+  // only: it writes why, and takes a few instructions.
+  bool fire(void (*first)(void* argument) = nullptr, void* argument = nullptr);
   // Waits for it; false if `until` came first. Parks, or blocks a thread.
   bool wait(WaitReason reason, const Until& until = {});
 

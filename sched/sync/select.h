@@ -145,6 +145,9 @@ inline constexpr bool kMayBeKept = true;
 template <class T, class F>
 inline constexpr bool kMayBeKept<SendCase<T&&, F>> = false;
 
+template <class R>
+concept SourceReference = std::is_lvalue_reference_v<R> && SelectSource<std::remove_reference_t<R>>;
+
 template <class C>
 concept IsCase = std::derived_from<std::remove_cvref_t<C>, SelectCase>;
 
@@ -195,9 +198,18 @@ auto on_source(S& source, F function = {}) {
 }
 }  // namespace rt
 
-// When nothing else has come about for so long, from the beginning of the select. Of several, the shortest.
-template <class Rep, class Period, class F = rt::Nothing>
-auto after(const std::chrono::duration<Rep, Period>& timeout, F function = {}) {
+// A fire of a Timer or a tick of a Ticker (sched/time): receives it.
+template <class Timed, class F = rt::Nothing>
+  requires requires(Timed& timed) {
+    { timed.channel() } -> rt::SourceReference;
+  }
+auto on_fire(Timed& timed, F function = {}) {
+  return rt::on_source(timed.channel(), std::move(function));
+}
+
+// When nothing else has come about for so long, from the beginning of the wait. Of several, the shortest.
+template <class Rep, class Period, class F>
+auto after(const std::chrono::duration<Rep, Period>& timeout, F function) {
   rt::PlainCase<F> made(rt::SelectCase::Kind::kAfter, std::move(function));
   made.timeout_ns =
       timeout > timeout.zero() ? std::chrono::ceil<std::chrono::nanoseconds>(timeout).count() : 0;
