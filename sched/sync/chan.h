@@ -94,7 +94,7 @@ class SendEnd {
   }
   // The same, until `context` ends: then its cause, and the element is destroyed. A context that has ended
   // wins even if somebody waits for the element.
-  Result<void> send(const Context& context, T value) const {
+  Result<void> send(const tuza::Context& context, T value) const {
     return chan_send(core(), std::addressof(value), context);
   }
   // False: it would have to wait, and `value` has not been touched. Aborts if the channel is closed.
@@ -133,7 +133,7 @@ class RecvEnd {
     return slot.take();
   }
   // The same, until `context` ends: then its cause. A context that has ended wins even if there are elements.
-  Result<std::optional<T>> recv(const Context& context) const {
+  Result<std::optional<T>> recv(const tuza::Context& context) const {
     Slot<T> slot;
     const Result<bool> got = chan_recv(core(), &slot, context);
     if (!got) return std::unexpected(got.error());

@@ -13,7 +13,8 @@
 // it is empty: each change of the ring looks at the queue first. Waiters of a select or of a context may have
 // been claimed elsewhere and stand in a queue all the same; who meets them throws them out.
 //
-// An element is moved once into the ring or into a waiting receiver, and once out of it. Moves do not throw.
+// An element is moved once if one of the two waits for the other, and twice by way of the ring; recv() moves
+// it once more, into its result. Moves do not throw.
 //
 // Thread-safe. Senders and receivers that wait: the G (a thread that is not a goroutine sleeps). Lifetime:
 // who is let go by a channel does not touch it again, so the receiver of the last element may destroy it,
@@ -103,8 +104,8 @@ class ChanCore {
 void wait_on_nil(const Until& until = {});
 
 // With a context: its cause if it ended first, or had ended before. Null is the nil channel. Park.
-Result<void> chan_send(ChanCore* chan, void* from, const Context& context);
-Result<bool> chan_recv(ChanCore* chan, void* to, const Context& context);  // false: closed and empty
+Result<void> chan_send(ChanCore* chan, void* from, const tuza::Context& context);
+Result<bool> chan_recv(ChanCore* chan, void* to, const tuza::Context& context);  // false: closed and empty
 
 [[noreturn, gnu::cold]] void fatal_close_of_nil();
 [[noreturn, gnu::cold]] void fatal_send_on_closed();

@@ -15,7 +15,7 @@ void wait_on_nil(const Until& until) {
 
 void fatal_close_of_nil() { fatal("close of nil channel"); }
 
-Result<void> chan_send(ChanCore* chan, void* from, const Context& context) {
+Result<void> chan_send(ChanCore* chan, void* from, const tuza::Context& context) {
   if (context.done()) return std::unexpected(context.cause());
   const Until until{.event = context.event()};
   if (chan == nullptr) {
@@ -26,7 +26,7 @@ Result<void> chan_send(ChanCore* chan, void* from, const Context& context) {
   return std::unexpected(context.cause());
 }
 
-Result<bool> chan_recv(ChanCore* chan, void* to, const Context& context) {
+Result<bool> chan_recv(ChanCore* chan, void* to, const tuza::Context& context) {
   if (context.done()) return std::unexpected(context.cause());
   const Until until{.event = context.event()};
   if (chan == nullptr) {
@@ -37,6 +37,6 @@ Result<bool> chan_recv(ChanCore* chan, void* to, const Context& context) {
   return std::unexpected(context.cause());
 }
 
-Event* event_of(const Context& context) { return context.event(); }
+Event* event_of(const tuza::Context& context) { return context.event(); }
 
 }  // namespace tuza::rt

@@ -151,7 +151,7 @@ concept SourceReference = std::is_lvalue_reference_v<R> && SelectSource<std::rem
 template <class C>
 concept IsCase = std::derived_from<std::remove_cvref_t<C>, SelectCase>;
 
-Event* event_of(const Context& context);
+Event* event_of(const tuza::Context& context);
 
 }  // namespace rt
 
@@ -221,6 +221,9 @@ template <class F = rt::Nothing>
 auto otherwise(F function = {}) {
   return rt::PlainCase<F>(rt::SelectCase::Kind::kOtherwise, std::move(function));
 }
+
+// What the cases of a select have in common, for ranges of pointers to cases of several types.
+using SelectCase = rt::SelectCase;
 
 // Returns the number of the case that was chosen, from 0.
 template <class... Cases>

@@ -34,7 +34,7 @@
 // a queue it was still in, and block()'s caller takes that lock to leave the queue. The timer, which has no
 // queue, says by its one step (kTimerFired) that it is over.
 //
-// sched/model/wait.pml is the claim and the park in Promela.
+// sched/model/select.pml is the claim, the park and the timer in Promela.
 #pragma once
 
 #include <tuza/sched/sync/spin_lock.h>
