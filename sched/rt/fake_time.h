@@ -1,8 +1,8 @@
 // Time that passes only when nothing else happens: what tuza::testing::FakeClock is made of.
 //
-// While it is installed, clock_arm() puts timers into a heap of its own that no P looks at. An M that is about
-// to sleep because all goroutines wait (rt/deadlock.h: stands_still) takes a P instead and lets time jump to
-// the first of them, or lets one go that waits for that very standstill (settle).
+// While it is installed, clock_arm() puts timers into a heap of its own that no P looks at. An M that is
+// about to sleep because all goroutines wait (rt/deadlock.h: stands_still) takes a P instead and lets time
+// jump to the first of them, or lets one go that waits for that very standstill (settle).
 //
 // Whose standstill it is. Of two Ms that look at once one may be the reason why the other sees no standstill;
 // it must then look after the other has. So looking, and taking the P, happen under one lock (Turn): the last
@@ -62,10 +62,10 @@ class FakeTime {
 
   static std::atomic<FakeTime*> installed_;
 
-  RawMutex turn_;   // before mutex_
-  RawMutex mutex_;  // before the locks of heaps
-  bool governs_ = false;                // guarded by mutex_: installed
-  WaitQueue settlers_;                  // guarded by mutex_
+  RawMutex turn_;         // before mutex_
+  RawMutex mutex_;        // before the locks of heaps
+  bool governs_ = false;  // guarded by mutex_: installed
+  WaitQueue settlers_;    // guarded by mutex_
   TimerHeap heap_;
   std::atomic<std::int64_t> now_ns_{0};  // written by who has found a standstill
 };

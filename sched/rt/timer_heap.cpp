@@ -15,6 +15,12 @@ constexpr std::size_t kArity = 4;
 constexpr std::size_t kFirstCapacity = 256;  // one page
 // Children begin at index 1 of four: that one must be the first of a cache line.
 constexpr std::size_t kUnused = kArity - 1;
+constexpr int kSlackShift = 20;  // a millisecond
+
+std::uint32_t slack_of(std::int64_t ns) {
+  const std::int64_t units = ns >> kSlackShift;
+  return static_cast<std::uint32_t>(std::min<std::int64_t>(units, std::numeric_limits<std::uint32_t>::max()));
+}
 
 }  // namespace
 
@@ -87,6 +93,7 @@ void TimerHeap::publish() {
   std::int64_t next = kNever;
   if (size_.load(std::memory_order_relaxed) > 0) {
     while (entries_[0].timer->when_ns != entries_[0].when_ns) {  // it was postponed
+      entries_[0].timer->slack = 0;
       sift_down(0, Entry{entries_[0].timer->when_ns, entries_[0].timer});
     }
     next = entries_[0].when_ns;
@@ -99,6 +106,7 @@ void TimerHeap::insert(Timer& timer, std::int64_t when_ns) {
   const std::size_t size = size_.load(std::memory_order_relaxed);
   if (size + kUnused >= capacity_) grow();
   timer.when_ns = when_ns;
+  timer.slack = 0;
   timer.heap.store(this, std::memory_order_relaxed);
   size_.store(size + 1, std::memory_order_relaxed);
   sift_up(size, Entry{when_ns, &timer});
@@ -128,14 +136,23 @@ bool TimerHeap::move(Timer& timer, std::int64_t when_ns) {
   const std::scoped_lock lock(lock_);
   if (timer.heap.load(std::memory_order_relaxed) != this) return false;
   const std::size_t at = timer.index;
+  const std::int64_t bound = timer.when_ns - (std::int64_t{timer.slack} << kSlackShift);
   timer.when_ns = when_ns;
+  if (at != 0 && when_ns >= bound) {  // its entry is at or before `bound`, wherever that is
+    timer.slack = slack_of(when_ns - bound);
+    return true;
+  }
+  if (at != 0 && when_ns >= entries_[at].when_ns) {
+    timer.slack = slack_of(when_ns - entries_[at].when_ns);
+    return true;
+  }
+  timer.slack = 0;
   if (at == 0) {
     sift_down(0, Entry{when_ns, &timer});
-    publish();
-  } else if (when_ns < entries_[at].when_ns) {
+  } else {
     sift_up(at, Entry{when_ns, &timer});
-    if (timer.index == 0) publish();
   }
+  if (at == 0 || timer.index == 0) publish();
   return true;
 }
 

@@ -10,12 +10,15 @@
 // million pending timers therefore cost little (a hierarchical wheel was rejected: cheaper to add, but it
 // rounds, and cascades in bursts).
 //
-// Postponing a timer, what deadlines do all the time, changes only the timer. Its entry keeps the earlier time:
+// Postponing a timer, what deadlines do all the time, changes only the timer. Its entry keeps the earlier
+// time:
 //
 //     entry.when_ns <= timer.when_ns        equal for the first entry, always
 //
 // and sinks to its place when it has come to the top, at most once for each time it was there. The order of
-// the entries is the order of those lower bounds; as the first is exact, so is next_ns().
+// the entries is the order of those lower bounds; as the first is exact, so is next_ns(). How far the two are
+// apart the timer knows itself, in milliseconds (slack), so that the entry, in a cache line of its own, need
+// not even be looked at.
 //
 // Thread-safe. Blocks the M for the lock. The memory grows by remapping and is never shrunk.
 #pragma once

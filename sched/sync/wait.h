@@ -34,7 +34,7 @@
 // a queue it was still in, and block()'s caller takes that lock to leave the queue. The timer, which has no
 // queue, says by its one step (kTimerFired) that it is over.
 //
-// sched/model/wait.pml is the claim and the park in Promela.
+// sched/model/select.pml is the claim, the park and the timer in Promela.
 #pragma once
 
 #include <tuza/sched/sync/spin_lock.h>
@@ -117,6 +117,8 @@ class Wait {
   void wake();
   // As wake(), by the function of a timer: a goroutine queues behind those that were woken before it.
   void wake_last();
+  // Who waits, for messages; null: a thread. Under the lock of a queue that a place is in.
+  [[nodiscard]] const G* goroutine() const { return g_; }
 
   // Who waits, for reports; null: a thread. While a queue that it is in is locked.
   [[nodiscard]] const G* goroutine() const { return g_; }

@@ -15,7 +15,7 @@ namespace rt {
 // it starts, so none is given back on the scheduler's stack, where nothing may be freed.
 class DelayedFunction {
  public:
-  DelayedFunction(DelayedBody body, const std::source_location& where)
+  DelayedFunction(std::move_only_function<void()> body, const std::source_location& where)
       : body_(std::move(body)), where_(where), alarm_(&DelayedFunction::on_fire, this) {}
 
   bool arm(std::int64_t when_ns);
@@ -39,7 +39,7 @@ class DelayedFunction {
 
   static void on_fire(Timer& timer);
 
-  DelayedBody body_;
+  std::move_only_function<void()> body_;
   const std::source_location where_;
   std::atomic<std::uint32_t> references_{1};  // the handle, the timer while it is armed, each run
   Alarm alarm_;
@@ -73,14 +73,14 @@ void DelayedFunction::on_fire(Timer& timer) {
   if (!spawn(GoOptions{}, Run(&self), false, self.where_)) spawn_failed();
 }
 
-DelayedFunction* start_delayed(DelayedBody body, std::chrono::nanoseconds delay,
-                               const std::source_location& where) {
-  auto* function = new DelayedFunction(std::move(body), where);
-  function->arm(deadline_after(delay));
-  return function;
-}
-
 }  // namespace rt
+
+DelayedCall after_func(std::chrono::nanoseconds delay, std::move_only_function<void()> function,
+                       const std::source_location& where) {
+  auto* const delayed = new rt::DelayedFunction(std::move(function), where);
+  delayed->arm(rt::deadline_after(delay));
+  return DelayedCall(delayed);
+}
 
 DelayedCall::~DelayedCall() {
   if (function_ == nullptr) return;

@@ -19,19 +19,14 @@
 #include <tuza/sched/time/sleep.h>
 
 #include <chrono>
-#include <concepts>
 #include <functional>
 #include <source_location>
-#include <type_traits>
 #include <utility>
 
 namespace tuza {
 
 namespace rt {
 class DelayedFunction;
-using DelayedBody = std::move_only_function<void()>;
-DelayedFunction* start_delayed(DelayedBody body, std::chrono::nanoseconds delay,
-                               const std::source_location& where);
 }  // namespace rt
 
 // The handle. One that was moved from, or detached, does nothing.
@@ -57,9 +52,7 @@ class [[nodiscard]] DelayedCall {
   void detach();
 
  private:
-  template <class F>
-    requires std::invocable<std::decay_t<F>&>
-  friend DelayedCall after_func(std::chrono::nanoseconds delay, F&& function,
+  friend DelayedCall after_func(std::chrono::nanoseconds delay, std::move_only_function<void()> function,
                                 const std::source_location& where);
   explicit DelayedCall(rt::DelayedFunction* function) : function_(function) {}
   bool reset_ns(std::chrono::nanoseconds delay);
@@ -68,11 +61,7 @@ class [[nodiscard]] DelayedCall {
 };
 
 // Runs `function` after `delay`; at once if that is not positive.
-template <class F>
-  requires std::invocable<std::decay_t<F>&>
-DelayedCall after_func(std::chrono::nanoseconds delay, F&& function,
-                       const std::source_location& where = std::source_location::current()) {
-  return DelayedCall(rt::start_delayed(rt::DelayedBody(std::forward<F>(function)), delay, where));
-}
+DelayedCall after_func(std::chrono::nanoseconds delay, std::move_only_function<void()> function,
+                       const std::source_location& where = std::source_location::current());
 
 }  // namespace tuza

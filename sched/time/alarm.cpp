@@ -11,13 +11,16 @@
 namespace tuza::rt {
 
 bool Alarm::arm(std::int64_t when_ns) {
-  const bool runtime_ended = timer_disarmed(timer_);  // since the last arming: nothing is under way from there
+  const bool runtime_ended =
+      timer_disarmed(timer_);  // since the last arming: nothing is under way from there
   if (runtime_ended) under_way_ = 0;
   const bool was_armed = armed_;
   armed_ = true;
   switch (clock_arm(timer_, when_ns)) {
     case Armed::kMoved: break;
-    case Armed::kAdded: if (was_armed && !runtime_ended) ++under_way_; break;
+    case Armed::kAdded:
+      if (was_armed && !runtime_ended) ++under_way_;
+      break;
     case Armed::kNoRuntime: fatal("a timer is started outside tuza::run, where nobody would fire it");
   }
   return was_armed;

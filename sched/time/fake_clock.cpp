@@ -15,8 +15,7 @@ FakeClock::FakeClock() : began_ns_(0) {
 FakeClock::~FakeClock() { rt::FakeTime::installed()->uninstall(); }
 
 std::chrono::steady_clock::time_point FakeClock::now() const {
-  return std::chrono::steady_clock::time_point(
-      std::chrono::nanoseconds(rt::FakeTime::installed()->now_ns()));
+  return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(rt::FakeTime::installed()->now_ns()));
 }
 
 std::chrono::nanoseconds FakeClock::elapsed() const {

@@ -8,15 +8,16 @@
 //       EXPECT_FALSE(cache.get("key"));
 //     });
 //
-// While it lives, tuza::now(), sleeping, Timer, Ticker, after_func(), deadlines of contexts, rate limiters and
-// all waits with a time limit in sched go by it. It stands still while any goroutine can run; when all of them
-// wait, it jumps to the time at which the first timer is due. So tests of timeouts are exact, and fast. It
-// begins at the present of the steady clock. As Go's testing/synctest.
+// While it lives, tuza::now(), sleeping, Timer, Ticker, after_func(), deadlines of contexts, rate limiters
+// and all waits with a time limit in sched go by it. It stands still while any goroutine can run; when all of
+// them wait, it jumps to the time at which the first timer is due. So tests of timeouts are exact, and fast.
+// It begins at the present of the steady clock. As Go's testing/synctest.
 //
 // It also stands still while a goroutine waits for I/O, is in a blocking call or computes without a P, and
 // while there is a tuza::ExternalWaker: something outside may wake somebody. Deadlines of connections, the
-// scheduler and other clocks stay real. Timers that were started before keep real time, and do not hold it up.
-// If all goroutines wait and there is nothing to jump to, they are deadlocked, and the process ends as ever.
+// scheduler and other clocks stay real. Timers that were started before keep real time, and do not hold it
+// up. If all goroutines wait and there is nothing to jump to, they are deadlocked, and the process ends as
+// ever.
 //
 // One at a time, on a goroutine (fatal otherwise). Create it before what it shall govern, and let that end
 // before it: when it goes, timers that are left go on in real time with what they had left.

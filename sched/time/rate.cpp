@@ -80,9 +80,7 @@ void Limiter::settle(std::int64_t now_ns) {
   last_ns_ = now_ns;
 }
 
-double Limiter::tokens() const {
-  return tokens_at(TimePoint(std::chrono::nanoseconds(rt::clock_now_ns())));
-}
+double Limiter::tokens() const { return tokens_at(TimePoint(std::chrono::nanoseconds(rt::clock_now_ns()))); }
 
 double Limiter::tokens_at(TimePoint now) const {
   const rt::Enter rt;

@@ -5,6 +5,16 @@
 #include <tuza/sched/rt/sched.h>
 
 namespace tuza::rt {
+namespace {
+
+// For timers that were armed by somebody who holds no P: everybody may be asleep until some later time.
+// seq_cst, against TimerWatch (rt/idle.cpp): the heap has published the timer, if it is its first; either an
+// M that watches some time reads that, or its watch is seen here.
+void watch_out(Sched& sched, std::int64_t when_ns) {
+  if (when_ns < sched.timer_watch_ns.load(std::memory_order_seq_cst)) wake_one(sched);
+}
+
+}  // namespace
 
 Armed timer_arm(Timer& timer, std::int64_t when_ns) {
   const Enter rt;
@@ -12,7 +22,7 @@ Armed timer_arm(Timer& timer, std::int64_t when_ns) {
   if (entry.sched() == nullptr) return Armed::kNoRuntime;  // the heap may be gone with its runtime
   for (TimerHeap* heap = nullptr; (heap = timer.heap.load(std::memory_order_acquire)) != nullptr;) {
     if (!heap->move(timer, when_ns)) continue;  // it has just fired
-    if (rt.p() == nullptr) wake_one(*entry.sched());
+    if (rt.p() == nullptr) watch_out(*entry.sched(), when_ns);
     return Armed::kMoved;
   }
   if (P* p = rt.p(); p != nullptr) {
@@ -21,7 +31,7 @@ Armed timer_arm(Timer& timer, std::int64_t when_ns) {
     return Armed::kAdded;
   }
   entry.sched()->p(0).timers.add(timer, when_ns);
-  wake_one(*entry.sched());  // everybody may be asleep until some later time
+  watch_out(*entry.sched(), when_ns);
   return Armed::kAdded;
 }
 

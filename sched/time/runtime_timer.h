@@ -30,6 +30,7 @@ struct Timer {
   std::int64_t when_ns = 0;
   std::uint32_t index = 0;  // of its entry; kDisarmed: its runtime has ended without firing it
   static constexpr std::uint32_t kDisarmed = 0xFFFF'FFFF;
+  std::uint32_t slack = 0;  // how far when_ns is behind its entry at least, in units of the heap
 
   // The heap it is armed in; null when not armed. Changed under that heap's lock only; read without a lock
   // to find the lock, then looked at again.

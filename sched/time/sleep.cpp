@@ -35,7 +35,7 @@ std::int64_t deadline_after(std::chrono::nanoseconds duration) {
   return duration.count() > kEnd - now ? kEnd : now + duration.count();
 }
 
-Result<void> sleep_until_ns(const Context& ctx, std::int64_t when_ns) {
+Result<void> sleep_until_ns(const tuza::Context& ctx, std::int64_t when_ns) {
   parking_point();
   if (ctx.done()) return std::unexpected(ctx.cause());
   if (when_ns <= clock_now_ns()) return {};

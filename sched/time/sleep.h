@@ -24,7 +24,7 @@ void sleep_until_ns(std::int64_t when_ns);
 // The monotonic clock's end of time: what sums of absurdly long durations are cut to.
 std::int64_t deadline_after(std::chrono::nanoseconds duration);
 // The context's cause if that ends first; it is asked before the time.
-Result<void> sleep_until_ns(const Context& ctx, std::int64_t when_ns);
+Result<void> sleep_until_ns(const tuza::Context& ctx, std::int64_t when_ns);
 
 // Rounded up, and cut to what nanoseconds can say.
 template <class Rep, class Period>

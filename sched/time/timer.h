@@ -28,7 +28,7 @@ namespace tuza {
 
 class Context;
 
-class Timer {
+class alignas(64) Timer {
  public:
   // Not started.
   Timer() : channel_(&Timer::on_fire, this) {}
