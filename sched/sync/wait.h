@@ -117,9 +117,6 @@ class Wait {
   void wake();
   // As wake(), by the function of a timer: a goroutine queues behind those that were woken before it.
   void wake_last();
-  // Who waits, for messages; null: a thread. Under the lock of a queue that a place is in.
-  [[nodiscard]] const G* goroutine() const { return g_; }
-
   // Who waits, for reports; null: a thread. While a queue that it is in is locked.
   [[nodiscard]] const G* goroutine() const { return g_; }
 
