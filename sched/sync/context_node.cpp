@@ -58,6 +58,10 @@ void ContextFunction::unref(ContextFunction* function) {
 
 void ContextFunction::start() {
   auto function = std::exchange(function_, nullptr);
+  if (runs_ == Runs::kOnTheSpot) {
+    function();
+    return;
+  }
   if (runtime_is_on()) go([function = std::move(function)]() mutable { function(); });
 }
 

@@ -7,7 +7,9 @@
 //                     * functions of after_func(), which the list owns together with their handle
 //
 // References go up (each node holds its parent), so a node whose last handle has gone can have no node below
-// it, and the functions in its list will never run: they are dropped.
+// it, and the functions in its list will never run: they are dropped. (Some functions start no goroutine but
+// are called on the spot, by whoever ends the context: detail::at_end(), for waits that Until cannot
+// express.)
 //
 // The end. Whoever fires the event first ends the node: the cause is written under the event's lock before.
 // That lock guards the list as well, so a child is either in the list when the event fires or sees it fired.
@@ -86,8 +88,9 @@ struct ContextLink {
 
 class ContextFunction final : public ContextLink, public FromBlockPool {
  public:
-  explicit ContextFunction(std::move_only_function<void()> function)
-      : ContextLink(false), function_(std::move(function)) {}
+  enum class Runs : bool { kInGoroutine, kOnTheSpot };
+  ContextFunction(std::move_only_function<void()> function, Runs runs)
+      : ContextLink(false), function_(std::move(function)), runs_(runs) {}
   // By whoever has taken it off its list.
   void start();
   void forget() { function_ = nullptr; }
@@ -95,6 +98,7 @@ class ContextFunction final : public ContextLink, public FromBlockPool {
 
  private:
   std::move_only_function<void()> function_;
+  const Runs runs_;
   std::atomic<std::uint32_t> refs_{2};  // the list's and the handle's
 };
 
