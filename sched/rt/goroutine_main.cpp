@@ -8,6 +8,7 @@
 #include <tuza/sched/rt/mutex_report.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/switch.h>
+#include <tuza/sched/sync/goroutine_local.h>
 #include <unwind.h>
 
 #include <new>
@@ -55,6 +56,8 @@ void give_first_context(Sched& sched, P& p, G& g) {
 }
 
 void end_goroutine() {
+  if (current_g()->locals != nullptr) [[unlikely]]
+    destroy_locals();
   const Enter rt;  // never closed: the next user of this stack begins inside the runtime
   M* m = current_m();
   G* g = m->current;

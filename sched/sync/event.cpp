@@ -26,12 +26,13 @@ void Event::remove(Waiter& place) {
   if (place.queued) queue_.remove(place);
 }
 
-bool Event::fire() {
+bool Event::fire(void (*first)(void* argument), void* argument) {
   const Enter rt;
   Waiter* claimed = nullptr;  // linked by next; each is ours until we wake it
   {
     const std::scoped_lock lock(lock_);
     if (happened()) return false;
+    if (first != nullptr) first(argument);
     happened_.store(true, std::memory_order_release);
     Waiter** end = &claimed;
     while (Waiter* w = queue_.claim_first()) {

@@ -19,8 +19,9 @@ class Event {
   ~Event();
 
   [[nodiscard]] bool happened() const { return happened_.load(std::memory_order_acquire); }
-  // True for the call that made it happen.
-  bool fire();
+  // True for the call that made it happen. `first(argument)` runs before that, under the lock, in that call
+  // only: it writes why, and takes a few instructions.
+  bool fire(void (*first)(void* argument) = nullptr, void* argument = nullptr);
   // Waits for it; false if `until` came first. Parks, or blocks a thread.
   bool wait(WaitReason reason, const Until& until = {});
 
@@ -28,9 +29,11 @@ class Event {
   [[nodiscard]] bool add(Waiter& place);
   void remove(Waiter& place);  // if it is still queued
 
-  // For select, which takes the locks of all its cases at once: under lock().
+  // For select, which takes the locks of all its cases at once: SelectSource (select_core.h). Under lock().
   SpinLock& lock() { return lock_; }
   WaitQueue& queue() { return queue_; }
+  [[nodiscard]] bool ready() const { return happened(); }
+  void take() {}  // it stays as it is
 
  private:
   SpinLock lock_;

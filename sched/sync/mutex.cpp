@@ -1,53 +1,153 @@
 #include <tuza/sched/sync/mutex.h>
 
-#include <tuza/sched/park.h>
 #include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/g_list.h>
 #include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/sync/destroyed.h>
+#include <tuza/sched/sync/spin.h>
+#include <tuza/sched/sync/within.h>
 
 #include <mutex>
 
 namespace tuza {
 
-Mutex::~Mutex() {
-  if (!waiters_.empty()) rt::fatal("Mutex destroyed while goroutines wait for it");
+// What lock_slow() remembers from one attempt to the next.
+struct Mutex::Attempt {
+  int rounds = 0;             // spun since it came or was woken
+  bool awake = false;         // kAwake is its to clear
+  bool starving = false;      // it has waited for too long
+  std::int64_t since_ns = 0;  // when it queued first; 0: not yet
+};
+
+void Mutex::check_nobody_waits(const char* type) {
+  const rt::Enter rt;
+  lock_.lock();
+  if (!queue_.empty()) rt::destroyed_with_waiters(type, queue_);
+  lock_.unlock();
 }
 
-bool Mutex::commit_lock(rt::G* g, void* self) {
-  auto& mutex = *static_cast<Mutex*>(self);
-  const std::scoped_lock lock(mutex.mutex_);
+// True: it is ours. False: it is locked, and waiting for a moment does not pay.
+bool Mutex::take_or_spin(Attempt& attempt) {
+  std::uint32_t seen = state_.load(std::memory_order_relaxed);
   for (;;) {
-    std::uint32_t seen = mutex.state_.load(std::memory_order_relaxed);
-    // Announcing the waiter and taking a lock that has just become free are both one step, so unlock()
-    // either sees the announcement or happened before it.
-    const std::uint32_t wanted = seen == kFree ? kLocked : kLockedWithWaiters;
-    if (!mutex.state_.compare_exchange_strong(seen, wanted, std::memory_order_acquire)) continue;
-    if (wanted == kLocked) return false;  // the lock is ours: no need to park
-    mutex.waiters_.push_back(g);
-    return true;
-  }
-}
-
-void Mutex::lock_contended() {
-  rt::parking_point();
-  rt::park(&Mutex::commit_lock, this, WaitReason::kMutex);
-}
-
-void Mutex::unlock_contended() {
-  const rt::Enter rt;  // a goroutine must not lose its P while it holds the inner mutex
-  rt::G* next = nullptr;
-  {
-    const std::scoped_lock lock(mutex_);
-    if (state_.load(std::memory_order_relaxed) != kLockedWithWaiters) {
-      rt::fatal("unlock of a Mutex that is not locked");
+    if ((seen & kLocked) == 0) {
+      const std::uint32_t mine = (attempt.awake ? seen & ~kAwake : seen) | kLocked;
+      if (state_.compare_exchange_weak(seen, mine, std::memory_order_acquire, std::memory_order_relaxed)) {
+        return true;
+      }
+      continue;
     }
-    next = waiters_.pop_front();
-    // The lock passes to `next` without ever being free. release: to those who find it kLocked and queue up
-    // the order does not matter, `next` gets it from ready().
-    if (waiters_.empty()) state_.store(kLocked, std::memory_order_release);
+    // Spinning is of no use to a starving mutex: it will be handed over.
+    if ((seen & kStarving) != 0 || !rt::worth_spinning(attempt.rounds)) return false;
+    ++attempt.rounds;
+    // Who unlocks meanwhile need not wake another one. Relaxed: a hint; the lock itself has acquire.
+    if (!attempt.awake && (seen & (kWaiters | kAwake)) == kWaiters &&
+        state_.compare_exchange_strong(seen, seen | kAwake, std::memory_order_relaxed)) {
+      attempt.awake = true;
+    }
+    rt::spin_a_round();
+    seen = state_.load(std::memory_order_relaxed);
   }
-  rt::ready(next);
+}
+
+// Announces the waiter in one step with seeing the lock taken, so that unlock() either sees the announcement
+// or happened before it; and finds the waiter in the queue, because lock_ is held until it is there. False:
+// the lock has become free.
+bool Mutex::enqueue(rt::Waiter& place, const Attempt& attempt) {
+  const rt::Enter rt;  // a goroutine must not lose its P while it holds lock_
+  const std::scoped_lock lock(lock_);
+  std::uint32_t seen = state_.load(std::memory_order_relaxed);
+  std::uint32_t queued = 0;
+  do {
+    if ((seen & kLocked) == 0) return false;
+    queued = (attempt.awake ? seen & ~kAwake : seen) | kWaiters | (attempt.starving ? kStarving : 0);
+  } while (!state_.compare_exchange_weak(seen, queued, std::memory_order_relaxed));
+  place.ok = false;
+  if (attempt.since_ns == 0) {
+    queue_.push_back(place);
+  } else {
+    queue_.push_front(place);
+  }
+  return true;
+}
+
+bool Mutex::lock_slow(WaitReason reason, const rt::Until& until) {
+  rt::parking_point();
+  Attempt attempt;
+  while (!take_or_spin(attempt)) {
+    rt::Wait wait;
+    rt::Waiter place(wait);
+    const std::int64_t now_ns = rt::now_ns();
+    if (!enqueue(place, attempt)) continue;
+    if (attempt.since_ns == 0) attempt.since_ns = now_ns;
+    attempt.awake = false;
+    if (wait.block(reason, until) != &place) {
+      give_up(place);
+      return false;
+    }
+    const bool starved = rt::now_ns() - attempt.since_ns > kStarvingNs;
+    if (place.ok) {  // handed over. Only the holder, which this is, ends the starving mode
+      if (!starved) state_.fetch_and(~kStarving, std::memory_order_relaxed);
+      return true;
+    }
+    attempt.awake = true;
+    attempt.rounds = 0;
+    attempt.starving = attempt.starving || starved;
+  }
+  return true;
+}
+
+// `until` has ended the wait. The mutex may be destroyed as soon as the caller says so, and it is: who takes
+// a waiter off the queue has let lock_ go before this one gets it.
+void Mutex::give_up(rt::Waiter& place) {
+  const rt::Enter rt;
+  const std::scoped_lock lock(lock_);
+  if (place.queued) queue_.remove(place);
+  if (queue_.empty()) state_.fetch_and(~(kWaiters | kStarving), std::memory_order_relaxed);
+}
+
+// Claims the first waiter and passes the lock on: to it, if the mutex is starving, else it becomes free.
+// Null: all who waited have given up, and the mutex is still locked. Inside the runtime.
+rt::Waiter* Mutex::next_owner() {
+  const std::scoped_lock lock(lock_);
+  rt::Waiter* const next = queue_.claim_first();
+  std::uint32_t gone = queue_.empty() ? kWaiters | kStarving : 0;
+  if (next == nullptr) {
+    state_.fetch_and(~gone, std::memory_order_relaxed);
+    return nullptr;
+  }
+  std::uint32_t seen = state_.load(std::memory_order_relaxed);
+  std::uint32_t passed = 0;
+  do {
+    next->ok = (seen & kStarving) != 0;
+    passed = next->ok ? seen & ~gone : (seen & ~(gone | kLocked)) | kAwake;
+  } while (!state_.compare_exchange_weak(seen, passed, std::memory_order_release, std::memory_order_relaxed));
+  return next;
+}
+
+// The last access to the mutex is the step that makes it free, if nobody was claimed: whoever takes it then
+// may destroy it. If somebody was, the mutex lives until that one has been woken and had it.
+void Mutex::unlock_slow() {
+  const rt::Enter rt;
+  std::uint32_t seen = state_.load(std::memory_order_relaxed);
+  for (;;) {
+    if ((seen & kLocked) == 0) rt::fatal("unlock of a Mutex that is not locked");
+    if ((seen & kWaiters) == 0 || (seen & (kAwake | kStarving)) == kAwake) {
+      if (state_.compare_exchange_weak(seen, seen & ~kLocked, std::memory_order_release,
+                                       std::memory_order_relaxed)) {
+        return;
+      }
+      continue;
+    }
+    if (rt::Waiter* next = next_owner()) return next->wait->wake();
+    seen = state_.load(std::memory_order_relaxed);
+  }
+}
+
+Result<void> Mutex::lock(const Context& context) {
+  return rt::within(
+      context, [this](const rt::Until& until) { return try_lock() || lock_slow(WaitReason::kMutex, until); });
 }
 
 }  // namespace tuza

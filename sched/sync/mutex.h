@@ -1,59 +1,130 @@
-// Mutex: a lock for goroutines. It parks the goroutine where std::mutex would block the thread.
+// Mutex: a lock for goroutines and threads. It parks the goroutine where std::mutex would block the thread.
 //
 //     tuza::Mutex mutex;
 //     { const std::scoped_lock lock(mutex); table[key] = value; }
+//     if (mutex.lock(context)) { ...; mutex.unlock(); }            // gives up when the context ends
 //
 // It may be held across parking calls, and unlocked by another goroutine or thread than the one that
-// locked it. Ordering: what was done before unlock() is visible after the next lock(). Fair: unlock() hands
-// the lock to the goroutine that has waited longest.
+// locked it. It is not recursive.
 //
-// Thread-safe. lock() parks the goroutine; try_lock() and unlock() never park, and any thread may call them.
+// Two modes, as in Go. Normally the lock is free after unlock() and goes to whoever comes first: one that
+// runs already gets it without a switch, before the one that was woken for it. Those who wait are woken in
+// the order in which they came; one that is woken in vain goes back to the front. If it has waited for more
+// than 1 ms by then, the mutex is starving: unlock() hands the lock to the first who waits, nobody
+// overtakes, until one gets it that has waited for less, or that is the last.
+//
+// Ordering: what was done before unlock() is visible after the next lock().
+// Lifetime: may be destroyed as soon as nobody holds it or waits for it, even while the unlock() that
+// released it is still returning: it does not touch the mutex after that.
+//
+// Thread-safe; any thread, inside tuza::run and outside. lock() blocks the G (a thread: itself) if it has to
+// wait; try_lock() and unlock() never park.
+//
+// Source: Go's sync.Mutex (its two modes). Its waiters are counted and wait in a semaphore; here they are in
+// a queue with its own lock, so that one can leave it when its context ends. sched/model/mutex.pml is the
+// protocol in Promela.
 #pragma once
 
-#include <tuza/sched/g_list.h>
-#include <tuza/sched/raw_mutex.h>
+#include <tuza/sched/result.h>
+#include <tuza/sched/sync/spin_lock.h>
+#include <tuza/sched/sync/wait.h>
+#include <tuza/sched/time/sleep.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 namespace tuza {
 
+class Context;
+
 class Mutex {
  public:
+  // A waiter that has waited for longer, and is woken in vain, turns on the starving mode.
+  static constexpr std::int64_t kStarvingNs = 1'000'000;
+
   Mutex() = default;
   Mutex(const Mutex&) = delete;
   Mutex& operator=(const Mutex&) = delete;
-  ~Mutex();
+  ~Mutex() {
+    if (state_.load(std::memory_order_relaxed) & kWaiters) check_nobody_waits("Mutex");
+  }
 
+  // Parks if it has to wait.
   void lock() {
-    if (!try_lock()) lock_contended();
+    std::uint32_t free = 0;
+    if (!state_.compare_exchange_strong(free, kLocked, std::memory_order_acquire,
+                                        std::memory_order_relaxed)) {
+      (void)lock_slow(WaitReason::kMutex, rt::Until{});
+    }
   }
+  // As lock(); the context's cause if that ended before, or had ended already. Parks.
+  [[nodiscard]] Result<void> lock(const Context& context);
+  // False: the time has passed. Parks.
+  template <class Rep, class Period>
+  [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& duration) {
+    if (try_lock()) return true;
+    return duration > duration.zero() &&
+           lock_slow(WaitReason::kMutex,
+                     rt::Until{.deadline_ns = rt::deadline_after(
+                                   std::chrono::ceil<std::chrono::nanoseconds>(duration))});
+  }
+  template <class Duration>
+  [[nodiscard]] bool try_lock_until(
+      const std::chrono::time_point<std::chrono::steady_clock, Duration>& when) {
+    return try_lock_for(when - std::chrono::steady_clock::now());
+  }
+
+  // True: it was free and is the caller's now. A free mutex is taken even if somebody has been woken for it.
   [[nodiscard]] bool try_lock() {
-    std::uint32_t free = kFree;
-    return state_.compare_exchange_strong(free, kLocked, std::memory_order_acquire,
-                                          std::memory_order_relaxed);
+    std::uint32_t seen = 0;
+    while ((seen & kLocked) == 0) {
+      if (state_.compare_exchange_strong(seen, seen | kLocked, std::memory_order_acquire,
+                                         std::memory_order_relaxed)) {
+        return true;
+      }
+    }
+    return false;
   }
-  // Aborts if the mutex is not locked.
+  // Aborts if the mutex is not locked. Does not park.
   void unlock() {
     std::uint32_t locked = kLocked;
-    if (!state_.compare_exchange_strong(locked, kFree, std::memory_order_release,
-                                        std::memory_order_relaxed)) {
-      unlock_contended();
+    if (!state_.compare_exchange_strong(locked, 0, std::memory_order_release, std::memory_order_relaxed)) {
+      unlock_slow();
     }
   }
 
  private:
-  static constexpr std::uint32_t kFree = 0;
+  friend class RWMutex;
+  friend class Once;
+  friend struct MutexInspector;  // tests
+
+  //   3          2       1         0
+  //  | Starving | Awake | Waiters | Locked |
+  //
+  // Locked    somebody has it. Handed over it stays set.
+  // Waiters   the queue is not empty; changed under lock_ only.
+  // Awake     somebody who is awake wants it and will take it or queue: unlock() need wake nobody. Whoever
+  //           sets it for itself, or is woken with it, clears it in the step with which it takes or queues.
+  // Starving  set only while Locked and Waiters are: unlock() hands over.
   static constexpr std::uint32_t kLocked = 1;
-  static constexpr std::uint32_t kLockedWithWaiters = 2;  // changed under mutex_ only
+  static constexpr std::uint32_t kWaiters = 2;
+  static constexpr std::uint32_t kAwake = 4;
+  static constexpr std::uint32_t kStarving = 8;
 
-  void lock_contended();
-  void unlock_contended();
-  static bool commit_lock(rt::G* g, void* self);
+  // False: `until` ended it.
+  bool lock_slow(WaitReason reason, const rt::Until& until);
+  struct Attempt;
+  bool take_or_spin(Attempt& attempt);
+  bool enqueue(rt::Waiter& place, const Attempt& attempt);
+  void give_up(rt::Waiter& place);
+  void unlock_slow();
+  rt::Waiter* next_owner();
+  [[gnu::cold]] void check_nobody_waits(const char* type);
 
-  std::atomic<std::uint32_t> state_{kFree};
-  rt::RawMutex mutex_;
-  rt::GList waiters_;  // guarded by mutex_; not empty exactly when state_ is kLockedWithWaiters
+  std::atomic<std::uint32_t> state_{0};
+  rt::SpinLock lock_;
+  rt::WaitQueue queue_;  // guarded by lock_
 };
 
 }  // namespace tuza

@@ -1,53 +1,93 @@
 #include <tuza/sched/sync/semaphore.h>
 
-#include <tuza/sched/park.h>
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/g_list.h>
 #include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/sync/destroyed.h>
+#include <tuza/sched/sync/wake_list.h>
+#include <tuza/sched/sync/within.h>
 
+#include <limits>
 #include <mutex>
 
 namespace tuza {
 
 Semaphore::~Semaphore() {
-  if (!waiters_.empty()) rt::fatal("Semaphore destroyed while goroutines wait for it");
+  if (!queue_.empty()) rt::destroyed_with_waiters("Semaphore", queue_);
 }
 
-bool Semaphore::try_acquire() {
-  const rt::Enter rt;  // a goroutine must not lose its P while it holds the mutex
-  const std::scoped_lock lock(mutex_);
-  if (permits_ <= 0) return false;
-  --permits_;
+std::int64_t Semaphore::not_negative(std::int64_t permits) {
+  if (permits < 0) rt::fatal("Semaphore: a negative number of permits");
+  return permits;
+}
+
+// Under lock_.
+bool Semaphore::take(std::int64_t permits) {
+  if (!queue_.empty() || permits_ < permits) return false;
+  permits_ -= permits;
   return true;
 }
 
-bool Semaphore::commit_acquire(rt::G* g, void* self) {
-  auto& semaphore = *static_cast<Semaphore*>(self);
-  const std::scoped_lock lock(semaphore.mutex_);
-  if (semaphore.permits_ > 0) {
-    --semaphore.permits_;
-    return false;  // it has one: no need to park
+bool Semaphore::try_acquire(std::int64_t permits) {
+  not_negative(permits);
+  const rt::Enter rt;  // a goroutine must not lose its P while it holds the lock
+  const std::scoped_lock lock(lock_);
+  return take(permits);
+}
+
+// Under lock_: those at the head of the queue for whom there is enough.
+void Semaphore::serve(rt::WakeList& served) {
+  while (rt::Waiter* first = queue_.front()) {
+    const std::int64_t wanted = *static_cast<const std::int64_t*>(first->slot);
+    if (wanted > permits_) return;
+    queue_.remove(*first);
+    if (!first->wait->claim(*first)) continue;  // it has given up
+    permits_ -= wanted;
+    served.push_back(*first);
   }
-  semaphore.waiters_.push_back(g);
-  return true;
 }
 
-void Semaphore::acquire() {
+bool Semaphore::acquire_until(std::int64_t permits, const rt::Until& until) {
   rt::parking_point();
-  if (try_acquire()) return;
-  rt::park(&Semaphore::commit_acquire, this, WaitReason::kSemaphore);
+  not_negative(permits);
+  rt::Wait wait;
+  rt::Waiter place(wait);
+  place.slot = &permits;
+  {
+    const rt::Enter rt;
+    const std::scoped_lock lock(lock_);
+    if (take(permits)) return true;
+    queue_.push_back(place);
+  }
+  if (wait.block(WaitReason::kSemaphore, until) == &place) return true;
+  const rt::Enter rt;
+  rt::WakeList served;  // those that waited only because it was before them
+  {
+    const std::scoped_lock lock(lock_);
+    if (place.queued) queue_.remove(place);
+    serve(served);
+  }
+  served.wake_all();
+  return false;
 }
 
-void Semaphore::release() {
+void Semaphore::release(std::int64_t permits) {
+  not_negative(permits);
   const rt::Enter rt;
-  rt::G* next = nullptr;
+  rt::WakeList served;
   {
-    const std::scoped_lock lock(mutex_);
-    next = waiters_.pop_front();
-    if (next == nullptr) ++permits_;
+    const std::scoped_lock lock(lock_);
+    if (permits > std::numeric_limits<std::int64_t>::max() - permits_) {
+      rt::fatal("Semaphore: more than 2^63 - 1 permits");
+    }
+    permits_ += permits;
+    serve(served);
   }
-  if (next != nullptr) rt::ready(next);
+  served.wake_all();
+}
+
+Result<void> Semaphore::acquire(const Context& context, std::int64_t permits) {
+  return rt::within(context, [&](const rt::Until& until) { return acquire_until(permits, until); });
 }
 
 }  // namespace tuza

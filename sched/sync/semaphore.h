@@ -1,39 +1,61 @@
-// Semaphore: a number of permits that goroutines take and give back.
+// Semaphore: a number of permits that goroutines and threads take and give back, one or several at a time.
 //
-//     tuza::Semaphore slots(100);
-//     slots.acquire();  ...  slots.release();
+//     tuza::Semaphore megabytes(100);
+//     megabytes.acquire(size);  ...  megabytes.release(size);
+//     if (megabytes.acquire(context, size)) ...                    // gives up when the context ends
 //
-// Ordering: what was done before release() is visible after the acquire() that got the permit.
-// Fair: permits go to the goroutine that has waited longest; nobody overtakes those that wait.
+// Ordering: what was done before release() is visible after the acquire() that got its permits.
+// Fair: first come, first served. One that waits for many permits is not overtaken by those that want few;
+// they wait behind it, even if there are permits for them.
+// Lifetime: may be destroyed as soon as nobody waits, even while the release() that served the last one is
+// still returning.
 //
-// Thread-safe. acquire() parks the goroutine; try_acquire() and release() never park, and any thread may call
-// them.
+// There is no upper limit: release() of more than was acquired adds permits, so that a semaphore may begin
+// with none and count events. acquire() of more than there will ever be waits for ever.
+//
+// Thread-safe; any thread, inside tuza::run and outside. acquire() blocks the G (a thread: itself) if it has
+// to wait; try_acquire() and release() never park.
 #pragma once
 
-#include <tuza/sched/g_list.h>
-#include <tuza/sched/raw_mutex.h>
+#include <tuza/sched/result.h>
+#include <tuza/sched/sync/spin_lock.h>
+#include <tuza/sched/sync/wait.h>
 
 #include <cstdint>
 
 namespace tuza {
 
+namespace rt {
+class WakeList;
+}
+class Context;
+
 class Semaphore {
  public:
-  explicit Semaphore(std::int64_t permits) : permits_(permits) {}
+  // Aborts if `permits` is negative; so do the calls below.
+  explicit Semaphore(std::int64_t permits) : permits_(not_negative(permits)) {}
   Semaphore(const Semaphore&) = delete;
   Semaphore& operator=(const Semaphore&) = delete;
   ~Semaphore();
 
-  void acquire();
-  [[nodiscard]] bool try_acquire();
-  void release();
+  // Parks if it has to wait.
+  void acquire(std::int64_t permits = 1) { (void)acquire_until(permits, rt::Until{}); }
+  // The context's cause if that ended before, or had ended already; no permits are taken then. Parks.
+  [[nodiscard]] Result<void> acquire(const Context& context, std::int64_t permits = 1);
+  // False: there are not so many, or others wait.
+  [[nodiscard]] bool try_acquire(std::int64_t permits = 1);
+  // Aborts if there would be more than 2^63 - 1.
+  void release(std::int64_t permits = 1);
 
  private:
-  static bool commit_acquire(rt::G* g, void* self);
+  static std::int64_t not_negative(std::int64_t permits);
+  bool take(std::int64_t permits);
+  bool acquire_until(std::int64_t permits, const rt::Until& until);
+  void serve(rt::WakeList& served);
 
-  rt::RawMutex mutex_;
-  std::int64_t permits_;  // guarded by mutex_
-  rt::GList waiters_;     // guarded by mutex_; empty while there are permits
+  rt::SpinLock lock_;
+  std::int64_t permits_;  // guarded by lock_; fewer than the first in the queue wants
+  rt::WaitQueue queue_;   // guarded by lock_; Waiter::slot: how many it wants
 };
 
 }  // namespace tuza

@@ -1,15 +1,18 @@
 #include <tuza/sched/sync/wait_group.h>
 
-#include <tuza/sched/park.h>
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/g_list.h>
 #include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/sync/destroyed.h>
+#include <tuza/sched/sync/wake_list.h>
+#include <tuza/sched/sync/within.h>
 
 #include <mutex>
 
 namespace tuza {
 namespace {
+
+constexpr std::uint64_t kWaitersMask = 0xffff'ffff;
 
 std::int32_t counter_of(std::uint64_t state) { return static_cast<std::int32_t>(state >> 32); }
 std::uint32_t waiters_of(std::uint64_t state) { return static_cast<std::uint32_t>(state); }
@@ -17,9 +20,11 @@ std::uint32_t waiters_of(std::uint64_t state) { return static_cast<std::uint32_t
 }  // namespace
 
 WaitGroup::~WaitGroup() {
-  if (waiters_of(state_.load(std::memory_order_relaxed)) != 0) {
-    rt::fatal("WaitGroup destroyed while goroutines wait for it");
-  }
+  if (waiters_of(state_.load(std::memory_order_relaxed)) == 0) return;
+  const rt::Enter rt;
+  lock_.lock();
+  if (!queue_.empty()) rt::destroyed_with_waiters("WaitGroup", queue_);
+  lock_.unlock();
 }
 
 void WaitGroup::add(std::int32_t delta) {
@@ -34,35 +39,62 @@ void WaitGroup::add(std::int32_t delta) {
 }
 
 void WaitGroup::release_waiters() {
-  const rt::Enter rt;  // a goroutine must not lose its P while it holds the mutex
-  rt::GList released;
+  const rt::Enter rt;  // a goroutine must not lose its P while it holds the lock
+  rt::WakeList released;
   {
-    const std::scoped_lock lock(mutex_);
-    released = std::move(waiters_);
-    state_.fetch_sub(released.size(), std::memory_order_relaxed);
+    const std::scoped_lock lock(lock_);
+    released.claim_all(queue_);
+    state_.fetch_and(~kWaitersMask, std::memory_order_relaxed);
   }
-  while (rt::G* g = released.pop_front()) rt::ready(g);
+  released.wake_all();
 }
 
-bool WaitGroup::commit_wait(rt::G* g, void* self) {
-  auto& group = *static_cast<WaitGroup*>(self);
-  const std::scoped_lock lock(group.mutex_);
-  // Counts itself and learns, in one step, whether the counter has come to zero meanwhile: then nobody
-  // would come to release it. Otherwise whoever brings it to zero sees this waiter, and finds it in the
-  // list because the mutex is held until it is there.
-  const std::uint64_t before = group.state_.fetch_add(1, std::memory_order_acquire);
+// Counts itself and learns, in one step, whether the counter has come to zero meanwhile: then nobody would
+// come to release it. Otherwise whoever brings it to zero sees this waiter, and finds it in the queue because
+// the lock is held until it is there. False: the counter is zero.
+bool WaitGroup::enqueue(rt::Waiter& place) {
+  const rt::Enter rt;
+  const std::scoped_lock lock(lock_);
+  const std::uint64_t before = state_.fetch_add(1, std::memory_order_acquire);
   if (counter_of(before) == 0) {
-    group.state_.fetch_sub(1, std::memory_order_relaxed);
+    state_.fetch_sub(1, std::memory_order_relaxed);
     return false;
   }
-  group.waiters_.push_back(g);
+  queue_.push_back(place);
   return true;
 }
 
-void WaitGroup::wait() {
+// `until` has ended the wait at `place`. If the counter has come to zero meanwhile, whoever did that has
+// counted this waiter, is on his way to release it, and touches the group until he has: it must not return
+// before, and waits for him at `again`.
+WaitGroup::GaveUp WaitGroup::give_up(rt::Waiter& place, rt::Waiter& again) {
+  const rt::Enter rt;
+  const std::scoped_lock lock(lock_);
+  if (!place.queued) return GaveUp::kTooLate;
+  queue_.remove(place);
+  std::uint64_t seen = state_.load(std::memory_order_acquire);
+  while (counter_of(seen) != 0) {
+    if (state_.compare_exchange_weak(seen, seen - 1, std::memory_order_acquire)) return GaveUp::kYes;
+  }
+  queue_.push_back(again);
+  return GaveUp::kReleaseIsComing;
+}
+
+bool WaitGroup::wait_until(const rt::Until& until) {
   rt::parking_point();
-  if (counter_of(state_.load(std::memory_order_acquire)) == 0) return;
-  rt::park(&WaitGroup::commit_wait, this, WaitReason::kWaitGroup);
+  if (counter_of(state_.load(std::memory_order_acquire)) == 0) return true;
+  rt::Wait wait;
+  rt::Waiter place(wait);
+  if (!enqueue(place) || wait.block(WaitReason::kWaitGroup, until) == &place) return true;
+  rt::Wait release;
+  rt::Waiter again(release);
+  const GaveUp gave_up = give_up(place, again);
+  if (gave_up == GaveUp::kReleaseIsComing) release.block(WaitReason::kWaitGroup);
+  return gave_up != GaveUp::kYes;
+}
+
+Result<void> WaitGroup::wait(const Context& context) {
+  return rt::within(context, [this](const rt::Until& until) { return wait_until(until); });
 }
 
 }  // namespace tuza

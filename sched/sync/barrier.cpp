@@ -1,0 +1,109 @@
+#include <tuza/sched/sync/barrier.h>
+
+#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/sync/destroyed.h>
+#include <tuza/sched/sync/wake_list.h>
+#include <tuza/sched/sync/within.h>
+
+#include <mutex>
+#include <utility>
+
+namespace tuza {
+
+Barrier::Barrier(int participants, std::function<void()> completion)
+    : participants_(participants), completion_(std::move(completion)) {
+  if (participants < 1) rt::fatal("Barrier: fewer than one participant");
+}
+
+Barrier::~Barrier() {
+  if (!queue_.empty()) rt::destroyed_with_waiters("Barrier", queue_);
+}
+
+// Under lock_.
+void Barrier::check_room() const {
+  if (completing_ || arrived_ >= participants_) {
+    rt::fatal("Barrier: more have arrived than there are participants");
+  }
+}
+
+// Runs the completion function, then lets everybody go. The participants stay in the queue until then.
+void Barrier::complete_round() {
+  struct LetGo {
+    Barrier& barrier;
+    ~LetGo() { barrier.let_go(); }
+  } let_go{*this};
+  if (completion_) completion_();
+}
+
+void Barrier::let_go() {
+  const rt::Enter rt;  // a goroutine must not lose its P while it holds the lock
+  rt::WakeList released;
+  {
+    const std::scoped_lock lock(lock_);
+    completing_ = false;
+    arrived_ = 0;
+    ++round_;
+    released.claim_all(queue_);
+  }
+  released.wake_all();
+}
+
+// The context has ended the wait at `place`. Not taken back any more is the arrival at a round that is over,
+// or that is being completed; it waits for the end of the latter at `again`.
+Barrier::GaveUp Barrier::give_up(rt::Waiter& place, std::uint64_t round, rt::Waiter& again) {
+  const rt::Enter rt;
+  const std::scoped_lock lock(lock_);
+  if (round_ != round) return GaveUp::kTooLate;
+  queue_.remove(place);
+  if (completing_) {
+    queue_.push_back(again);
+    return GaveUp::kCompleting;
+  }
+  --arrived_;
+  return GaveUp::kYes;
+}
+
+bool Barrier::arrive_until(const rt::Until& until) {
+  rt::parking_point();
+  rt::Wait wait;
+  rt::Waiter place(wait);
+  std::uint64_t round = 0;
+  bool last = false;
+  {
+    const rt::Enter rt;
+    const std::scoped_lock lock(lock_);
+    check_room();
+    round = round_;
+    last = completing_ = ++arrived_ == participants_;
+    if (!last) queue_.push_back(place);
+  }
+  if (last) {
+    complete_round();
+    return true;
+  }
+  if (wait.block(WaitReason::kBarrier, until) == &place) return true;
+  rt::Wait completion;
+  rt::Waiter again(completion);
+  const GaveUp gave_up = give_up(place, round, again);
+  if (gave_up == GaveUp::kCompleting) completion.block(WaitReason::kBarrier);
+  return gave_up != GaveUp::kYes;
+}
+
+void Barrier::arrive_and_drop() {
+  bool last = false;
+  {
+    const rt::Enter rt;
+    const std::scoped_lock lock(lock_);
+    check_room();
+    last = completing_ = --participants_ == arrived_;
+  }
+  if (last) complete_round();
+}
+
+Result<void> Barrier::arrive_and_wait(const Context& context) {
+  return rt::within(context, [this](const rt::Until& until) { return arrive_until(until); });
+}
+
+}  // namespace tuza

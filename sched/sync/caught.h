@@ -1,0 +1,27 @@
+// Calling a user's function whose exception somebody else shall get: the owner of a future, of a group.
+//
+// Not for what is no exception: goexit() passes through, as it must (catch (...) without a rethrow would end
+// the process).
+#pragma once
+
+#include <cxxabi.h>
+
+#include <exception>
+#include <utility>
+
+namespace tuza::rt {
+
+// What `function()` threw; null if it returned.
+template <class F>
+std::exception_ptr catch_exception(F&& function) {
+  try {
+    std::forward<F>(function)();
+    return nullptr;
+  } catch (abi::__forced_unwind&) {
+    throw;
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+}  // namespace tuza::rt

@@ -1,0 +1,61 @@
+#include <tuza/sched/sync/latch.h>
+
+#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/sync/destroyed.h>
+#include <tuza/sched/sync/wake_list.h>
+#include <tuza/sched/sync/within.h>
+
+#include <mutex>
+
+namespace tuza {
+
+Latch::Latch(std::int64_t count) : count_(count) {
+  if (count < 0) rt::fatal("Latch: a negative count");
+}
+
+Latch::~Latch() {
+  if (!queue_.empty()) rt::destroyed_with_waiters("Latch", queue_);
+}
+
+void Latch::count_down(std::int64_t n) {
+  const rt::Enter rt;  // a goroutine must not lose its P while it holds the lock
+  rt::WakeList released;
+  {
+    const std::scoped_lock lock(lock_);
+    if (n < 0 || n > count_) rt::fatal("Latch: counted down by more than its count");
+    count_ -= n;
+    if (count_ == 0) released.claim_all(queue_);
+  }
+  released.wake_all();
+}
+
+bool Latch::try_wait() {
+  const rt::Enter rt;
+  const std::scoped_lock lock(lock_);
+  return count_ == 0;
+}
+
+bool Latch::wait_until(const rt::Until& until) {
+  rt::parking_point();
+  rt::Wait wait;
+  rt::Waiter place(wait);
+  {
+    const rt::Enter rt;
+    const std::scoped_lock lock(lock_);
+    if (count_ == 0) return true;
+    queue_.push_back(place);
+  }
+  if (wait.block(WaitReason::kBarrier, until) == &place) return true;
+  const rt::Enter rt;
+  const std::scoped_lock lock(lock_);
+  if (place.queued) queue_.remove(place);
+  return count_ == 0;
+}
+
+Result<void> Latch::wait(const Context& context) {
+  return rt::within(context, [this](const rt::Until& until) { return wait_until(until); });
+}
+
+}  // namespace tuza

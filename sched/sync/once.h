@@ -1,0 +1,100 @@
+// Once: a function that is run once, by whoever comes first; the others wait until it has.
+// OnceValue: a value that is made when it is first asked for.
+//
+//     static tuza::Once once;
+//     once.call([] { load_tables(); });
+//
+//     tuza::OnceValue config([] { return parse(read_file("tuza.conf")); });
+//     use(config());                                               // the same object each time
+//
+// An exception: goes to the caller whose function threw it, and the next one, or one that waits, runs its
+// own, as std::call_once has it. (In Go a panic counts as done, which leaves those that come later with
+// something that was never made.) goexit() in the function counts like an exception.
+//
+// The function may park. It must not call the same Once: that waits for itself.
+//
+// Ordering: what the function did is visible to everybody whose call() returns.
+// Lifetime: may be destroyed when every call has returned.
+// Thread-safe; any thread, inside tuza::run and outside. call() blocks the G (a thread: itself) while another
+// one runs the function; afterwards it costs one load.
+#pragma once
+
+#include <tuza/sched/result.h>
+#include <tuza/sched/sync/mutex.h>
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace tuza {
+
+class Once {
+ public:
+  Once() = default;
+  Once(const Once&) = delete;
+  Once& operator=(const Once&) = delete;
+  ~Once() { mutex_.check_nobody_waits("Once"); }
+
+  // Parks if another one runs the function.
+  template <class F>
+  void call(F&& function) {
+    if (done()) return;
+    if (!mutex_.try_lock()) (void)mutex_.lock_slow(WaitReason::kOnce, rt::Until{});
+    run(std::forward<F>(function));
+  }
+  // The context's cause if that ended before the other one's function, or had ended already; it does not
+  // interrupt `function`. Parks.
+  template <class F>
+  [[nodiscard]] Result<void> call(const Context& context, F&& function) {
+    if (done()) return {};
+    if (Result<void> locked = mutex_.lock(context); !locked) return locked;
+    run(std::forward<F>(function));
+    return {};
+  }
+  // acquire: pairs with run(), so that what the function did is there.
+  [[nodiscard]] bool done() const { return done_.load(std::memory_order_acquire); }
+
+ private:
+  template <class F>
+  void run(F&& function) {
+    const std::unique_lock lock(mutex_, std::adopt_lock);
+    if (done_.load(std::memory_order_relaxed)) return;
+    std::invoke(std::forward<F>(function));
+    done_.store(true, std::memory_order_release);
+  }
+
+  std::atomic<bool> done_{false};  // written under mutex_
+  Mutex mutex_;                    // held while a function runs
+};
+
+template <class F>
+class OnceValue {
+ public:
+  using Value = std::invoke_result_t<F&>;
+  static_assert(std::is_object_v<Value>, "the function returns a value, no reference and not void");
+
+  explicit OnceValue(F function) : function_(std::move(function)) {}
+
+  // The first call makes the value. Valid as long as the OnceValue. Parks, as Once::call().
+  Value& operator()() {
+    once_.call([this] { value_.emplace(function_()); });
+    return *value_;
+  }
+  // Or the context's cause, as Once::call().
+  [[nodiscard]] Result<Value*> operator()(const Context& context) {
+    if (Result<void> made = once_.call(context, [this] { value_.emplace(function_()); }); !made) {
+      return std::unexpected(made.error());
+    }
+    return &*value_;
+  }
+
+ private:
+  Once once_;
+  F function_;
+  std::optional<Value> value_;  // written once, under once_
+};
+
+}  // namespace tuza

@@ -1,0 +1,114 @@
+// RWMutex: many readers or one writer.
+//
+//     tuza::RWMutex mutex;
+//     { const std::shared_lock lock(mutex); return table.at(key); }
+//     { const std::unique_lock lock(mutex); table[key] = value; }
+//
+// A writer that waits keeps new readers out, so readers cannot starve it; the readers that have waited while
+// it wrote go before the next writer, so writers cannot starve them. Hence a goroutine must not lock for
+// reading what it has locked already: a writer that came in between would wait for it, and it for the writer.
+// Writers among each other are as fair as Mutex is.
+//
+// Ordering: what was done before unlock() is visible after the next lock() and lock_shared(); what was done
+// before unlock_shared(), after the next lock().
+// Lifetime: as of Mutex; may be destroyed as soon as nobody holds it or waits for it.
+// Either lock may be held across parking calls, and released by another goroutine or thread.
+//
+// Thread-safe; any thread, inside tuza::run and outside. lock() and lock_shared() block the G (a thread:
+// itself) if they have to wait; the others never park. A reader that need not wait costs one atomic operation
+// to come and one to go, all on one word: readers on many cores at once contend for its cache line.
+//
+// Source: Go's sync.RWMutex, a Mutex for writers before a gate for one writer and many readers.
+#pragma once
+
+#include <tuza/sched/result.h>
+#include <tuza/sched/sync/mutex.h>
+#include <tuza/sched/sync/spin_lock.h>
+#include <tuza/sched/sync/wait.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace tuza {
+
+class RWMutex {
+ public:
+  RWMutex() = default;
+  RWMutex(const RWMutex&) = delete;
+  RWMutex& operator=(const RWMutex&) = delete;
+  ~RWMutex();
+
+  // -- For writers.
+
+  // Parks if it has to wait.
+  void lock() { (void)lock_until(rt::Until{}); }
+  // The context's cause if that ended before, or had ended already. Readers that waited for this writer go on
+  // then. Parks.
+  [[nodiscard]] Result<void> lock(const Context& context);
+  [[nodiscard]] bool try_lock();
+  // Aborts if it is not locked for writing. Does not park.
+  void unlock();
+
+  // -- For readers.
+
+  // Parks if it has to wait.
+  void lock_shared() {
+    if (!try_lock_shared()) (void)lock_shared_slow(rt::Until{});
+  }
+  // The context's cause if that ended before, or had ended already. Parks.
+  [[nodiscard]] Result<void> lock_shared(const Context& context);
+  // False also while a writer waits.
+  [[nodiscard]] bool try_lock_shared() {
+    std::uint64_t seen = gate_.load(std::memory_order_relaxed);
+    while ((seen & (kWriter | kWriterWaits)) == 0) {
+      if (gate_.compare_exchange_weak(seen, seen + kReader, std::memory_order_acquire,
+                                      std::memory_order_relaxed)) {
+        return true;
+      }
+    }
+    return false;
+  }
+  // Aborts if it is not locked for reading. Does not park.
+  void unlock_shared() {
+    std::uint64_t seen = gate_.load(std::memory_order_relaxed);
+    while (seen >= 2 * kReader || (seen >= kReader && (seen & kWriterWaits) == 0)) {
+      // release: what the reader has read may be overwritten now
+      if (gate_.compare_exchange_weak(seen, seen - kReader, std::memory_order_release,
+                                      std::memory_order_relaxed)) {
+        return;
+      }
+    }
+    unlock_shared_slow();
+  }
+
+ private:
+  //   63      3        2             1          0
+  //  | readers | ReadersWait | WriterWaits | Writer |       the gate
+  //
+  // Writer       a writer is inside; then there are no readers.
+  // WriterWaits  one waits at the gate: new readers queue, and the last reader lets it in.
+  // ReadersWait  readers_ is not empty; set only while one of the other two is.
+  // Both Waits bits change under lock_ only. While one of them is set, whoever lets somebody in holds lock_.
+  static constexpr std::uint64_t kWriter = 1;
+  static constexpr std::uint64_t kWriterWaits = 2;
+  static constexpr std::uint64_t kReadersWait = 4;
+  static constexpr std::uint64_t kReader = 8;
+
+  bool lock_until(const rt::Until& until);
+  bool enter_gate(const rt::Until& until);
+  bool queue_writer(rt::Waiter& place);
+  void writer_gives_up(rt::Waiter& place);
+  void leave_gate();
+  bool lock_shared_slow(const rt::Until& until);
+  bool queue_reader(rt::Waiter& place);
+  void reader_gives_up(rt::Waiter& place);
+  void unlock_shared_slow();
+
+  Mutex writers_;  // held by the writer that is inside, or waits at the gate; the others wait here
+  std::atomic<std::uint64_t> gate_{0};
+  rt::SpinLock lock_;
+  rt::WaitQueue writer_;   // guarded by lock_; at most one
+  rt::WaitQueue readers_;  // guarded by lock_
+};
+
+}  // namespace tuza
