@@ -252,7 +252,7 @@ TEST_P(AfterFuncTest, RunsInAGoroutineOfItsOwn) {
 TEST_P(AfterFuncTest, StopResetAndDetachDoWhatTheySay) {
   run_with(GetParam(), [] {
     FakeClock clock;
-    int runs = 0;
+    std::atomic<int> runs{0};
     const auto count = [&runs] { ++runs; };
     DelayedCall stopped = after_func(1s, count);
     EXPECT_TRUE(stopped.stop());
