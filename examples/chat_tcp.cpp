@@ -14,7 +14,6 @@
 
 #include <algorithm>
 #include <array>
-#include <format>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -32,6 +31,8 @@ struct Guest {
   tuza::net::Conn& conn;
   int number = 0;
   tuza::Chan<Line> outbox{kOutboxLines};  // closed by the hub
+
+  [[nodiscard]] std::string name() const { return "guest " + std::to_string(number); }
 };
 
 struct Said {
@@ -47,29 +48,39 @@ class Hub {
 
   [[noreturn]] void run() {
     for (;;) {
-      tuza::select(
-          tuza::on_recv(joins_,
-                        [this](std::optional<Guest*> guest) {
-                          (*guest)->number = ++last_number_;
-                          guests_.push_back(*guest);
-                          tell_all(std::format("guest {} joins\n", (*guest)->number));
-                        }),
-          tuza::on_recv(leaves_,
-                        [this](std::optional<Guest*> guest) {
-                          if (remove(**guest)) tell_all(std::format("guest {} leaves\n", (*guest)->number));
-                        }),
-          tuza::on_recv(said_, [this](std::optional<Said> said) { hear(*said->guest, said->text); }));
+      tuza::select(tuza::on_recv(joins_,
+                                 [this](auto guest) {
+                                   if (guest) add(**guest);
+                                 }),
+                   tuza::on_recv(leaves_,
+                                 [this](auto guest) {
+                                   if (guest) part(**guest);
+                                 }),
+                   tuza::on_recv(said_, [this](auto said) {
+                     if (said) hear(*said->guest, said->text);
+                   }));
     }
   }
 
  private:
+  void add(Guest& guest) {
+    guest.number = ++last_number_;
+    guests_.push_back(&guest);
+    tell_all(guest.name() + " joins\n");
+  }
+
+  void part(Guest& guest) {
+    if (remove(guest)) tell_all(guest.name() + " leaves\n");
+  }
+
   void hear(Guest& from, const std::string& text) {
     if (text == "/who") {
-      const auto answer = std::format("{} here, {} goroutines\n", guests_.size(), tuza::num_goroutine());
+      const std::string answer = std::to_string(guests_.size()) + " here, " +
+                                 std::to_string(tuza::num_goroutine()) + " goroutines\n";
       // One that has been shown the door may still be talking.
       if (is_here(from)) (void)from.outbox.try_send(std::make_shared<const std::string>(answer));
     } else {
-      tell_all(std::format("guest {}: {}\n", from.number, text));
+      tell_all(from.name() + ": " + text + "\n");
     }
   }
 
