@@ -26,7 +26,8 @@ using Line = std::shared_ptr<const std::string>;
 constexpr std::size_t kOutboxLines = 256;
 constexpr std::size_t kLineBytesMax = 1'000;
 
-// On the stack of its connection's goroutine, which stays until the hub has heard that it leaves.
+// On the stack of its connection's goroutine, which stays until the hub has been told that it leaves, and has
+// closed the outbox.
 struct Guest {
   tuza::net::Conn& conn;
   int number = 0;
@@ -70,7 +71,10 @@ class Hub {
   }
 
   void part(Guest& guest) {
-    if (remove(guest)) tell_all(guest.name() + " leaves\n");
+    if (!is_here(guest)) return;  // it was shown the door, and may be gone
+    const std::string line = guest.name() + " leaves\n";
+    remove(guest);  // from here on it may be gone
+    tell_all(line);
   }
 
   void hear(Guest& from, const std::string& text) {
@@ -91,8 +95,8 @@ class Hub {
       if (!guest->outbox.try_send(line)) slow.push_back(guest);
     }
     for (Guest* guest : slow) {
-      remove(*guest);
       guest->conn.close();  // whoever reads or writes there returns
+      remove(*guest);
     }
   }
 
@@ -100,10 +104,9 @@ class Hub {
     return std::ranges::find(guests_, &guest) != guests_.end();
   }
 
-  bool remove(Guest& guest) {
-    if (std::erase(guests_, &guest) == 0) return false;
+  void remove(Guest& guest) {
+    std::erase(guests_, &guest);
     guest.outbox.close();
-    return true;
   }
 
   tuza::Chan<Guest*> joins_, leaves_;
@@ -134,9 +137,9 @@ void serve(tuza::net::Conn& conn, Hub& hub) {
   hub.join(guest);
   tuza::WaitGroup writer;
   writer.go([&guest] {
-    for (const auto& line : guest.outbox) {
-      if (!guest.conn.write_all(*line)) break;  // nobody listens: the reader will notice, too
-    }
+    // To its end even if nobody listens any more: only when the hub has closed it may the guest go.
+    bool listens = true;
+    for (const auto& line : guest.outbox) listens = listens && guest.conn.write_all(*line).has_value();
   });
   read_lines(guest, hub);
   hub.leave(guest);
