@@ -12,7 +12,9 @@
 #include <tuza/sched/sync/tests/locks_testing.h>
 #include <tuza/sched/sync/wait_group.h>
 
+#include <ostream>
 #include <shared_mutex>
+#include <tuple>
 
 namespace tuza {
 namespace {
@@ -212,20 +214,19 @@ const Fact kFacts[] = {
      }},
 };
 
-TEST(LockFacts, AreAsInGo) {
-  for (const int procs : {1, 2, 4}) {
-    run_with(procs, [] {
-      for (const Fact& fact : kFacts) {
-        SCOPED_TRACE(fact.text);
-        fact.show();
-      }
-    });
-  }
+void PrintTo(const Fact& fact, std::ostream* out) { *out << '"' << fact.text << '"'; }
+
+class LockFactsTest : public ::testing::TestWithParam<std::tuple<Fact, int>> {};
+INSTANTIATE_TEST_SUITE_P(P, LockFactsTest,
+                         ::testing::Combine(::testing::ValuesIn(kFacts), ::testing::Values(1, 2, 4)));
+
+TEST_P(LockFactsTest, AreAsInGo) {
+  const auto& [fact, procs] = GetParam();
+  run_with(procs, fact.show);
 }
 
 // Each of `body`'s goroutines runs it kRounds times; once to warm up, then counted.
 void expect_no_allocation(const char* what, const std::function<void()>& body) {
-  SCOPED_TRACE(what);
   const auto round = [&] {
     WaitGroup group;
     for (int g = 0; g < 4; ++g) {
@@ -242,7 +243,7 @@ void expect_no_allocation(const char* what, const std::function<void()>& body) {
     round();
     allocated = allocations() - before;
   }
-  EXPECT_EQ(allocated, 0u);
+  EXPECT_EQ(allocated, 0u) << what;
 }
 
 TEST(LockFacts, NothingIsAllocatedInSteadyState) {
