@@ -2,6 +2,7 @@
 #include <tuza/sched/external.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/future.h>
+#include <tuza/sched/sync/tests/counting_new.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
 
@@ -168,6 +169,19 @@ TEST_P(FutureTest, TreesOfFuturesAddUp) {
       return std::move(left).get() + std::move(right).get();
     };
     EXPECT_EQ(sum(8), 256);
+  });
+}
+
+TEST_P(FutureTest, NothingIsAllocatedOnTheWay) {
+  if (!testing::kCountsAllocations) GTEST_SKIP();
+  run_with(GetParam(), [] {
+    std::uint64_t before = 0;
+    for (int i = 0; i < 1'200; ++i) {
+      if (i == 200) before = testing::allocations();
+      EXPECT_EQ(async([i] { return i; }).get(), i);
+    }
+    // One state for each P that has none yet; not one for each round.
+    EXPECT_LE(testing::allocations() - before, 8u);
   });
 }
 

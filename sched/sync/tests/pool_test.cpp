@@ -1,6 +1,7 @@
 // Pools: what is given back is found again, by others too, and nothing is lost or kept for ever.
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/sync/pool.h>
+#include <tuza/sched/sync/tests/counting_new.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
 
@@ -157,6 +158,21 @@ TEST_P(PoolTest, WhatTheMakerThrowsLeavesGet) {
     fail = false;
     EXPECT_EQ(*pool.get(), 7);
   });  // and the pool does not believe that one is in use
+}
+
+TEST_P(PoolTest, NothingIsAllocatedOnTheWay) {
+  if (!testing::kCountsAllocations) GTEST_SKIP();
+  run_with(GetParam(), [] {
+    Pool<int> pool;
+    std::uint64_t before = 0;
+    for (int i = 0; i < 1'200; ++i) {
+      if (i == 200) before = testing::allocations();
+      auto one = pool.get();
+      auto two = pool.get();
+      if (i % 10 == 0) yield();
+    }
+    EXPECT_LE(testing::allocations() - before, 16u) << "two for each P that has none yet";
+  });
 }
 
 TEST(PoolDeathTest, APoolMustOutliveWhatWasTaken) {
