@@ -7,7 +7,8 @@
 // What must hold:
 //   (assertions)     One locker holds the mutex at a time. Who is handed the lock finds it locked for it. Nobody
 //                    touches the mutex when all the others have gone and may have destroyed it. When all have
-//                    returned nothing is left behind: no bit, nobody in the queue.
+//                    returned nothing is left behind: no bit, nobody in the queue. Awake
+//                    is one's own: if two were awake, the second might come before the first.
 //   (Spin itself)    No deadlock: nobody waits for a mutex that is free, or that will be.
 //
 // Left out: how long one spins (it may set Awake and go on), and that the time decides who is starving (any that is
@@ -23,6 +24,7 @@
 //
 // variant ANNOUNCE_LATE: the queue first and the bit later, without a look at the lock: unlock() sees no waiter
 // variant KEEP_AWAKE: one that queues again and leaves its Awake bit stops the wake-ups
+// variant WAKE_TWO: unlock() that announces whom it wakes only when it frees the mutex may wake one beside a spinner
 // variant FREE_AT_HAND_OVER: a starving mutex that is free for a moment has two owners
 // variant GIVE_UP_SILENTLY: one that was claimed and leaves nevertheless was woken, or got the lock, for nothing
 // variant FREE_UNDER_LOCK: unlock() frees the mutex with lock_ still to be given back, when all have given up
@@ -42,11 +44,14 @@ byte give_ups_left = GIVE_UPS;
 
 // -- What the properties look at.
 byte owner = NOBODY;
+byte awakes;           // how many believe that Awake is theirs
 byte users = LOCKERS;  // lockers that have not returned for good
 
 inline take_lock_() { atomic { !lock_ -> assert(users > 0); lock_ = true } }
 inline drop_lock_() { atomic { assert(lock_ && users > 0); lock_ = false } }
 
+inline set_awake() { awake = true; awakes++; assert(awakes == 1) }
+inline clear_awake() { awake = false; awakes--; assert(awakes == 0) }
 inline own(me) { assert(owner == NOBODY); owner = me }
 
 // A locker is a user until its last turn is over. The step that frees the mutex ends its use of it, if nobody was
@@ -61,7 +66,7 @@ inline leave_use() {
 proctype Locker(byte me) {
   byte turns = TURNS;
   byte next, other;
-  bool mine_awake, mine_starving, waited;
+  bool mine_awake, mine_starving, waited, hands_over;
 
 again:
   turns--;
@@ -71,12 +76,12 @@ attempt:
   if
   :: atomic { !locked ->  // take_or_spin(): free
        locked = true;
-       if :: mine_awake -> awake = false :: else fi;
+       if :: mine_awake -> clear_awake() :: else fi;
        mine_awake = false;
        own(me);
        goto critical }
   :: atomic { locked && !starving && waiters && !awake && !mine_awake ->  // it spins
-       awake = true; mine_awake = true }
+       set_awake(); mine_awake = true }
      goto attempt
   :: atomic { locked -> skip }
   fi;
@@ -88,7 +93,7 @@ attempt:
   queue ! me;
   atomic {
     waiters = true;
-    if :: mine_awake -> awake = false :: else fi; mine_awake = false
+    if :: mine_awake -> clear_awake() :: else fi; mine_awake = false
   }
 #else
   if
@@ -99,7 +104,7 @@ attempt:
        waiters = true;
        if :: mine_starving -> starving = true :: else fi;
 #ifndef KEEP_AWAKE
-       if :: mine_awake -> awake = false :: else fi;
+       if :: mine_awake -> clear_awake() :: else fi;
 #endif
        mine_awake = false;
        // in front of the others if it has waited before
@@ -162,6 +167,18 @@ unlocking:
   fi;
   // next_owner()
   take_lock_();
+  hands_over = starving;
+  if
+  :: hands_over
+#ifdef WAKE_TWO
+  :: atomic { !hands_over }
+#else
+  :: atomic { !hands_over && !awake -> set_awake() }
+  :: atomic { !hands_over && awake }
+     drop_lock_();
+     goto unlocking
+#endif
+  fi;
   atomic {
     next = NOBODY;
     do
@@ -172,17 +189,16 @@ unlocking:
        :: else
        fi
     :: else -> break
-    od;
-    if
-    :: len(queue) == 0 -> waiters = false
-    :: else
-    fi
+    od
   }
   if
   :: atomic { next == NOBODY ->
-       starving = false;
+       waiters = false; starving = false;
+#ifndef WAKE_TWO
+       if :: !hands_over -> clear_awake() :: else fi;
+#endif
 #ifdef FREE_UNDER_LOCK
-       locked = false; leave_use();
+       locked = false; leave_use()
      }
      drop_lock_();
      goto returned
@@ -191,16 +207,18 @@ unlocking:
      drop_lock_();
      goto unlocking
 #endif
-  :: atomic { next != NOBODY && starving ->
-       handed[next] = true;
-       if :: len(queue) == 0 -> starving = false :: else fi;
+  :: atomic { next != NOBODY ->
+       if :: len(queue) == 0 -> waiters = false; starving = false :: else fi;
+       handed[next] = hands_over;
+#ifdef WAKE_TWO
+       if :: !hands_over -> set_awake() :: else fi;
+#endif
 #ifdef FREE_AT_HAND_OVER
        locked = false
+#else
+       if :: !hands_over -> locked = false :: else fi
 #endif
      }
-  :: atomic { next != NOBODY && !starving ->
-       locked = false; awake = true;
-       if :: len(queue) == 0 -> starving = false :: else fi }
   fi;
   drop_lock_();
   atomic { woken[next] = true; leave_use() }  // the last access: to the wait, not to the mutex

@@ -107,22 +107,33 @@ void Mutex::give_up(rt::Waiter& place) {
   if (queue_.empty()) state_.fetch_and(~(kWaiters | kStarving), std::memory_order_relaxed);
 }
 
+// Announces that the holder, who unlocks, is about to wake somebody: before it claims one, for if a spinner
+// comes to be awake meanwhile two would, and the one that was to be first might be second. False: somebody is
+// awake.
+bool Mutex::announce_awake() {
+  std::uint32_t seen = state_.load(std::memory_order_relaxed);
+  while ((seen & kAwake) == 0) {
+    if (state_.compare_exchange_weak(seen, seen | kAwake, std::memory_order_relaxed)) return true;
+  }
+  return false;
+}
+
 // Claims the first waiter and passes the lock on: to it, if the mutex is starving, else it becomes free.
-// Null: all who waited have given up, and the mutex is still locked. Inside the runtime.
+// Null: nobody is to be woken, and the mutex is still locked. Inside the runtime.
 rt::Waiter* Mutex::next_owner() {
   const std::scoped_lock lock(lock_);
+  // Set under lock_, and cleared by the holder, who is here: it does not change any more.
+  const bool starving = (state_.load(std::memory_order_relaxed) & kStarving) != 0;
+  if (!starving && !announce_awake()) return nullptr;
   rt::Waiter* const next = queue_.claim_first();
   std::uint32_t gone = queue_.empty() ? kWaiters | kStarving : 0;
-  if (next == nullptr) {
-    state_.fetch_and(~gone, std::memory_order_relaxed);
+  if (next == nullptr) {  // all have given up
+    state_.fetch_and(~(starving ? gone : gone | kAwake), std::memory_order_relaxed);
     return nullptr;
   }
-  std::uint32_t seen = state_.load(std::memory_order_relaxed);
-  std::uint32_t passed = 0;
-  do {
-    next->ok = (seen & kStarving) != 0;
-    passed = next->ok ? seen & ~gone : (seen & ~(gone | kLocked)) | kAwake;
-  } while (!state_.compare_exchange_weak(seen, passed, std::memory_order_release, std::memory_order_relaxed));
+  next->ok = starving;
+  if (!starving) gone |= kLocked;
+  state_.fetch_and(~gone, std::memory_order_release);
   return next;
 }
 

@@ -104,8 +104,10 @@ class Mutex {
   //
   // Locked    somebody has it. Handed over it stays set.
   // Waiters   the queue is not empty; changed under lock_ only.
-  // Awake     somebody who is awake wants it and will take it or queue: unlock() need wake nobody. Whoever
-  //           sets it for itself, or is woken with it, clears it in the step with which it takes or queues.
+  // Awake     one who is awake wants it and will take it or queue: unlock() wakes nobody, so that they come
+  // in
+  //           order. Whoever sets it for itself, or is woken with it, clears it in the step with which it
+  //           takes or queues.
   // Starving  set only while Locked and Waiters are: unlock() hands over.
   static constexpr std::uint32_t kLocked = 1;
   static constexpr std::uint32_t kWaiters = 2;
@@ -119,6 +121,7 @@ class Mutex {
   bool enqueue(rt::Waiter& place, const Attempt& attempt);
   void give_up(rt::Waiter& place);
   void unlock_slow();
+  bool announce_awake();
   rt::Waiter* next_owner();
   [[gnu::cold]] void check_nobody_waits(const char* type);
 

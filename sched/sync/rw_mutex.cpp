@@ -196,8 +196,9 @@ void RWMutex::unlock_shared_slow() {
     bool left = false;
     {
       const std::scoped_lock lock(lock_);
-      seen = gate_.load(std::memory_order_relaxed);
-      // Under lock_, with a writer at the gate and this reader alone, nobody else changes it.
+      // Under lock_, with a writer at the gate and this reader alone, nobody else changes it. acquire: pairs
+      // with the other readers as they left, so that the writer comes after them too.
+      seen = gate_.load(std::memory_order_acquire);
       if (seen >= kReader && seen < 2 * kReader && (seen & kWriterWaits) != 0) {
         if (rt::Waiter* writer = writer_.claim_first()) {
           gate_.store(kWriter | (seen & kReadersWait), std::memory_order_release);

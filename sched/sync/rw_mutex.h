@@ -82,6 +82,8 @@ class RWMutex {
   }
 
  private:
+  friend struct MutexInspector;  // tests
+
   //   63      3        2             1          0
   //  | readers | ReadersWait | WriterWaits | Writer |       the gate
   //

@@ -44,6 +44,25 @@ bool waits(Call&& call, Release&& release) {
   return waited;
 }
 
+// One that waits for a Cond.
+struct Sleeper {
+  Mutex mutex;
+  Cond cond;
+  bool queued = false;  // guarded by mutex, which the wait gives back
+  void wait() {
+    std::unique_lock lock(mutex);
+    queued = true;
+    cond.wait(lock);
+    EXPECT_FALSE(mutex.try_lock());  // it has the lock
+  }
+  void until_queued() {
+    yield_until([&] {
+      const std::scoped_lock lock(mutex);
+      return queued;
+    });
+  }
+};
+
 const Fact kFacts[] = {
     {"the zero value of a Mutex is unlocked", [] { EXPECT_TRUE(Mutex().try_lock()); }},
     {"Lock of a locked Mutex waits until it is available",
@@ -87,6 +106,7 @@ const Fact kFacts[] = {
        mutex.lock_shared();
        EXPECT_TRUE(waits([&] { mutex.lock(); },
                          [&] {
+                           yield_until([&] { return MutexInspector::writer_waits(mutex); });
                            EXPECT_FALSE(mutex.try_lock_shared());
                            mutex.unlock_shared();
                          }));
@@ -148,42 +168,33 @@ const Fact kFacts[] = {
      }},
     {"Wait of a Cond gives the lock back while it waits, and has it when it returns",
      [] {
-       Mutex mutex;
-       Cond cond;
-       EXPECT_TRUE(waits(
-           [&] {
-             std::unique_lock lock(mutex);
-             cond.wait(lock);
-             EXPECT_FALSE(mutex.try_lock());
-           },
-           [&] {
-             const std::scoped_lock lock(mutex);
-             cond.signal();
-           }));
+       Sleeper sleeper;
+       EXPECT_TRUE(waits([&] { sleeper.wait(); },
+                         [&] {
+                           sleeper.until_queued();
+                           const std::scoped_lock lock(sleeper.mutex);
+                           sleeper.cond.signal();
+                         }));
      }},
     {"Signal without a waiter does nothing, and is not remembered",
      [] {
-       Mutex mutex;
-       Cond cond;
-       cond.signal();
-       cond.broadcast();
-       EXPECT_TRUE(waits(
-           [&] {
-             std::unique_lock lock(mutex);
-             cond.wait(lock);
-           },
-           [&] { cond.broadcast(); }));
+       Sleeper sleeper;
+       sleeper.cond.signal();
+       sleeper.cond.broadcast();
+       EXPECT_TRUE(waits([&] { sleeper.wait(); },
+                         [&] {
+                           sleeper.until_queued();
+                           sleeper.cond.broadcast();
+                         }));
      }},
     {"Signal is allowed without the lock",
      [] {
-       Mutex mutex;
-       Cond cond;
-       EXPECT_TRUE(waits(
-           [&] {
-             std::unique_lock lock(mutex);
-             cond.wait(lock);
-           },
-           [&] { cond.signal(); }));
+       Sleeper sleeper;
+       EXPECT_TRUE(waits([&] { sleeper.wait(); },
+                         [&] {
+                           sleeper.until_queued();
+                           sleeper.cond.signal();
+                         }));
      }},
     {"a weighted semaphore blocks until there are so many (x/sync)",
      [] {

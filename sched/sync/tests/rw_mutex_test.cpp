@@ -109,11 +109,7 @@ TEST_P(RWMutexTest, AWaitingWriterKeepsNewReadersOut) {
       const std::scoped_lock lock(mutex);
       written = true;
     });
-    yield_until([&] {
-      if (!mutex.try_lock_shared()) return true;
-      mutex.unlock_shared();
-      return false;
-    });
+    yield_until([&] { return MutexInspector::writer_waits(mutex); });
     group.go([&] {
       const std::shared_lock lock(mutex);
       EXPECT_TRUE(written);
@@ -132,25 +128,22 @@ TEST_P(RWMutexTest, ReadersThatWaitedGoBeforeTheNextWriter) {
     constexpr int kReaders = 5;
     RWMutex mutex;
     std::atomic<int> read = 0;
-    std::atomic<int> begun = 0;
     WaitGroup group;
     mutex.lock();
     for (int i = 0; i < 2; ++i) {
       group.go([&] {
-        ++begun;
         const std::scoped_lock lock(mutex);
         EXPECT_EQ(read, kReaders);
       });
     }
+    yield_until([&] { return MutexInspector::writers_behind_the_first(mutex) == 2; });
     for (int i = 0; i < kReaders; ++i) {
       group.go([&] {
-        ++begun;
         const std::shared_lock lock(mutex);
         ++read;
       });
     }
-    yield_until([&] { return begun == 2 + kReaders; });
-    sleep_for(std::chrono::milliseconds(20));  // from there to the queue: they have nothing else to do
+    yield_until([&] { return MutexInspector::readers(mutex) == kReaders; });
     mutex.unlock();
     group.wait();
   });
@@ -168,11 +161,7 @@ TEST_P(RWMutexTest, AWriterThatGivesUpLetsTheReadersIn) {
         ASSERT_FALSE(locked);
         EXPECT_TRUE(locked.error().cancelled());
       });
-      yield_until([&] {
-        if (!mutex.try_lock_shared()) return true;
-        mutex.unlock_shared();
-        return false;
-      });
+      yield_until([&] { return MutexInspector::writer_waits(mutex); });
       std::atomic<int> inside = 0;
       for (int i = 0; i < 2; ++i) {
         group.go([&] {
