@@ -1,5 +1,6 @@
 #include <tuza/sched/rt/fake_time.h>
 
+#include <tuza/sched/goroutine.h>
 #include <tuza/sched/park.h>
 #include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/deadlock.h>
@@ -7,6 +8,8 @@
 #include <tuza/sched/rt/handoff.h>
 #include <tuza/sched/rt/idle.h>
 #include <tuza/sched/rt/sched.h>
+
+#include <algorithm>
 
 namespace tuza::rt {
 
@@ -24,6 +27,9 @@ bool FakeTime::install() {
 }
 
 void FakeTime::uninstall() {
+  // The next clock begins before the end of this one: whoever still fires what was due by this one would fire
+  // timers of that, too.
+  while (firing_.load(std::memory_order_acquire)) yield();
   const Enter rt;
   const ExternalEntry entry;
   {
@@ -89,8 +95,10 @@ bool FakeTime::pass(M* m) {
     const Turn turn(fake->turn_);
     // acquire_p() fails if another thread has just taken a P for work of its own: then it is no standstill.
     if (!fake->something_waits() || !stands_still(*m->sched) || !acquire_p(m)) return false;
+    fake->firing_.store(true, std::memory_order_relaxed);  // goroutines learn of it by being woken
   }
   fake->let_go();
+  fake->firing_.store(false, std::memory_order_release);
   return true;
 }
 

@@ -32,7 +32,7 @@ class FakeTime {
 
   // False if one is installed already. It begins at the present time. On a goroutine.
   static bool install();
-  // Timers that are left go on by the real clock, with what they had left. On a goroutine.
+  // Timers that are left go on by the real clock, with what they had left. On a goroutine; parks.
   void uninstall();
   // The runtime has ended: its timers are gone.
   static void runtime_ended();
@@ -67,6 +67,7 @@ class FakeTime {
   bool governs_ = false;  // guarded by mutex_: installed
   WaitQueue settlers_;    // guarded by mutex_
   TimerHeap heap_;
+  std::atomic<bool> firing_{false};      // somebody is firing timers of some moment
   std::atomic<std::int64_t> now_ns_{0};  // written by who has found a standstill
 };
 

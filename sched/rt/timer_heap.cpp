@@ -90,16 +90,9 @@ void TimerHeap::sift_down(std::size_t at, Entry entry) {
 }
 
 void TimerHeap::publish() {
-  std::int64_t next = kNever;
-  if (size_.load(std::memory_order_relaxed) > 0) {
-    while (entries_[0].timer->when_ns != entries_[0].when_ns) {  // it was postponed
-      entries_[0].timer->slack = 0;
-      sift_down(0, Entry{entries_[0].timer->when_ns, entries_[0].timer});
-    }
-    next = entries_[0].when_ns;
-  }
   // seq_cst: an M that goes idle reads it after its fence, see rt/idle.cpp.
-  next_ns_.store(next, std::memory_order_seq_cst);
+  next_ns_.store(size_.load(std::memory_order_relaxed) == 0 ? kNever : entries_[0].when_ns,
+                 std::memory_order_seq_cst);
 }
 
 void TimerHeap::insert(Timer& timer, std::int64_t when_ns) {
@@ -138,21 +131,15 @@ bool TimerHeap::move(Timer& timer, std::int64_t when_ns) {
   const std::size_t at = timer.index;
   const std::int64_t bound = timer.when_ns - (std::int64_t{timer.slack} << kSlackShift);
   timer.when_ns = when_ns;
-  if (at != 0 && when_ns >= bound) {  // its entry is at or before `bound`, wherever that is
+  if (when_ns >= bound) {  // its entry is at or before `bound`, wherever that is
     timer.slack = slack_of(when_ns - bound);
-    return true;
-  }
-  if (at != 0 && when_ns >= entries_[at].when_ns) {
+  } else if (when_ns >= entries_[at].when_ns) {
     timer.slack = slack_of(when_ns - entries_[at].when_ns);
-    return true;
-  }
-  timer.slack = 0;
-  if (at == 0) {
-    sift_down(0, Entry{when_ns, &timer});
   } else {
+    timer.slack = 0;
     sift_up(at, Entry{when_ns, &timer});
+    if (timer.index == 0) publish();
   }
-  if (at == 0 || timer.index == 0) publish();
   return true;
 }
 
@@ -165,17 +152,26 @@ bool TimerHeap::remove(Timer& timer) {
   return true;
 }
 
+Timer* TimerHeap::take_due(std::int64_t now_ns) {
+  const std::scoped_lock lock(lock_);
+  if (size_.load(std::memory_order_relaxed) == 0 || entries_[0].when_ns > now_ns) return nullptr;
+  Timer* timer = entries_[0].timer;
+  if (timer->when_ns > entries_[0].when_ns) {  // it was postponed
+    timer->slack = 0;
+    sift_down(0, Entry{timer->when_ns, timer});
+    timer = nullptr;
+  } else {
+    remove_at(0);
+  }
+  publish();
+  return timer;
+}
+
 std::size_t TimerHeap::run_due(std::int64_t now_ns) {
   std::size_t fired = 0;
   while (next_ns() <= now_ns) {
-    Timer* timer = nullptr;
-    {
-      const std::scoped_lock lock(lock_);
-      if (size_.load(std::memory_order_relaxed) == 0 || entries_[0].when_ns > now_ns) break;
-      timer = entries_[0].timer;
-      remove_at(0);
-      publish();
-    }
+    Timer* timer = take_due(now_ns);
+    if (timer == nullptr) continue;
     timer->function(*timer);
     ++fired;
   }

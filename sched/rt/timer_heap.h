@@ -13,12 +13,12 @@
 // Postponing a timer, what deadlines do all the time, changes only the timer. Its entry keeps the earlier
 // time:
 //
-//     entry.when_ns <= timer.when_ns        equal for the first entry, always
+//     entry.when_ns <= timer.when_ns
 //
-// and sinks to its place when it has come to the top, at most once for each time it was there. The order of
-// the entries is the order of those lower bounds; as the first is exact, so is next_ns(). How far the two are
-// apart the timer knows itself, in milliseconds (slack), so that the entry, in a cache line of its own, need
-// not even be looked at.
+// and sinks to its place when that time has come. The order of the entries is the order of those lower
+// bounds, and next_ns() is one, too: whoever wakes up for it may find that there is nothing to do yet. How
+// far the two are apart the timer knows itself, in milliseconds (slack), so that the entry, in a cache line
+// of its own, need not even be looked at.
 //
 // Thread-safe. Blocks the M for the lock. The memory grows by remapping and is never shrunk.
 #pragma once
@@ -42,8 +42,8 @@ class TimerHeap {
   TimerHeap& operator=(const TimerHeap&) = delete;
   ~TimerHeap();
 
-  // When the first timer is due, or kNever. Relaxed: who needs an exact answer takes the lock; the parking
-  // protocol reads it after its fence.
+  // No timer is due before; kNever: there is none. Relaxed: who needs an exact answer takes the lock; the
+  // parking protocol reads it after its fence.
   [[nodiscard]] std::int64_t next_ns(std::memory_order order = std::memory_order_relaxed) const {
     return next_ns_.load(order);
   }
@@ -77,7 +77,8 @@ class TimerHeap {
   void sift_up(std::size_t at, Entry entry);
   void sift_down(std::size_t at, Entry entry);
   void remove_at(std::size_t at);
-  void publish();  // after every change of the first entry
+  Timer* take_due(std::int64_t now_ns);  // takes lock_; null: look again
+  void publish();                        // after every change of the first entry
   void grow();
 
   SpinLock lock_;

@@ -1,13 +1,13 @@
 // Chan: a channel, through which goroutines and threads pass values to each other.
 //
-//     tuza::Chan<Job> jobs{64};                         // Chan<Job> jobs; holds none: sender and receiver
-//     meet tuza::go([&jobs] {
-//       for (auto job : jobs) work(job);                // until the channel is closed and empty
+//     tuza::Chan<Job> jobs{64};                // Chan<Job> jobs; has no buffer: sender and receiver meet
+//     tuza::go([&jobs] {
+//       for (auto job : jobs) work(job);       // until the channel is closed and empty
 //     });
 //     jobs.send(Job{1});
 //     jobs.close();
 //
-//     std::optional<Job> job = jobs.recv();             // nullopt: closed and empty
+//     std::optional<Job> job = jobs.recv();    // nullopt: closed and empty
 //     if (auto job = jobs.try_recv()) work(*job);
 //     else if (job.error() == tuza::TryRecvError::kClosed) return;
 //

@@ -37,14 +37,16 @@ bool RWMutex::try_lock() {
 
 bool RWMutex::lock_until(const rt::Until& until) {
   if (!writers_.try_lock() && !writers_.lock_slow(WaitReason::kRWMutexWrite, until)) return false;
-  // The writer before this one lets writers_ go first and the gate last: it may be about to.
+  // The writer before this one lets writers_ go first and the gate last: it may be about to. Looks before it
+  // tries, or it would take away the cache line in which that one is about to write.
   constexpr int kPauses = 30;
   for (int i = 0; i < kPauses; ++i) {
-    std::uint64_t free = 0;
-    if (gate_.compare_exchange_strong(free, kWriter, std::memory_order_acquire, std::memory_order_relaxed)) {
+    std::uint64_t seen = gate_.load(std::memory_order_relaxed);
+    if (seen == 0 &&
+        gate_.compare_exchange_strong(seen, kWriter, std::memory_order_acquire, std::memory_order_relaxed)) {
       return true;
     }
-    if (free != kWriter) break;
+    if (seen != kWriter) break;
     rt::cpu_relax();
   }
   if (enter_gate(until)) return true;

@@ -45,8 +45,8 @@ class Selection {
   [[nodiscard]] std::size_t wait();
 
   const std::span<SelectCase* const> cases_;
-  const std::span<SelectCase*>
-      by_lock_;  // first active_ ones: those that can come about, by address of the lock
+  // The first active_ ones are those that can come about, by address of the lock.
+  const std::span<SelectCase*> by_lock_;
   std::size_t active_ = 0;
   std::size_t otherwise_ = kNone;
   std::size_t after_ = kNone;  // the one with the shortest timeout

@@ -94,7 +94,7 @@ struct SelectCase {
 // Chooses one, and returns its number. `scratch` has room for as many.
 std::size_t select_cases(std::span<SelectCase* const> cases, std::span<SelectCase*> scratch);
 
-// The same for any number of cases; allocates if they are many.
+// The same for as many as there are at run time. Allocates the room.
 std::size_t select_many(std::span<SelectCase* const> cases);
 
 }  // namespace tuza::rt

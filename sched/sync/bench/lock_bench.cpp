@@ -33,7 +33,8 @@ void share(benchmark::State& state, int goroutines, Body&& body) {
 }
 
 void check(benchmark::State& state, std::int64_t counted) {
-  if (counted != static_cast<std::int64_t>(state.iterations())) state.SkipWithError("the lock did not exclude");
+  if (counted != static_cast<std::int64_t>(state.iterations()))
+    state.SkipWithError("the lock did not exclude");
 }
 
 void mutex_by(benchmark::State& state, int goroutines) {

@@ -71,8 +71,14 @@ TEST(Rate, AllowsTheBurstAndThenTheLimit) {
 }
 
 TEST(Rate, TimesThatGoBackwardsAddNothing) {
-  Limiter limiter(10, 2);
-  check(limiter, {{1000ms, 2, true}, {0ms, 1, false}, {100ms, 1, true}, {50ms, 1, false}, {100ms, 1, false}});
+  Limiter limiter(10, 3);
+  check(limiter, {{100ms, 1, true},  // two are left
+                  {0ms, 1, true},
+                  {0ms, 1, true},
+                  {0ms, 1, false},
+                  {0ms, 1, false},
+                  {100ms, 1, true},  // counted from the last event
+                  {100ms, 1, false}});
 }
 
 TEST(Rate, InfiniteAllowsEverythingAndZeroOnlyTheBurst) {

@@ -151,8 +151,13 @@ TEST_P(TimerTest, SleepingEndsWithTheContext) {
     EXPECT_TRUE(sleep_until(ctx, clock.now() + 1s));
     EXPECT_TRUE(sleep_for(ctx, -1s));
     EXPECT_EQ(clock.elapsed(), 2s);
-    const DelayedCall call = after_func(1s, [&cancel] { cancel(); });
+    WaitGroup group;
+    group.go([&cancel] {
+      sleep_for(1s);
+      cancel();
+    });
     const Result<void> slept = sleep_for(ctx, 1h);
+    group.wait();  // the canceller may not go while it is at work
     ASSERT_FALSE(slept);
     EXPECT_TRUE(slept.error().cancelled());
     EXPECT_EQ(clock.elapsed(), 3s);
@@ -247,7 +252,7 @@ TEST_P(AfterFuncTest, RunsInAGoroutineOfItsOwn) {
 TEST_P(AfterFuncTest, StopResetAndDetachDoWhatTheySay) {
   run_with(GetParam(), [] {
     FakeClock clock;
-    int runs = 0;
+    std::atomic<int> runs{0};
     const auto count = [&runs] { ++runs; };
     DelayedCall stopped = after_func(1s, count);
     EXPECT_TRUE(stopped.stop());
@@ -319,7 +324,7 @@ TEST(TimerDeathTest, NobodyMayWaitForOneThatIsDestroyed) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(run([] {
                  auto timer = std::make_unique<Timer>();
-                 go([&timer] { timer->wait(); });
+                 go([waited = timer.get()] { waited->wait(); });
                  sleep_for(10ms);
                  timer.reset();
                }),

@@ -1,0 +1,226 @@
+// The state word and the queue of sched/sync/mutex.cpp: nobody waits for a lock that is free.
+//
+// Lockers lock and unlock the mutex; each may give its wait up, as one does whose context ends, and then returns
+// without the lock. One step of the model is one access to memory that other threads see; lock_ is taken and
+// given back like any lock. Of what rt::Wait does (sched/sync/wait.h) the claim is one step here, the wake another.
+//
+// What must hold:
+//   (assertions)     One locker holds the mutex at a time. Who is handed the lock finds it locked for it. Nobody
+//                    touches the mutex when all the others have gone and may have destroyed it. When all have
+//                    returned nothing is left behind: no bit, nobody in the queue.
+//   (Spin itself)    No deadlock: nobody waits for a mutex that is free, or that will be.
+//
+// Left out: how long one spins (it may set Awake and go on), and that the time decides who is starving (any that is
+// woken in vain may be). Memory is sequentially consistent: the word is changed by compare and swap only, and the
+// queue under lock_.
+//
+// LOCKERS: how many there are; TURNS: how often each of them locks. GIVE_UPS: how many waits may be given up.
+//
+// size LOCKERS=2 TURNS=2 GIVE_UPS=1: two that come again
+// size LOCKERS=3 TURNS=1 GIVE_UPS=0: an owner, one that is woken, one that comes in between
+// size LOCKERS=3 TURNS=1 GIVE_UPS=2: waiters give up while they are about to be woken
+// size LOCKERS=3 TURNS=2 GIVE_UPS=1: all of it
+//
+// variant ANNOUNCE_LATE: the queue first and the bit later, without a look at the lock: unlock() sees no waiter
+// variant KEEP_AWAKE: one that queues again and leaves its Awake bit stops the wake-ups
+// variant FREE_AT_HAND_OVER: a starving mutex that is free for a moment has two owners
+// variant GIVE_UP_SILENTLY: one that was claimed and leaves nevertheless was woken, or got the lock, for nothing
+// variant FREE_UNDER_LOCK: unlock() frees the mutex with lock_ still to be given back, when all have given up
+
+#define NOBODY 7
+
+// -- The mutex.
+bool locked, waiters, awake, starving;
+bool lock_;
+chan queue = [LOCKERS] of { byte };
+
+// -- The waits.
+bool claimed[LOCKERS];
+bool woken[LOCKERS];
+bool handed[LOCKERS];
+byte give_ups_left = GIVE_UPS;
+
+// -- What the properties look at.
+byte owner = NOBODY;
+byte users = LOCKERS;  // lockers that have not returned for good
+
+inline take_lock_() { atomic { !lock_ -> assert(users > 0); lock_ = true } }
+inline drop_lock_() { atomic { assert(lock_ && users > 0); lock_ = false } }
+
+inline own(me) { assert(owner == NOBODY); owner = me }
+
+// A locker is a user until its last turn is over. The step that frees the mutex ends its use of it, if nobody was
+// claimed: whoever takes the lock then may be the one who destroys it.
+inline leave_use() {
+  if
+  :: turns == 0 -> users--
+  :: else
+  fi
+}
+
+proctype Locker(byte me) {
+  byte turns = TURNS;
+  byte next, other;
+  bool mine_awake, mine_starving, waited;
+
+again:
+  turns--;
+  mine_awake = false; mine_starving = false; waited = false;
+
+attempt:
+  if
+  :: atomic { !locked ->  // take_or_spin(): free
+       locked = true;
+       if :: mine_awake -> awake = false :: else fi;
+       mine_awake = false;
+       own(me);
+       goto critical }
+  :: atomic { locked && !starving && waiters && !awake && !mine_awake ->  // it spins
+       awake = true; mine_awake = true }
+     goto attempt
+  :: atomic { locked -> skip }
+  fi;
+
+  // enqueue()
+  claimed[me] = false; woken[me] = false; handed[me] = false;
+  take_lock_();
+#ifdef ANNOUNCE_LATE
+  queue ! me;
+  atomic {
+    waiters = true;
+    if :: mine_awake -> awake = false :: else fi; mine_awake = false
+  }
+#else
+  if
+  :: atomic { !locked -> skip }
+     drop_lock_();
+     goto attempt
+  :: atomic { locked ->
+       waiters = true;
+       if :: mine_starving -> starving = true :: else fi;
+#ifndef KEEP_AWAKE
+       if :: mine_awake -> awake = false :: else fi;
+#endif
+       mine_awake = false;
+       // in front of the others if it has waited before
+       if
+       :: waited && len(queue) == 1 -> queue ? other; queue ! me; queue ! other
+       :: waited && len(queue) == 2 -> queue ? other; queue ? next; queue ! me; queue ! other; queue ! next
+       :: else -> queue ! me
+       fi }
+  fi;
+#endif
+  drop_lock_();
+
+  // block()
+  if
+  :: atomic { woken[me] -> skip }
+  :: atomic { !woken[me] && !claimed[me] && give_ups_left > 0 -> give_ups_left--; claimed[me] = true }
+     goto give_up
+#ifdef GIVE_UP_SILENTLY
+  :: atomic { claimed[me] && !woken[me] && give_ups_left > 0 -> give_ups_left-- }
+     goto give_up
+#endif
+  fi;
+  if
+  :: handed[me] ->
+     atomic { assert(locked); own(me) }
+     if
+     :: atomic { starving = false }  // it has not waited for long
+     :: skip
+     fi;
+     goto critical
+  :: else
+  fi;
+  waited = true;
+  mine_awake = true;
+  if :: mine_starving = true :: skip fi;
+  goto attempt;
+
+give_up:
+  take_lock_();
+  atomic {
+    if
+    :: queue ?? [eval(me)] -> queue ?? eval(me)
+    :: else
+    fi;
+    if
+    :: len(queue) == 0 -> waiters = false; starving = false
+    :: else
+    fi
+  }
+  atomic { drop_lock_(); leave_use(); goto returned }
+
+critical:
+  atomic { assert(owner == me); owner = NOBODY }
+
+  // unlock_slow(), of which the way without waiters is the first case
+unlocking:
+  if
+  :: atomic { locked && (!waiters || (awake && !starving)) -> locked = false; leave_use(); goto returned }
+  :: atomic { waiters && (!awake || starving) -> skip }
+  fi;
+  // next_owner()
+  take_lock_();
+  atomic {
+    next = NOBODY;
+    do
+    :: next == NOBODY && len(queue) > 0 ->
+       queue ? other;
+       if
+       :: !claimed[other] -> claimed[other] = true; next = other
+       :: else
+       fi
+    :: else -> break
+    od;
+    if
+    :: len(queue) == 0 -> waiters = false
+    :: else
+    fi
+  }
+  if
+  :: atomic { next == NOBODY ->
+       starving = false;
+#ifdef FREE_UNDER_LOCK
+       locked = false; leave_use();
+     }
+     drop_lock_();
+     goto returned
+#else
+     }
+     drop_lock_();
+     goto unlocking
+#endif
+  :: atomic { next != NOBODY && starving ->
+       handed[next] = true;
+       if :: len(queue) == 0 -> starving = false :: else fi;
+#ifdef FREE_AT_HAND_OVER
+       locked = false
+#endif
+     }
+  :: atomic { next != NOBODY && !starving ->
+       locked = false; awake = true;
+       if :: len(queue) == 0 -> starving = false :: else fi }
+  fi;
+  drop_lock_();
+  atomic { woken[next] = true; leave_use() }  // the last access: to the wait, not to the mutex
+
+returned:
+  if
+  :: turns > 0 -> goto again
+  :: else
+  fi
+}
+
+init {
+  byte i = 0;
+  atomic {
+    do
+    :: i < LOCKERS -> run Locker(i); i++
+    :: else -> break
+    od
+  }
+  // All have returned, and nothing is left behind. If somebody waits for ever, Spin finds the deadlock.
+  _nr_pr == 1;
+  assert(!locked && !waiters && !awake && !starving && !lock_ && len(queue) == 0)
+}
