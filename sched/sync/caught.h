@@ -4,8 +4,6 @@
 // the process).
 #pragma once
 
-#include <cxxabi.h>
-
 #include <exception>
 #include <utility>
 
@@ -17,10 +15,10 @@ std::exception_ptr catch_exception(F&& function) {
   try {
     std::forward<F>(function)();
     return nullptr;
-  } catch (abi::__forced_unwind&) {
-    throw;
   } catch (...) {
-    return std::current_exception();
+    std::exception_ptr thrown = std::current_exception();
+    if (thrown == nullptr) throw;  // goexit(): no exception of C++
+    return thrown;
   }
 }
 

@@ -80,10 +80,15 @@ TEST_P(GoroutineLocalTest, ValuesGoHoweverTheGoroutineEnds) {
 TEST_P(GoroutineLocalTest, TheYoungestGoesFirstAndMayUseTheOthers) {
   run_with(GetParam(), [] {
     static std::vector<int> order;
+    static std::atomic<int> ended{0};
     order.clear();
+    ended = 0;
     struct Old {
       int number = 1;
-      ~Old() { order.push_back(number); }
+      ~Old() {
+        order.push_back(number);
+        ++ended;
+      }
     };
     static const GoroutineLocal<Old> old;
     struct Young {
@@ -100,11 +105,11 @@ TEST_P(GoroutineLocalTest, TheYoungestGoesFirstAndMayUseTheOthers) {
       young->parks = true;
     });
     group.wait();
-    testing::yield_until([] { return num_goroutine() == 1; });
+    testing::yield_until([] { return ended == 1; });
     EXPECT_EQ(order, (std::vector<int>{12, 2}));
     group.go([] { young->parks = false; });  // makes `old` while it is destroyed
     group.wait();
-    testing::yield_until([] { return num_goroutine() == 1; });
+    testing::yield_until([] { return ended == 2; });
     EXPECT_EQ(order, (std::vector<int>{12, 2, 11, 1}));
   });
 }
