@@ -95,6 +95,22 @@ PoolNode* PoolLists::steal(Locals& all, std::int32_t not_from) {
   return not_from == kNoP ? nullptr : all.at[kNoP].pop();
 }
 
+// For the holder of the P. True: it is time to look whether there is too much.
+inline bool PoolLists::put_at(Locals& all, std::int32_t id, PoolNode* node) {
+  Local& local = all.at[id];
+  local.in_use.store(local.in_use.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  const std::uint32_t puts = local.puts.load(std::memory_order_relaxed) + 1;
+  local.puts.store(puts, std::memory_order_relaxed);
+  if (local.mine == nullptr) {
+    local.mine = node;
+  } else if (local.push(node)) {
+    std::int32_t used = all.used.load(std::memory_order_relaxed);
+    while (used <= id && !all.used.compare_exchange_weak(used, id + 1, std::memory_order_relaxed)) {
+    }
+  }
+  return (puts & (kPutsPerLook - 1)) == 0;
+}
+
 void PoolLists::put(PoolNode* node) {
   Locals& all = locals();
   bool look_now = false;
@@ -105,17 +121,9 @@ void PoolLists::put(PoolNode* node) {
       Local& shared = all.at[kNoP];
       shared.in_use.fetch_sub(1, std::memory_order_relaxed);
       shared.push(node);
-      return;
-    }
-    Local& local = all.at[p->id];
-    local.in_use.store(local.in_use.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-    look_now = (++local.puts & (kPutsPerLook - 1)) == 0;
-    if (local.mine == nullptr) {
-      local.mine = node;
-    } else if (local.push(node)) {
-      std::int32_t used = all.used.load(std::memory_order_relaxed);
-      while (used <= p->id && !all.used.compare_exchange_weak(used, p->id + 1, std::memory_order_relaxed)) {
-      }
+      look_now = (shared.puts.fetch_add(1, std::memory_order_relaxed) & (kPutsPerLook - 1)) == 0;
+    } else {
+      look_now = put_at(all, p->id, node);
     }
   }
   if (look_now) look();

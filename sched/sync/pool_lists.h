@@ -51,8 +51,8 @@ class PoolLists {
   struct alignas(64) Local {
     // -- Owner: the holder of the P.
     PoolNode* mine = nullptr;
-    std::uint32_t puts = 0;
     // -- Written by the holder; for those without a P by one atomic step.
+    std::atomic<std::uint32_t> puts{0};
     std::atomic<std::int64_t> in_use{0};
     // -- Stealable.
     SpinLock lock;
@@ -70,6 +70,7 @@ class PoolLists {
 
   Locals& locals();
   Locals& make_locals();
+  static bool put_at(Locals& all, std::int32_t id, PoolNode* node);
   PoolNode* steal(Locals& all, std::int32_t not_from);
   void drop(Local& local, std::uint32_t count);
   void look();

@@ -150,6 +150,19 @@ TEST_P(PoolTest, WhatIsNotNeededForASecondGoesByItself) {
   });
 }
 
+TEST(PoolTest, WhatThreadsDoNotNeedGoesToo) {
+  std::atomic<int> living{0};
+  Pool<Thing> pool([&] { return Thing(living); });
+  {
+    std::vector<Pool<Thing>::Item> burst;
+    for (int i = 0; i < 500; ++i) burst.push_back(pool.get());
+  }
+  while (living > 100) {
+    for (int i = 0; i < 300; ++i) ++pool.get()->uses;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
 TEST_P(PoolTest, WhatTheMakerThrowsLeavesGet) {
   run_with(GetParam(), [] {
     bool fail = true;
