@@ -12,14 +12,19 @@ namespace {
 constexpr std::size_t kStep = 64;
 constexpr std::size_t kClasses = 8;
 
-PoolLists& lists(std::size_t index) {
-  constexpr auto kFree = [](PoolNode* node) { ::operator delete(node); };
-  // Kept for ever: goroutines that the runtime has abandoned may still come back.
-  static auto* const kLists = new std::array<PoolLists, kClasses>{
-      PoolLists(kFree), PoolLists(kFree), PoolLists(kFree), PoolLists(kFree),
-      PoolLists(kFree), PoolLists(kFree), PoolLists(kFree), PoolLists(kFree)};
-  return (*kLists)[index];
-}
+constexpr auto kFree = [](PoolNode* node) { ::operator delete(node); };
+
+// Kept for ever: goroutines that the runtime has abandoned may still come back.
+union Blocks {
+  constexpr Blocks()
+      : lists{PoolLists(kFree), PoolLists(kFree), PoolLists(kFree), PoolLists(kFree),
+              PoolLists(kFree), PoolLists(kFree), PoolLists(kFree), PoolLists(kFree)} {}
+  ~Blocks() {}  // NOLINT: never destroyed
+  std::array<PoolLists, kClasses> lists;
+};
+constinit Blocks g_blocks;
+
+PoolLists& lists(std::size_t index) { return g_blocks.lists[index]; }
 
 constexpr std::size_t class_of(std::size_t bytes) { return (bytes - 1) / kStep; }
 

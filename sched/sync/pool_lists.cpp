@@ -21,6 +21,11 @@ struct PoolLists::Locals {
   std::array<Local, kMaxProcsLimit + 1> at;
 };
 
+inline PoolLists::Locals& PoolLists::locals() {
+  Locals* const all = locals_.load(std::memory_order_acquire);
+  return all != nullptr ? *all : make_locals();
+}
+
 PoolNode* PoolLists::Local::pop() {
   if (size.load(std::memory_order_relaxed) == 0) return nullptr;
   const std::scoped_lock held(lock);
@@ -60,11 +65,6 @@ PoolLists::Locals& PoolLists::make_locals() {
   if (locals_.compare_exchange_strong(seen, made, std::memory_order_acq_rel)) return *made;
   delete made;
   return *seen;
-}
-
-PoolLists::Locals& PoolLists::locals() {
-  Locals* const all = locals_.load(std::memory_order_acquire);
-  return all != nullptr ? *all : make_locals();
 }
 
 PoolNode* PoolLists::take() {

@@ -30,7 +30,7 @@ struct PoolNode {
 class PoolLists {
  public:
   using Destroy = void (*)(PoolNode* node);
-  explicit PoolLists(Destroy destroy) : destroy_(destroy) {}
+  constexpr explicit PoolLists(Destroy destroy) : destroy_(destroy) {}
   PoolLists(const PoolLists&) = delete;
   PoolLists& operator=(const PoolLists&) = delete;
   // Destroys what is in them. Nobody uses them any more.
@@ -68,8 +68,8 @@ class PoolLists {
   static constexpr std::uint32_t kPutsPerLook = 256;  // a power of two
   static constexpr std::int64_t kLookNs = 1'000'000'000;
 
-  Locals& locals();
-  Locals& make_locals();
+  inline Locals& locals();
+  [[gnu::cold]] Locals& make_locals();
   static bool put_at(Locals& all, std::int32_t id, PoolNode* node);
   PoolNode* steal(Locals& all, std::int32_t not_from);
   void drop(Local& local, std::uint32_t count);
