@@ -117,7 +117,7 @@ TEST(DeadlockDeathTest, NamesEveryGoroutineItsReasonAndItsStack) {
               "\ngoroutine 1 \\[sync.WaitGroup.wait, .*\\] main:\n"
               "(.*\n)*.*WaitGroup::wait(.*\n)*"
               "goroutine [0-9]+ \\[sync.Mutex.lock, .*\\] stuck:\n"
-              "(.*\n)*.*lock_contended(.*\n)*created by goroutine 1 in .*\n.*run_test.cpp:");
+              "(.*\n)*.*Mutex::lock(.*\n)*created by goroutine 1 in .*\n.*run_test.cpp:");
 }
 
 TEST(DeadlockDeathTest, IsFoundAfterMainHasLeftByGoexit) {
