@@ -41,16 +41,9 @@ Result<Endpoint> get_name(Descriptor& descriptor, long call, std::string_view op
   return endpoint;
 }
 
-}  // namespace
-
-void detail::Dispose::operator()(Descriptor* descriptor) const { descriptor->dispose(); }
-
-Result<std::size_t> Conn::read(std::span<std::byte> into) { return descriptor_->read(into); }
-Result<std::size_t> Conn::read(LazyBuffer& into) { return descriptor_->read(into); }
-
-Result<void> Conn::read_full(std::span<std::byte> into) {
+Result<void> fill(Descriptor& descriptor, std::span<std::byte> into, const Context* ctx) {
   while (!into.empty()) {
-    const Result<std::size_t> n = read(into);
+    const Result<std::size_t> n = descriptor.read(into, ctx);
     if (!n) return std::unexpected(n.error());
     if (*n == 0) return std::unexpected(Error(Errc::kEndOfStream, "read"));
     into = into.subspan(*n);
@@ -58,8 +51,31 @@ Result<void> Conn::read_full(std::span<std::byte> into) {
   return {};
 }
 
+}  // namespace
+
+void detail::Dispose::operator()(Descriptor* descriptor) const { descriptor->dispose(); }
+
+Result<std::size_t> Conn::read(std::span<std::byte> into) { return descriptor_->read(into); }
+Result<std::size_t> Conn::read(LazyBuffer& into) { return descriptor_->read(into); }
+
+Result<std::size_t> Conn::read(const Context& ctx, std::span<std::byte> into) {
+  return descriptor_->read(into, &ctx);
+}
+Result<std::size_t> Conn::read(const Context& ctx, LazyBuffer& into) { return descriptor_->read(into, &ctx); }
+
+Result<void> Conn::read_full(std::span<std::byte> into) { return fill(*descriptor_, into, nullptr); }
+Result<void> Conn::read_full(const Context& ctx, std::span<std::byte> into) {
+  return fill(*descriptor_, into, &ctx);
+}
+
 Result<void> Conn::write_all(std::span<const std::byte> data) { return descriptor_->write_all(data); }
+Result<void> Conn::write_all(const Context& ctx, std::span<const std::byte> data) {
+  return descriptor_->write_all(data, &ctx);
+}
 Result<void> Conn::writev_all(std::span<struct iovec> pieces) { return descriptor_->write_all(pieces); }
+Result<void> Conn::writev_all(const Context& ctx, std::span<struct iovec> pieces) {
+  return descriptor_->write_all(pieces, &ctx);
+}
 
 void Conn::set_read_deadline(TimePoint when) { descriptor_->set_deadline(Side::kRead, to_ns(when)); }
 void Conn::set_write_deadline(TimePoint when) { descriptor_->set_deadline(Side::kWrite, to_ns(when)); }

@@ -112,14 +112,18 @@ Result<Listener> listen(std::string_view network, std::string_view address, cons
   }
 }
 
-Result<Conn> Listener::accept() {
-  const Result<long> fd = descriptor_->retry(Side::kRead, "accept", [](int listener) {
+Result<Conn> Listener::accept() { return accept_within(nullptr); }
+Result<Conn> Listener::accept(const Context& ctx) { return accept_within(&ctx); }
+
+Result<Conn> Listener::accept_within(const Context* ctx) {
+  const auto accept_one = [](int listener) {
     for (;;) {
       const long accepted =
           sys::invoke(SYS_accept4, listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
       if (accepted >= 0 || !is_lost_connection(accepted)) return accepted;
     }
-  });
+  };
+  const Result<long> fd = descriptor_->retry(Side::kRead, "accept", accept_one, ctx);
   if (!fd) {
     // EINVAL: it listens no more, close() is under way.
     const bool closing = fd.error().is(std::errc::invalid_argument);
@@ -137,7 +141,10 @@ void Listener::close() {
   descriptor_->close();
 }
 
-Result<Conn> dial(std::string_view network, std::string_view address, TimePoint deadline) {
+namespace {
+
+Result<Conn> dial_within(std::string_view network, std::string_view address, TimePoint deadline,
+                         const Context* ctx) {
   const Result<Endpoint> endpoint = resolve_for(network, address);
   if (!endpoint) return std::unexpected(endpoint.error());
   const auto fail = [&](Error error) {
@@ -153,7 +160,7 @@ Result<Conn> dial(std::string_view network, std::string_view address, TimePoint 
   if (!opened) return fail(opened.error());
   Conn conn{detail::DescriptorOwner(*opened)};
   conn.set_write_deadline(deadline);
-  const Result<long> connected = (*opened)->retry(Side::kWrite, "dial", [](int fd) -> long {
+  const auto look = [](int fd) -> long {
     int error = 0;
     socklen_t length = sizeof error;
     sys::invoke(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &length);
@@ -163,10 +170,23 @@ Result<Conn> dial(std::string_view network, std::string_view address, TimePoint 
     // Neither failed nor connected: not yet.
     const long named = sys::invoke(SYS_getpeername, fd, &peer, &peer_length);
     return named == -ENOTCONN ? -EAGAIN : named;
-  });
+  };
+  const Result<long> connected = (*opened)->retry(Side::kWrite, "dial", look, ctx);
+  if (!connected && ctx != nullptr && ctx->done()) return std::unexpected(ctx->cause());
   if (!connected) return fail(connected.error());
   conn.set_write_deadline(kNoDeadline);
   return conn;
+}
+
+}  // namespace
+
+Result<Conn> dial(std::string_view network, std::string_view address, TimePoint deadline) {
+  return dial_within(network, address, deadline, nullptr);
+}
+
+Result<Conn> dial(const Context& ctx, std::string_view network, std::string_view address) {
+  if (ctx.done()) return std::unexpected(ctx.cause());
+  return dial_within(network, address, kNoDeadline, &ctx);
 }
 
 }  // namespace tuza::net

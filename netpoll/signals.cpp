@@ -82,9 +82,12 @@ Result<SignalSet> SignalSet::open(std::initializer_list<int> signals) {
   return SignalSet(std::move(state));
 }
 
-Result<int> SignalSet::wait() {
+Result<int> SignalSet::wait() { return wait_within(nullptr); }
+Result<int> SignalSet::wait(const Context& ctx) { return wait_within(&ctx); }
+
+Result<int> SignalSet::wait_within(const Context* ctx) {
   std::byte number{};
-  const Result<std::size_t> n = state_->reader->read(std::span(&number, 1));
+  const Result<std::size_t> n = state_->reader->read(std::span(&number, 1), ctx);
   if (!n) return std::unexpected(n.error());
   return std::to_integer<int>(number);
 }

@@ -27,9 +27,12 @@ class SignalSet {
 
   // The next signal. Errc::kClosed after close(). Parks.
   Result<int> wait();
+  // The same; ctx.cause() when the context ends. Parks.
+  Result<int> wait(const Context& ctx);
   void close();
 
  private:
+  Result<int> wait_within(const Context* ctx);
   struct State;
   explicit SignalSet(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

@@ -13,6 +13,10 @@
 // or write: they return with Errc::kClosed. What must not happen is destruction during a call.
 //
 // Errors are values: Errc::kClosed, Errc::kTimeout, or what the system says. There is no SIGPIPE.
+//
+// A call that is given a Context returns the context's cause when that ends, at once if it has ended before.
+// The connection stays as it is; of write_all() some bytes may have been sent. Only the waiting for others
+// who read (write) at the same time is not ended.
 #pragma once
 
 #include <tuza/netpoll/endpoint.h>
@@ -25,6 +29,10 @@
 #include <string_view>
 
 struct iovec;
+
+namespace tuza {
+class Context;
+}
 
 namespace tuza::net {
 
@@ -48,17 +56,28 @@ class Conn {
 
   // Waits for at least one byte; returns how many came, 0 at the end of the stream. Parks.
   Result<std::size_t> read(std::span<std::byte> into);
+  Result<std::size_t> read(const Context& ctx, std::span<std::byte> into);
   Result<std::size_t> read(std::span<char> into) { return read(std::as_writable_bytes(into)); }
+  Result<std::size_t> read(const Context& ctx, std::span<char> into) {
+    return read(ctx, std::as_writable_bytes(into));
+  }
   // As read(), taking the buffer only when there is something to read: an idle connection needs none.
   Result<std::size_t> read(LazyBuffer& into);
+  Result<std::size_t> read(const Context& ctx, LazyBuffer& into);
   // Fills `into`; Errc::kEndOfStream if the stream ends before. Parks.
   Result<void> read_full(std::span<std::byte> into);
+  Result<void> read_full(const Context& ctx, std::span<std::byte> into);
 
   // Sends everything, or returns an error after some of it may have been sent. Parks.
   Result<void> write_all(std::span<const std::byte> data);
   Result<void> write_all(std::string_view text) { return write_all(std::as_bytes(std::span(text))); }
+  Result<void> write_all(const Context& ctx, std::span<const std::byte> data);
+  Result<void> write_all(const Context& ctx, std::string_view text) {
+    return write_all(ctx, std::as_bytes(std::span(text)));
+  }
   // Several pieces with as few system calls as possible. Changes the elements of `pieces`.
   Result<void> writev_all(std::span<struct iovec> pieces);
+  Result<void> writev_all(const Context& ctx, std::span<struct iovec> pieces);
 
   // From this point of time on, calls of that direction fail with Errc::kTimeout, also those that wait
   // already. Stays until set again; kNoDeadline takes it away. Cheap: two memory operations, unless it is
@@ -105,6 +124,7 @@ class Listener {
   // waited for. Out of descriptors or memory (EMFILE, ENFILE, ENOBUFS, ENOMEM): the connection stays in the
   // backlog; see serve() for what to do then.
   Result<Conn> accept();
+  Result<Conn> accept(const Context& ctx);
   // Ends accept(), now and later, with Errc::kClosed. Does not park.
   void close();
 
@@ -113,6 +133,7 @@ class Listener {
 
  private:
   friend class SpareDescriptor;
+  Result<Conn> accept_within(const Context* ctx);
   detail::DescriptorOwner descriptor_;
   Endpoint endpoint_;
 };
@@ -125,5 +146,7 @@ Result<Listener> listen(std::string_view network, std::string_view address,
 // Connects; gives up at `deadline`, which does not limit the time that the resolver takes if the host is a
 // name. Parks. Goroutines only.
 Result<Conn> dial(std::string_view network, std::string_view address, TimePoint deadline = kNoDeadline);
+// The same; gives up when `ctx` ends, which does not end the resolver either.
+Result<Conn> dial(const Context& ctx, std::string_view network, std::string_view address);
 
 }  // namespace tuza::net

@@ -15,6 +15,7 @@
 #include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/crash_report.h>
 #include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/fake_time.h>
 #include <tuza/sched/rt/fork.h>
 #include <tuza/sched/rt/heavy_fence.h>
 #include <tuza/sched/rt/machine_thread.h>
@@ -23,6 +24,7 @@
 #include <tuza/sched/rt/process.h>
 #include <tuza/sched/rt/procs.h>
 #include <tuza/sched/rt/sched.h>
+#include <tuza/sched/sync/goroutine_local.h>
 
 #include <algorithm>
 #include <charconv>
@@ -60,7 +62,6 @@ Sched* map_sched() {
 void unmap_sched(Sched* sched) {
   for (std::int32_t i = 0; i < sched->procs_made.load(); ++i) {
     PerPCache::flush(sched->ps[i]);
-    sched->ps[i].timers.disarm_all();
     sched->ps[i].~P();
   }
   for (std::uint32_t i = 0; i < sched->ms_made.load(); ++i) unmap_m(sched->ms[i]);
@@ -182,6 +183,8 @@ void end(Sched* sched) {
   sched->preempt_signal.remove();
   tuza_sched.store(nullptr, std::memory_order_seq_cst);
   while (g_external.load(std::memory_order_seq_cst) != 0) sys::invoke(SYS_sched_yield);
+  FakeTime::runtime_ended();
+  for (std::int32_t i = 0; i < sched->procs_made.load(); ++i) sched->ps[i].timers.disarm_all();
   if (all_left) {
     unmap_sched(sched);
     return;
@@ -212,6 +215,7 @@ int run_main(const RunOptions& options, MainFunction main, const std::source_loc
           }
         } on_goexit{sched};
         status = main();
+        destroy_locals();  // they may need the runtime
         on_goexit.returned = true;
         const Enter rt;
         stop(*sched);

@@ -15,7 +15,7 @@
 #pragma once
 
 #include <tuza/sched/raw_mutex.h>
-#include <tuza/sched/time/timer.h>
+#include <tuza/sched/time/runtime_timer.h>
 
 #include <atomic>
 #include <cstdint>

@@ -72,7 +72,33 @@ Error Descriptor::reason(std::string_view op) const {
   return Error(mutex_.closed() ? Errc::kClosed : Errc::kTimeout, op);
 }
 
-Result<void> Descriptor::wait(Side side, std::string_view op) {
+Result<void> Descriptor::may_begin(Side side, std::string_view op, const Context* ctx) {
+  if (deadline(side).expired()) return std::unexpected(reason(op));
+  if (ctx != nullptr && ctx->done()) return std::unexpected(ctx->cause());
+  return {};
+}
+
+// Apart, so that waiting without a context costs no more for it.
+Result<void> Descriptor::wait_within(Side side, std::string_view op, const Context& ctx) {
+  // May be called when this has returned, or for a descriptor that has taken its place: it wakes a waiter who
+  // then sees that there is no reason to give up, and waits on.
+  const AfterFunc watch = detail::at_end(ctx, [this, side] { wake(side); });
+  const WaitReason why = side == Side::kRead ? WaitReason::kIoRead : WaitReason::kIoWrite;
+  const auto give_up = [this, side, &ctx] { return must_not_wait(side) || ctx.done(); };
+  while (!slot(side).wait(why, give_up)) {
+    if (must_not_wait(side)) return std::unexpected(reason(op));
+    if (!ctx.done()) continue;
+    // What wait_to_write() has set was for this wait only.
+    if (side == Side::kWrite && write_timeout_ns_.load(std::memory_order_relaxed) != 0) {
+      write_deadline_.set(Deadline::kNone);
+    }
+    return std::unexpected(ctx.cause());
+  }
+  return {};
+}
+
+Result<void> Descriptor::wait(Side side, std::string_view op, const Context* ctx) {
+  if (ctx != nullptr && ctx->event() != nullptr) return wait_within(side, op, *ctx);
   const WaitReason why = side == Side::kRead ? WaitReason::kIoRead : WaitReason::kIoWrite;
   // Woken without an event and without a reason: the deadline was moved just when it passed.
   while (!slot(side).wait(why, [this, side] { return must_not_wait(side); })) {
@@ -81,11 +107,11 @@ Result<void> Descriptor::wait(Side side, std::string_view op) {
   return {};
 }
 
-Result<void> Descriptor::wait_to_write() {
+Result<void> Descriptor::wait_to_write(const Context* ctx) {
   const std::int64_t timeout = write_timeout_ns_.load(std::memory_order_relaxed);
-  if (timeout == 0) return wait(Side::kWrite, "write");
+  if (timeout == 0) return wait(Side::kWrite, "write", ctx);
   write_deadline_.set(rt::now_ns() + timeout);
-  Result<void> waited = wait(Side::kWrite, "write");
+  Result<void> waited = wait(Side::kWrite, "write", ctx);
   if (waited) write_deadline_.set(Deadline::kNone);
   return waited;
 }
@@ -111,11 +137,12 @@ Descriptor::Woken Descriptor::deliver(Events events) {
   return {events.readable ? reader_.wake(true) : nullptr, events.writable ? writer_.wake(true) : nullptr};
 }
 
-Result<std::size_t> Descriptor::read_locked(std::span<std::byte> into, LazyBuffer* lazy) {
-  if (read_deadline_.expired()) return std::unexpected(reason("read"));
+Result<std::size_t> Descriptor::read_locked(std::span<std::byte> into, LazyBuffer* lazy, const Context* ctx) {
+  if (Result<void> may = may_begin(Side::kRead, "read", ctx); !may) return std::unexpected(may.error());
   for (;;) {
     if (drained_ && !hung_up_.load(std::memory_order_acquire)) {
-      if (Result<void> waited = wait(Side::kRead, "read"); !waited) return std::unexpected(waited.error());
+      if (Result<void> waited = wait(Side::kRead, "read", ctx); !waited)
+        return std::unexpected(waited.error());
       drained_ = false;  // the edge is used up, also if the system call fails
     }
     if (lazy != nullptr) into = lazy->take();
@@ -127,36 +154,36 @@ Result<std::size_t> Descriptor::read_locked(std::span<std::byte> into, LazyBuffe
     if (lazy != nullptr) lazy->give_back();
     if (n == -EINTR) continue;
     if (n != -EAGAIN) return std::unexpected(Error::from_errno(static_cast<int>(-n), "read"));
-    if (Result<void> waited = wait(Side::kRead, "read"); !waited) return std::unexpected(waited.error());
+    if (Result<void> waited = wait(Side::kRead, "read", ctx); !waited) return std::unexpected(waited.error());
     drained_ = false;
   }
 }
 
-Result<std::size_t> Descriptor::read(std::span<std::byte> into) {
+Result<std::size_t> Descriptor::read(std::span<std::byte> into, const Context* ctx) {
   rt::parking_point();
   const Use use(*this, Side::kRead);
   if (!use) return std::unexpected(Error(Errc::kClosed, "read"));
-  return read_locked(into, nullptr);
+  return read_locked(into, nullptr, ctx);
 }
 
-Result<std::size_t> Descriptor::read(LazyBuffer& into) {
+Result<std::size_t> Descriptor::read(LazyBuffer& into, const Context* ctx) {
   rt::parking_point();
   const Use use(*this, Side::kRead);
   if (!use) return std::unexpected(Error(Errc::kClosed, "read"));
-  return read_locked({}, &into);
+  return read_locked({}, &into, ctx);
 }
 
-Result<void> Descriptor::write_all(std::span<const std::byte> data) {
+Result<void> Descriptor::write_all(std::span<const std::byte> data, const Context* ctx) {
   rt::parking_point();
   const Use use(*this, Side::kWrite);
   if (!use) return std::unexpected(Error(Errc::kClosed, "write"));
-  if (write_deadline_.expired()) return std::unexpected(reason("write"));
+  if (Result<void> may = may_begin(Side::kWrite, "write", ctx); !may) return may;
   while (!data.empty()) {
     const long n = sys::invoke(SYS_sendto, fd_, data.data(), data.size(), MSG_NOSIGNAL, nullptr, 0);
     if (n >= 0) {
       data = data.subspan(static_cast<std::size_t>(n));
     } else if (n == -EAGAIN) {
-      if (Result<void> waited = wait_to_write(); !waited) return waited;
+      if (Result<void> waited = wait_to_write(ctx); !waited) return waited;
     } else if (n != -EINTR) {
       return std::unexpected(Error::from_errno(static_cast<int>(-n), "write"));
     }
@@ -164,12 +191,12 @@ Result<void> Descriptor::write_all(std::span<const std::byte> data) {
   return {};
 }
 
-Result<void> Descriptor::write_all(std::span<struct iovec> pieces) {
+Result<void> Descriptor::write_all(std::span<struct iovec> pieces, const Context* ctx) {
   constexpr std::size_t kPiecesMax = 1024;  // IOV_MAX
   rt::parking_point();
   const Use use(*this, Side::kWrite);
   if (!use) return std::unexpected(Error(Errc::kClosed, "write"));
-  if (write_deadline_.expired()) return std::unexpected(reason("write"));
+  if (Result<void> may = may_begin(Side::kWrite, "write", ctx); !may) return may;
   for (;;) {
     while (!pieces.empty() && pieces.front().iov_len == 0) pieces = pieces.subspan(1);
     if (pieces.empty()) return {};
@@ -178,7 +205,7 @@ Result<void> Descriptor::write_all(std::span<struct iovec> pieces) {
     message.msg_iovlen = std::min(pieces.size(), kPiecesMax);
     const long n = sys::invoke(SYS_sendmsg, fd_, &message, MSG_NOSIGNAL);
     if (n == -EAGAIN) {
-      if (Result<void> waited = wait_to_write(); !waited) return waited;
+      if (Result<void> waited = wait_to_write(ctx); !waited) return waited;
     } else if (n < 0 && n != -EINTR) {
       return std::unexpected(Error::from_errno(static_cast<int>(-n), "write"));
     }

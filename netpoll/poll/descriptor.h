@@ -27,6 +27,7 @@
 #include <tuza/netpoll/poll/wait_slot.h>
 #include <tuza/sched/result.h>
 #include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/sync/context.h>
 
 #include <atomic>
 #include <cerrno>
@@ -65,18 +66,22 @@ class Descriptor {
   // Closes; the owner will not touch the descriptor again. Calls of others may still be under way.
   void dispose();
 
+  // What follows takes a context or null. Its end ends the call, with its cause, also one that has begun to
+  // wait; nothing else changes, and the next call goes on where this one was. It does not end the waiting for
+  // another reader (writer) to be done.
+
   // At least one byte, or 0 at the end of the stream. Parks.
-  Result<std::size_t> read(std::span<std::byte> into);
+  Result<std::size_t> read(std::span<std::byte> into, const Context* ctx = nullptr);
   // The same for a reader that takes a buffer only when there is something to read. Parks.
-  Result<std::size_t> read(LazyBuffer& into);
+  Result<std::size_t> read(LazyBuffer& into, const Context* ctx = nullptr);
   // All of it, or an error; then some of it may have been sent. Sockets only. Parks.
-  Result<void> write_all(std::span<const std::byte> data);
+  Result<void> write_all(std::span<const std::byte> data, const Context* ctx = nullptr);
   // The same for several pieces, gathered into as few system calls as possible. Changes `pieces`.
-  Result<void> write_all(std::span<struct iovec> pieces);
+  Result<void> write_all(std::span<struct iovec> pieces, const Context* ctx = nullptr);
   // Runs `call(fd)`, a system call that returns -errno, until it no longer says EAGAIN. Parks. For accept and
   // connect.
   template <class Call>
-  Result<long> retry(Side side, std::string_view op, Call call);
+  Result<long> retry(Side side, std::string_view op, Call call, const Context* ctx = nullptr);
   // Runs `call(fd)` with the descriptor kept open. Does not park by itself.
   template <class Call>
   Result<long> control(std::string_view op, Call call);
@@ -118,13 +123,17 @@ class Descriptor {
   static void wake_writer(void* self);
   void wake(Side side);
 
-  // With the lock of `side` held: waits for an edge. An error if closed, or if the deadline has passed.
-  Result<void> wait(Side side, std::string_view op);
+  // With the lock of `side` held: waits for an edge. An error if closed, if the deadline has passed, or if
+  // the context has ended.
+  Result<void> wait(Side side, std::string_view op, const Context* ctx);
+  Result<void> wait_within(Side side, std::string_view op, const Context& ctx);
   // The reason not to wait, or not to go on waiting; if there is one.
   [[nodiscard]] bool must_not_wait(Side side) { return mutex_.closed() || deadline(side).expired(); }
   [[nodiscard]] Error reason(std::string_view op) const;
-  Result<void> wait_to_write();
-  Result<std::size_t> read_locked(std::span<std::byte> into, LazyBuffer* lazy);
+  // The reason not to begin, if there is one.
+  [[nodiscard]] Result<void> may_begin(Side side, std::string_view op, const Context* ctx);
+  Result<void> wait_to_write(const Context* ctx);
+  Result<std::size_t> read_locked(std::span<std::byte> into, LazyBuffer* lazy, const Context* ctx);
 
   void close_number();
   void drop_holder();
@@ -164,17 +173,17 @@ class Descriptor {
 };
 
 template <class Call>
-Result<long> Descriptor::retry(Side side, std::string_view op, Call call) {
+Result<long> Descriptor::retry(Side side, std::string_view op, Call call, const Context* ctx) {
   rt::parking_point();
   const Use use(*this, side);
   if (!use) return std::unexpected(Error(Errc::kClosed, op));
-  if (deadline(side).expired()) return std::unexpected(reason(op));
+  if (Result<void> may = may_begin(side, op, ctx); !may) return std::unexpected(may.error());
   for (;;) {
     const long result = call(fd_);
     if (result >= 0) return result;
     if (result == -EINTR) continue;
     if (result != -EAGAIN) return std::unexpected(Error::from_errno(static_cast<int>(-result), op));
-    if (Result<void> waited = wait(side, op); !waited) return std::unexpected(waited.error());
+    if (Result<void> waited = wait(side, op, ctx); !waited) return std::unexpected(waited.error());
   }
 }
 

@@ -38,7 +38,10 @@ bool WaitSlot::retract() {
 }
 
 rt::G* WaitSlot::wake(bool ready) {
-  std::uintptr_t before = state_.load(std::memory_order_seq_cst);
+  // A reason may be written with less than seq_cst (the end of a context): a step that writes stands in one
+  // order with the announcement, which either is seen here or sees the reason.
+  std::uintptr_t before =
+      ready ? state_.load(std::memory_order_seq_cst) : state_.fetch_or(0, std::memory_order_seq_cst);
   for (;;) {
     if (before == kReady || (before == kNil && !ready)) return nullptr;
     const std::uintptr_t after = ready ? kReady : kNil;

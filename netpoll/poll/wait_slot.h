@@ -13,7 +13,7 @@
 // The re-check. A goroutine that finds no event announces itself (kWaiting), then looks at the reasons not
 // to wait (closed, deadline passed), then parks. Whoever makes such a reason true writes it first and takes
 // the goroutine out of the slot then. So either the goroutine sees the reason, or the other sees the
-// announcement: both are sequentially consistent.
+// announcement: both are sequentially consistent, and both write the slot.
 //
 // Thread-safe; one waiter at a time (the FdMutex sees to that). Source: Go's runtime/netpoll.go.
 #pragma once

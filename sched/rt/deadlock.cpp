@@ -3,6 +3,7 @@
 #include <tuza/sched/external.h>
 #include <tuza/sched/rt/dump.h>
 #include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/fake_time.h>
 #include <tuza/sched/rt/idle.h>
 #include <tuza/sched/rt/print.h>
 #include <tuza/sched/rt/sched.h>
@@ -13,17 +14,20 @@ namespace tuza {
 namespace rt {
 namespace {
 
-// Whether anything could make a goroutine runnable, seen without locks. Every way to be on the way
-// shows in one of these: a P that is held or handed over is not idle, what the poller has found is queued
-// before the role is given back, an M that was woken to look is spinning or holds a P soon after.
-bool nothing_can_happen(const Sched& sched) {
+// Whether anything but a timer could make a goroutine runnable, seen without locks. Every way to be on the
+// way shows in one of these: a P that is held or handed over is not idle, what the poller has found is
+// queued before the role is given back, an M that was woken to look is spinning or holds a P soon after.
+bool nobody_is_on_the_way(const Sched& sched) {
   return sched.idle_ps.count(std::memory_order_seq_cst) >= sched.procs() &&
          sched.surplus_held.load(std::memory_order_seq_cst) == 0 &&
          sched.grq.size(std::memory_order_seq_cst) == 0 &&
-         sched.spinning.load(std::memory_order_seq_cst) == 0 &&
-         sched.next_timer_ns(std::memory_order_seq_cst) == TimerHeap::kNever && !sched.has_io_waiters() &&
+         sched.spinning.load(std::memory_order_seq_cst) == 0 && !sched.has_io_waiters() &&
          sched.external_wakers.load(std::memory_order_seq_cst) == 0 &&
          !sched.stopping.load(std::memory_order_seq_cst);
+}
+
+bool timers_pend(const Sched& sched) {
+  return sched.next_timer_ns(std::memory_order_seq_cst) != TimerHeap::kNever;
 }
 
 // Without any goroutine left, too, if main has ended by goexit: nobody can end the program any more.
@@ -52,16 +56,27 @@ bool somebody_runs_without_p(const Sched& sched) {
 
 }  // namespace
 
-void report_deadlock_if_any(Sched& sched) {
-  if (!nothing_can_happen(sched)) return;
+bool stands_still(Sched& sched) {
+  if (!nobody_is_on_the_way(sched) || work_visible(sched)) return false;
   if (sched.poll.holder() != PollRole::Holder::kNobody) {
     // Somebody still waits in the poller for goroutines that have stopped waiting. Nobody will come out of
     // there by itself; the one who is fetched out comes here and decides.
     sched.poll.source()->wake();
+    return false;
+  }
+  if (somebody_runs_without_p(sched)) return false;
+  return all_goroutines_wait(sched) && nobody_is_on_the_way(sched);
+}
+
+void report_deadlock_if_any(Sched& sched) {
+  if (timers_pend(sched)) return;
+  const FakeTime::Turn turn = FakeTime::turn();  // nobody lets fake time pass meanwhile
+  if (!stands_still(sched) || timers_pend(sched)) return;
+  if (FakeTime::could_pass()) {
+    // The caller could not let it: its thread ends, say.
+    nudge_idle_m(sched);
     return;
   }
-  if (somebody_runs_without_p(sched)) return;
-  if (!all_goroutines_wait(sched) || !nothing_can_happen(sched)) return;
   if (sched.deadlock_reported.exchange(true)) return;
   Line() << "fatal error: all goroutines are asleep - deadlock!\n"
          << (sched.main_goexited.load() ? "(the main goroutine has ended by goexit)\n" : "");

@@ -9,6 +9,10 @@ namespace tuza::rt {
 
 struct Sched;
 
+// Whether all goroutines wait, and nothing but a timer can wake one. False, too, if somebody has to be
+// fetched out of the poller before it can be known: who is fetched asks again.
+bool stands_still(Sched& sched);
+
 // Called by an M without a P, about to sleep. Does not return if the program is deadlocked.
 void report_deadlock_if_any(Sched& sched);
 

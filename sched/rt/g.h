@@ -14,7 +14,7 @@
 #include <tuza/sched/arch/sanitizer.h>
 #include <tuza/sched/rt/relaxed.h>
 #include <tuza/sched/rt/stack.h>
-#include <tuza/sched/time/timer.h>
+#include <tuza/sched/time/runtime_timer.h>
 #include <tuza/sched/wait_reason.h>
 
 #include <array>
@@ -25,6 +25,7 @@
 
 namespace tuza::rt {
 
+class LocalTable;
 struct M;
 
 enum class GStatus : std::uint32_t {
@@ -73,6 +74,9 @@ struct alignas(64) G {
   // are written: what is read may be half the old name and half the new one.
   static constexpr std::size_t kNameBytes = 28;
   std::array<Relaxed<char>, kNameBytes> name_text;
+
+  // What the goroutine keeps in GoroutineLocals (sync/goroutine_local.h); null: nothing. Owner: itself.
+  LocalTable* locals = nullptr;
 
   // The function object of go(), if it is small: while the goroutine waits for its first turn it has no
   // stack to keep it on.

@@ -8,6 +8,7 @@
 #include <tuza/sched/rt/mutex_report.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/switch.h>
+#include <tuza/sched/sync/goroutine_local.h>
 #include <unwind.h>
 
 #include <new>
@@ -31,6 +32,8 @@ void goroutine_main(void* argument) {
   g.rt_depth = 0;
   leave_runtime(current_m());  // as ~Enter does
   g.entry(g.closure);
+  if (g.locals != nullptr) [[unlikely]]
+    destroy_locals();
   end_goroutine();
 }
 
@@ -83,7 +86,10 @@ namespace {
 [[gnu::no_sanitize_address]] _Unwind_Reason_Code goexit_step(int, _Unwind_Action actions,
                                                              _Unwind_Exception_Class, _Unwind_Exception*,
                                                              _Unwind_Context*, void*) {
-  if ((actions & _UA_END_OF_STACK) != 0) end_goroutine();
+  if ((actions & _UA_END_OF_STACK) != 0) {
+    destroy_locals();
+    end_goroutine();
+  }
   return _URC_NO_REASON;
 }
 

@@ -53,6 +53,7 @@
 
 #include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/deadlock.h>
+#include <tuza/sched/rt/fake_time.h>
 #include <tuza/sched/rt/handoff.h>
 #include <tuza/sched/rt/procs.h>
 #include <tuza/sched/rt/ready.h>
@@ -300,6 +301,7 @@ bool wait_for_p(M* m) {
       try_spinning(m);
       return true;
     }
+    if (FakeTime::pass(m)) return true;
     {
       const TimerWatch watch(sched.timer_watch_ns, next_timer_for_idle(sched));
       if (may_poll(sched)) {

@@ -42,6 +42,12 @@ void sample(M& m, std::int64_t now) {
   m.seat.seen_ns = now;
 }
 
+// How many may compute at once.
+std::uint32_t room_for(const Sched& sched) {
+  const auto procs = static_cast<std::uint32_t>(sched.procs());
+  return sched.grq.size() > 0 ? procs : procs + sched.slice.lane_extra;
+}
+
 std::int64_t turn_used_ns(const M& m) { return m.seat.seen_cpu_ns - m.seat.turn_cpu_ns; }
 
 }  // namespace
@@ -118,7 +124,7 @@ std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
 // Stops those that compute beyond what there is room for, and, if others wait for their turn, those that have
 // had theirs.
 void Lane::suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now) {
-  const auto room = static_cast<std::uint32_t>(sched.procs());
+  const auto room = room_for(sched);
   std::uint32_t surplus = burning > room ? burning - room : 0;
   for (std::size_t i = 0; i < seats_size_; ++i) {
     M& m = *seats_[i];
@@ -154,7 +160,7 @@ void Lane::look(Sched& sched, std::int64_t now) {
   if (!released_ && sched.preempt_signal.works()) suspend_surplus(sched, burning, now);
   // Those that were asked just now are not counted: their places are taken as soon as they are free.
   burning = look_at_seats(sched, now);
-  const auto room = static_cast<std::uint32_t>(sched.procs());
+  const auto room = room_for(sched);
   while ((burning < room || released_) && resume_first(now)) ++burning;
   burning_.store(burning, std::memory_order_relaxed);
   seated_.store(static_cast<std::uint32_t>(seats_size_), std::memory_order_relaxed);

@@ -3,8 +3,12 @@
 // Sysmon has taken their Ps because they did not come back (rt/handoff.h), or they are in a blocking call
 // that was known to be long. Most wait in the kernel and cost nothing: they are left alone, so that none of
 // their system calls is interrupted. Those that compute would, if there are many, leave no core for the Ms
-// with a P: so at most as many as there are Ps compute at once, and the surplus is suspended on the spot
-// (rt/preempt_signal.h). The suspended wait in a queue; when the lane has room, or one that computes has had
+// with a P: so only a few more than there are Ps compute at once, and the surplus is suspended on the spot
+// (rt/preempt_signal.h). Those few more matter for throughput: a holder of malloc's lock or of a stream's
+// that is suspended keeps others waiting, and where more may compute it seldom is. While goroutines wait for
+// a P only as many compute as there are Ps, or those with a P would get too small a share of the cores.
+//
+// The suspended wait in a queue; when the lane has room, or one that computes has had
 // kTurnNs of CPU time, the first of them goes on. It gets no P by that: Ps are for those that answer.
 //
 // A thread computes if its CPU clock says that it used 5 % of the time since the last look, or if /proc says

@@ -40,6 +40,8 @@ SliceOptions SliceOptions::from_environment() {
   SliceOptions options;
   options.slice_ns = number("TUZA_SLICE_MS", 1, 10'000, false, options.slice_ns / 1'000'000) * 1'000'000;
   options.early_ns = number("TUZA_EARLY_HANDOFF_US", 100, 10'000'000, true, options.early_ns / 1'000) * 1'000;
+  options.lane_extra =
+      static_cast<std::uint32_t>(number("TUZA_LANE_EXTRA", 1, 1000, true, options.lane_extra));
   options.signal = static_cast<int>(number("TUZA_PREEMPT_SIGNAL", 1, SIGRTMAX, true, options.signal));
   if (!may_be_used(options.signal)) {
     Line() << "tuza: TUZA_PREEMPT_SIGNAL: signal " << options.signal

@@ -3,6 +3,7 @@
 #include <tuza/sched/rt/handoff.h>
 #include <tuza/sched/rt/idle.h>
 #include <tuza/sched/rt/sched.h>
+#include <tuza/sched/rt/thread_watch.h>
 
 #include <algorithm>
 
@@ -13,6 +14,10 @@ namespace {
 constexpr std::int64_t kLongRunNs = 1'000'000;
 // A goroutine that was so often inside the runtime when its P should be taken gives the P away itself.
 constexpr std::uint32_t kRefusalsMax = 2;
+// A goroutine that has blocked its thread for so long, without having said so, is taken to block for longer.
+constexpr std::int64_t kBlockedNs = 50'000;
+// Where one did so, others may soon: sysmon looks as often as for marked calls, for so long.
+constexpr std::int64_t kBlockersNs = 10'000'000;
 // Nobody has looked for I/O for so long, while goroutines wait for it: some may be ready.
 constexpr std::int64_t kUnpolledNs = 2'000'000;
 
@@ -73,17 +78,19 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
   if (picks != seen.picks || seen.since_ns == 0) {
     seen = Seen{picks, now, call};
     if (!waits) return Pace::kBusy;
-    return call != 0 ? Pace::kCall : Pace::kSoon;
+    return call != 0 || now - blocked_at_ns_ < kBlockersNs ? Pace::kCall : Pace::kSoon;
   }
   const std::int64_t stuck_ns = now - seen.since_ns;
   if (stuck_ns >= kLongRunNs) p.average_run_ns.store(kLongRunNs, std::memory_order_relaxed);
   const bool same_call = call != 0 && call == seen.call;
   seen.call = call;
-  const bool used_up = stuck_ns >= sched.slice.slice_ns ||
+  const bool blocks = waits && call == 0 && stuck_ns >= kBlockedNs && sched.slice.early_ns > 0 &&
+                      !thread_is_runnable(m->thread_id, true);
+  const bool used_up = stuck_ns >= sched.slice.slice_ns || blocks ||
                        (waits && sched.slice.early_ns > 0 && stuck_ns >= sched.slice.early_ns) ||
                        (waits && same_call);
   const bool urgent = others == Waits::kWoken || !p.woken.empty();
-  if ((used_up || urgent) && !seen.asked && call == 0 &&
+  if ((used_up || urgent) && !seen.asked && call == 0 && !blocks &&
       g_ask_before_taking.load(std::memory_order_relaxed)) {
     seen.asked = true;
     ask_to_yield(m, picks);
@@ -91,10 +98,11 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
   }
   if (used_up && take(sched, p, m, seen)) {
     seen.since_ns = 0;
-    return same_call ? Pace::kCall : Pace::kWatch;
+    if (blocks) blocked_at_ns_ = now;
+    return same_call || blocks ? Pace::kCall : Pace::kWatch;
   }
   if (!waits) return Pace::kSoon;
-  return call != 0 ? Pace::kCall : Pace::kWatch;
+  return call != 0 || now - blocked_at_ns_ < kBlockersNs ? Pace::kCall : Pace::kWatch;
 }
 
 Slices::Pace Slices::look(Sched& sched, std::int64_t now) {

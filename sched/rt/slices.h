@@ -4,7 +4,11 @@
 //   - after a slice (10 ms), whether others wait or not: the next event then finds a P that is free;
 //   - after a millisecond, if others wait and no other P is idle (early handoff): the goroutine loses
 //     nothing but its P, and the tail of everyone else falls from slices to milliseconds;
-//   - as soon as the same marked blocking call is seen twice, if others wait.
+//   - as soon as the same marked blocking call is seen twice, if others wait;
+//   - at the first look that finds its thread blocked in the kernel, if others wait: a call that nobody
+//   marked.
+//     /proc says so. Once that has been seen sysmon looks every 20 us for a while, as there may be a
+//     thousand.
 // The times count from the first look that found the present picks: one tick of sysmon later, at most, than
 // the goroutine began. A goroutine that is inside the runtime at that moment is asked to yield at its next
 // parking call. Where checkpoints were compiled into the program, others are asked too, and keep their P
@@ -62,6 +66,7 @@ class Slices {
   bool take(Sched& sched, P& p, M* m, Seen& seen);
 
   std::array<Seen, kMaxProcsLimit> seen_{};
+  std::int64_t blocked_at_ns_ = 0;  // when a P was last taken from a goroutine that blocked its thread
   std::atomic<std::uint64_t> taken_{0}, withdrawn_{0};
 };
 

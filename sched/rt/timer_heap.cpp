@@ -13,27 +13,48 @@ namespace {
 
 constexpr std::size_t kArity = 4;
 constexpr std::size_t kFirstCapacity = 256;  // one page
+// Children begin at index 1 of four: that one must be the first of a cache line.
+constexpr std::size_t kUnused = kArity - 1;
+constexpr int kSlackShift = 20;  // a millisecond
+
+std::uint32_t slack_of(std::int64_t ns) {
+  const std::int64_t units = ns >> kSlackShift;
+  return static_cast<std::uint32_t>(std::min<std::int64_t>(units, std::numeric_limits<std::uint32_t>::max()));
+}
 
 }  // namespace
 
-TimerHeap::~TimerHeap() { unmap_pages(entries_, capacity_ * sizeof(Entry)); }
+TimerHeap::~TimerHeap() { unmap_pages(pages_, capacity_ * sizeof(Entry)); }
 
 void TimerHeap::disarm_all() {
-  const std::scoped_lock lock(mutex_);
+  const std::scoped_lock lock(lock_);
   const std::size_t size = size_.exchange(0, std::memory_order_relaxed);
   for (const Entry& entry : std::span(entries_, size)) {
+    entry.timer->index = Timer::kDisarmed;
     entry.timer->heap.store(nullptr, std::memory_order_release);
   }
   publish();
 }
 
+void TimerHeap::move_all(TimerHeap& to, std::int64_t shift_ns) {
+  const std::scoped_lock both(lock_, to.lock_);
+  const std::size_t size = size_.exchange(0, std::memory_order_relaxed);
+  for (const Entry& entry : std::span(entries_, size)) {
+    const std::int64_t when = entry.timer->when_ns;
+    to.insert(*entry.timer, shift_ns > 0 && when >= kNever - 1 - shift_ns ? kNever - 1 : when + shift_ns);
+  }
+  publish();
+  to.publish();
+}
+
 void TimerHeap::grow() {
   const std::size_t capacity = capacity_ == 0 ? kFirstCapacity : capacity_ * 2;
-  auto* entries = static_cast<Entry*>(map_pages(capacity * sizeof(Entry)));
-  if (entries == nullptr) fatal("out of memory for timers");
-  if (capacity_ != 0) std::memcpy(entries, entries_, capacity_ * sizeof(Entry));
-  unmap_pages(entries_, capacity_ * sizeof(Entry));
-  entries_ = entries;
+  auto* pages = static_cast<Entry*>(map_pages(capacity * sizeof(Entry)));
+  if (pages == nullptr) fatal("out of memory for timers");
+  if (capacity_ != 0) std::memcpy(pages, pages_, capacity_ * sizeof(Entry));
+  unmap_pages(pages_, capacity_ * sizeof(Entry));
+  pages_ = pages;
+  entries_ = pages + kUnused;
   capacity_ = capacity;
 }
 
@@ -74,19 +95,25 @@ void TimerHeap::publish() {
                  std::memory_order_seq_cst);
 }
 
-void TimerHeap::add(Timer& timer, std::int64_t when_ns) {
-  const std::scoped_lock lock(mutex_);
+void TimerHeap::insert(Timer& timer, std::int64_t when_ns) {
   const std::size_t size = size_.load(std::memory_order_relaxed);
-  if (size == capacity_) grow();
+  if (size + kUnused >= capacity_) grow();
   timer.when_ns = when_ns;
+  timer.slack = 0;
   timer.heap.store(this, std::memory_order_relaxed);
   size_.store(size + 1, std::memory_order_relaxed);
   sift_up(size, Entry{when_ns, &timer});
+}
+
+void TimerHeap::add(Timer& timer, std::int64_t when_ns) {
+  const std::scoped_lock lock(lock_);
+  insert(timer, when_ns);
   if (timer.index == 0) publish();
 }
 
 void TimerHeap::remove_at(std::size_t at) {
-  entries_[at].timer->heap.store(nullptr, std::memory_order_relaxed);
+  // release: who sees that it is not armed reads `index` (timer_disarmed).
+  entries_[at].timer->heap.store(nullptr, std::memory_order_release);
   const std::size_t last = size_.load(std::memory_order_relaxed) - 1;
   size_.store(last, std::memory_order_relaxed);
   if (at == last) return;
@@ -99,22 +126,25 @@ void TimerHeap::remove_at(std::size_t at) {
 }
 
 bool TimerHeap::move(Timer& timer, std::int64_t when_ns) {
-  const std::scoped_lock lock(mutex_);
+  const std::scoped_lock lock(lock_);
   if (timer.heap.load(std::memory_order_relaxed) != this) return false;
   const std::size_t at = timer.index;
-  const bool earlier = when_ns < timer.when_ns;
+  const std::int64_t bound = timer.when_ns - (std::int64_t{timer.slack} << kSlackShift);
   timer.when_ns = when_ns;
-  if (earlier) {
-    sift_up(at, Entry{when_ns, &timer});
+  if (when_ns >= bound) {  // its entry is at or before `bound`, wherever that is
+    timer.slack = slack_of(when_ns - bound);
+  } else if (when_ns >= entries_[at].when_ns) {
+    timer.slack = slack_of(when_ns - entries_[at].when_ns);
   } else {
-    sift_down(at, Entry{when_ns, &timer});
+    timer.slack = 0;
+    sift_up(at, Entry{when_ns, &timer});
+    if (timer.index == 0) publish();
   }
-  if (at == 0 || timer.index == 0) publish();
   return true;
 }
 
 bool TimerHeap::remove(Timer& timer) {
-  const std::scoped_lock lock(mutex_);
+  const std::scoped_lock lock(lock_);
   if (timer.heap.load(std::memory_order_relaxed) != this) return false;
   const std::size_t at = timer.index;
   remove_at(at);
@@ -122,17 +152,26 @@ bool TimerHeap::remove(Timer& timer) {
   return true;
 }
 
+Timer* TimerHeap::take_due(std::int64_t now_ns) {
+  const std::scoped_lock lock(lock_);
+  if (size_.load(std::memory_order_relaxed) == 0 || entries_[0].when_ns > now_ns) return nullptr;
+  Timer* timer = entries_[0].timer;
+  if (timer->when_ns > entries_[0].when_ns) {  // it was postponed
+    timer->slack = 0;
+    sift_down(0, Entry{timer->when_ns, timer});
+    timer = nullptr;
+  } else {
+    remove_at(0);
+  }
+  publish();
+  return timer;
+}
+
 std::size_t TimerHeap::run_due(std::int64_t now_ns) {
   std::size_t fired = 0;
   while (next_ns() <= now_ns) {
-    Timer* timer = nullptr;
-    {
-      const std::scoped_lock lock(mutex_);
-      if (size_.load(std::memory_order_relaxed) == 0 || entries_[0].when_ns > now_ns) break;
-      timer = entries_[0].timer;
-      remove_at(0);
-      publish();
-    }
+    Timer* timer = take_due(now_ns);
+    if (timer == nullptr) continue;
     timer->function(*timer);
     ++fired;
   }

@@ -1,11 +1,11 @@
 #include <tuza/sched/sync/context.h>
 
 #include <tuza/sched/rt/check.h>
-#include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/handoff.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/sync/context_node.h>
+#include <tuza/sched/time/clock_source.h>
 #include <tuza/sched/time/sleep.h>
 
 #include <algorithm>
@@ -85,10 +85,21 @@ struct ContextMaker {
     return result;
   }
 
+  static AfterFunc at_end(const Context& ctx, std::move_only_function<void()> function,
+                          rt::ContextFunction::Runs runs) {
+    auto* const made = new rt::ContextFunction(std::move(function), runs);
+    AfterFunc handle(ctx, made);
+    CancelNode* const above = scope(ctx);
+    if (above != nullptr && above->add(*made)) return handle;
+    if (above != nullptr) made->start();
+    rt::ContextFunction::unref(made);  // the list's
+    return handle;
+  }
+
  private:
   static bool above_goes_on(const CancelNode* above) { return above == nullptr || !above->ended(); }
   static void start_deadline(CancelNode& node, rt::ContextCause cause) {
-    if (node.deadline_ns() <= rt::now_ns()) {
+    if (node.deadline_ns() <= rt::clock_now_ns()) {
       node.end(cause);
     } else {
       node.arm(std::move(cause));
@@ -172,13 +183,11 @@ void Canceller::detach() { ContextNode::unref(std::exchange(node_, nullptr)); }
 // -- after_func.
 
 AfterFunc after_func(const Context& ctx, std::move_only_function<void()> function) {
-  auto* const made = new rt::ContextFunction(std::move(function));
-  AfterFunc handle(ctx, made);
-  CancelNode* const scope = ContextMaker::scope(ctx);
-  if (scope != nullptr && scope->add(*made)) return handle;
-  if (scope != nullptr) made->start();
-  rt::ContextFunction::unref(made);  // the list's
-  return handle;
+  return ContextMaker::at_end(ctx, std::move(function), rt::ContextFunction::Runs::kInGoroutine);
+}
+
+AfterFunc detail::at_end(const Context& ctx, std::move_only_function<void()> function) {
+  return ContextMaker::at_end(ctx, std::move(function), rt::ContextFunction::Runs::kOnTheSpot);
 }
 
 bool AfterFunc::stop() {

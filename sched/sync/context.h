@@ -174,7 +174,7 @@ class [[nodiscard]] AfterFunc {
   void detach();
 
  private:
-  friend AfterFunc after_func(const Context& ctx, std::move_only_function<void()> function);
+  friend struct ContextMaker;
   AfterFunc(Context ctx, rt::ContextFunction* function) : ctx_(std::move(ctx)), function_(function) {}
 
   Context ctx_;
@@ -184,5 +184,11 @@ class [[nodiscard]] AfterFunc {
 // Runs `function` in a goroutine of its own when `ctx` ends; at once if it has ended. An exception that
 // leaves it ends the process, as with go(). Does not park; does not keep the context.
 AfterFunc after_func(const Context& ctx, std::move_only_function<void()> function);
+
+namespace detail {
+// The same, but whoever ends the context calls it, on the spot: it must neither park nor throw, and take a
+// few instructions. It may come late, while or after stop() says false. For waits of other layers.
+AfterFunc at_end(const Context& ctx, std::move_only_function<void()> function);
+}  // namespace detail
 
 }  // namespace tuza

@@ -3,6 +3,7 @@
 #include <tuza/sched/go.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/sched.h>
+#include <tuza/sched/time/clock_source.h>
 
 #include <mutex>
 #include <utility>
@@ -10,10 +11,9 @@
 namespace tuza::rt {
 namespace {
 
-std::uint64_t current_run() {
+bool runtime_is_on() {
   const Enter rt;
-  const ExternalEntry entry;
-  return entry.sched() == nullptr ? 0 : entry.sched()->run_number;
+  return ExternalEntry().sched() != nullptr;
 }
 
 }  // namespace
@@ -58,7 +58,11 @@ void ContextFunction::unref(ContextFunction* function) {
 
 void ContextFunction::start() {
   auto function = std::exchange(function_, nullptr);
-  if (current_run() != 0) go([function = std::move(function)]() mutable { function(); });
+  if (runs_ == Runs::kOnTheSpot) {
+    function();
+    return;
+  }
+  if (runtime_is_on()) go([function = std::move(function)]() mutable { function(); });
 }
 
 // -- The list.
@@ -178,26 +182,24 @@ void CancelNode::end_below(const ContextCause& cause) {
 
 void CancelNode::arm(ContextCause cause) {
   deadline_cause_ = std::move(cause);
-  armed_in_run_ = current_run();
   timer_.function = &CancelNode::on_deadline;
   timer_.argument = this;
   ref();
-  timer_arm(timer_, deadline_ns_);
+  clock_arm(timer_, deadline_ns_);
 }
 
 // By who has ended the node, unless the timer did.
 void CancelNode::disarm() {
   if (deadline_cause_ == nullptr) return;
   // A timer that could not be stopped has fired, or is about to, and gives its reference back itself; or its
-  // runtime has ended before it fired.
-  const bool gone = timer_stop(timer_) || (current_run() != armed_in_run_ && !fired_.load());
+  // runtime has ended before.
+  const bool gone = clock_stop(timer_) || timer_disarmed(timer_);
   if (gone) unref(this);  // not the last: the caller has one
 }
 
 // On the scheduler's stack.
 void CancelNode::on_deadline(Timer& timer) {
   auto& node = *static_cast<CancelNode*>(timer.argument);
-  node.fired_.store(true);
   const bool ended = node.fire(node.deadline_cause_);
   bool work_left = false;
   if (ended) {

@@ -7,7 +7,9 @@
 //                     * functions of after_func(), which the list owns together with their handle
 //
 // References go up (each node holds its parent), so a node whose last handle has gone can have no node below
-// it, and the functions in its list will never run: they are dropped.
+// it, and the functions in its list will never run: they are dropped. (Some functions start no goroutine but
+// are called on the spot, by whoever ends the context: detail::at_end(), for waits that Until cannot
+// express.)
 //
 // The end. Whoever fires the event first ends the node: the cause is written under the event's lock before.
 // That lock guards the list as well, so a child is either in the list when the event fires or sees it fired.
@@ -21,8 +23,9 @@
 #pragma once
 
 #include <tuza/sched/result.h>
+#include <tuza/sched/sync/block_pool.h>
 #include <tuza/sched/sync/event.h>
-#include <tuza/sched/time/timer.h>
+#include <tuza/sched/time/runtime_timer.h>
 
 #include <atomic>
 #include <cstdint>
@@ -34,7 +37,7 @@ namespace tuza::rt {
 class CancelNode;
 using ContextCause = std::shared_ptr<const Error>;
 
-class ContextNode {
+class ContextNode : public FromBlockPool {
  public:
   ContextNode(ContextNode* parent, CancelNode* scope) : parent_(parent), scope_(scope) {}
   ContextNode(const ContextNode&) = delete;
@@ -83,10 +86,11 @@ struct ContextLink {
   const bool is_node;  // a CancelNode; else a ContextFunction
 };
 
-class ContextFunction final : public ContextLink {
+class ContextFunction final : public ContextLink, public FromBlockPool {
  public:
-  explicit ContextFunction(std::move_only_function<void()> function)
-      : ContextLink(false), function_(std::move(function)) {}
+  enum class Runs : bool { kInGoroutine, kOnTheSpot };
+  ContextFunction(std::move_only_function<void()> function, Runs runs)
+      : ContextLink(false), function_(std::move(function)), runs_(runs) {}
   // By whoever has taken it off its list.
   void start();
   void forget() { function_ = nullptr; }
@@ -94,6 +98,7 @@ class ContextFunction final : public ContextLink {
 
  private:
   std::move_only_function<void()> function_;
+  const Runs runs_;
   std::atomic<std::uint32_t> refs_{2};  // the list's and the handle's
 };
 
@@ -140,11 +145,9 @@ class CancelNode final : public ContextNode, public ContextLink {
   ContextCause cause_;            // written under the event's lock before it fires, constant then
   ContextLink* first_ = nullptr;  // guarded by the event's lock; nothing is added once it has fired
   CancelNode* work_ = nullptr;    // owner: who ended the node
-  // -- The deadline. Constant after arm() but for `fired_`.
+  // -- The deadline.
   Timer timer_;
-  ContextCause deadline_cause_;     // null: not armed
-  std::uint64_t armed_in_run_ = 0;  // a runtime that has ended fires no timers
-  std::atomic<bool> fired_{false};
+  ContextCause deadline_cause_;  // constant after arm(); null: not armed
 };
 
 }  // namespace tuza::rt

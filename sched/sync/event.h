@@ -29,9 +29,11 @@ class Event {
   [[nodiscard]] bool add(Waiter& place);
   void remove(Waiter& place);  // if it is still queued
 
-  // For select, which takes the locks of all its cases at once: under lock().
+  // For select, which takes the locks of all its cases at once: SelectSource (select_core.h). Under lock().
   SpinLock& lock() { return lock_; }
   WaitQueue& queue() { return queue_; }
+  [[nodiscard]] bool ready() const { return happened(); }
+  void take() {}  // it stays as it is
 
  private:
   SpinLock lock_;

@@ -4,14 +4,20 @@
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/park.h>
 #include <tuza/sched/rt/check.h>
-#include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/futex.h>
 #include <tuza/sched/rt/g_list.h>
 #include <tuza/sched/sync/event.h>
+#include <tuza/sched/time/clock_source.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace tuza::rt {
+namespace {
+
+constexpr std::int64_t kFakeTimeLookNs = 1'000'000;
+
+}  // namespace
 
 void WaitQueue::push_back(Waiter& w) {
   w.queued = true;
@@ -57,6 +63,19 @@ void Wait::wake() {
   }
 }
 
+void Wait::wake_last() {
+  G* const g = g_;
+  const std::uint32_t before = state_.fetch_or(kWoken, std::memory_order_acq_rel);
+  if (g == nullptr) {
+    futex_wake(state_, 1);
+  } else if ((before & kParked) != 0) {
+    g->win();
+    GList one;
+    one.push_back(g);
+    ready(std::move(one));
+  }
+}
+
 bool Wait::commit(G*, void* self) {
   auto& state = static_cast<Wait*>(self)->state_;
   return (state.fetch_or(kParked, std::memory_order_acq_rel) & kWoken) == 0;
@@ -76,14 +95,8 @@ void Wait::sleep(WaitReason reason) {
 
 void Wait::on_timer(Timer& timer) {
   auto& wait = *static_cast<Wait*>(timer.argument);
-  G* const g = wait.g_;
   const std::uint32_t before = wait.state_.fetch_or(kClaimed | kTimerFired, std::memory_order_acq_rel);
-  if ((before & kClaimed) != 0) return;
-  if ((wait.state_.fetch_or(kWoken, std::memory_order_acq_rel) & kParked) == 0) return;
-  g->win();
-  GList one;
-  one.push_back(g);
-  ready(std::move(one));  // behind those that were woken before it
+  if ((before & kClaimed) == 0) wait.wake_last();
 }
 
 // A goroutine's deadline is a timer on its stack: it must have been stopped, or be over, when this returns.
@@ -91,9 +104,9 @@ void Wait::sleep_with_timer(std::int64_t deadline_ns, WaitReason reason) {
   Timer timer;
   timer.function = &Wait::on_timer;
   timer.argument = this;
-  timer_arm(timer, deadline_ns);
+  clock_arm(timer, deadline_ns);
   sleep(reason);
-  if (timer_stop(timer)) return;
+  if (clock_stop(timer)) return;
   for (int i = 0; (state_.load(std::memory_order_acquire) & kTimerFired) == 0; ++i) {
     if (i < 100) {
       cpu_relax();
@@ -103,14 +116,15 @@ void Wait::sleep_with_timer(std::int64_t deadline_ns, WaitReason reason) {
   }
 }
 
-// A thread's deadline.
+// A thread's deadline. How fast fake time passes nobody knows.
 void Wait::sleep_until(std::int64_t deadline_ns) {
   for (;;) {
     const std::uint32_t seen = state_.load(std::memory_order_acquire);
     if ((seen & kWoken) != 0) return;
-    const std::int64_t left = deadline_ns - now_ns();
+    const std::int64_t left = deadline_ns - clock_now_ns();
     if (left <= 0 && claim_for_end()) return;
-    futex_wait(state_, seen, left <= 0 ? -1 : left);  // claimed by somebody: a wake is on its way
+    const std::int64_t nap = clock_is_fake() ? std::min(left, kFakeTimeLookNs) : left;
+    futex_wait(state_, seen, left <= 0 ? -1 : nap);  // claimed by somebody: a wake is on its way
   }
 }
 

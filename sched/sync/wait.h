@@ -34,11 +34,11 @@
 // a queue it was still in, and block()'s caller takes that lock to leave the queue. The timer, which has no
 // queue, says by its one step (kTimerFired) that it is over.
 //
-// sched/model/wait.pml is the claim and the park in Promela.
+// sched/model/select.pml is the claim, the park and the timer in Promela.
 #pragma once
 
 #include <tuza/sched/sync/spin_lock.h>
-#include <tuza/sched/time/timer.h>
+#include <tuza/sched/time/runtime_timer.h>
 #include <tuza/sched/wait_reason.h>
 
 #include <atomic>
@@ -115,7 +115,8 @@ class Wait {
   // By the claimant, once, when it has written what the waiter shall see; best after unlocking. The last
   // access: neither the Wait nor any of its places may be touched any more.
   void wake();
-
+  // As wake(), by the function of a timer: a goroutine queues behind those that were woken before it.
+  void wake_last();
   // Who waits, for reports; null: a thread. While a queue that it is in is locked.
   [[nodiscard]] const G* goroutine() const { return g_; }
 

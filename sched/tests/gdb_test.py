@@ -106,7 +106,7 @@ EXPECTED = {
     ),
     "locker": Expected(
         r"waiting \(mutex\)",
-        PARKED + ["lock_contended", "inner_lock", "outer_lock"],
+        PARKED + ["lock_slow", "inner_lock", "outer_lock"],
         [3002, 3001],
         "tuza::go({.name = name}",
     ),

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -21,6 +22,10 @@ template <class Condition>
 void wait_for(Condition&& condition) {
   while (!condition()) sleep_for(std::chrono::milliseconds(1));
 }
+
+// In these tests as many compute in the lane as there are Ps. What more of them change is tested by those
+// that unset it.
+inline const bool g_no_more_than_ps = setenv("TUZA_LANE_EXTRA", "0", 0) == 0;
 
 inline rt::Lane::Counts lane() { return rt::active()->sysmon.lane().counts(); }
 

@@ -67,6 +67,16 @@ TEST_P(LaneTest, AsManyComputeAsThereArePsAndTheRestIsSuspended) {
   });
 }
 
+TEST_P(LaneTest, SixMoreThanThereArePsMayComputeWhileNobodyWaitsForAP) {
+  unsetenv("TUZA_LANE_EXTRA");
+  run_with(GetParam(), [] {
+    Hogs hogs(16);
+    const auto room = static_cast<std::uint32_t>(max_procs()) + 6;
+    wait_for([room] { return lane().suspended == 16 - room && lane().burning == room; });
+  });
+  setenv("TUZA_LANE_EXTRA", "0", 1);
+}
+
 TEST_P(LaneTest, TheKernelSeesNoMoreOfThemThanThereArePs) {
   run_with(GetParam(), [] {
     std::array<std::atomic<long>, kHogs> threads{};

@@ -117,7 +117,7 @@ TEST(DeadlockDeathTest, NamesEveryGoroutineItsReasonAndItsStack) {
               "\ngoroutine 1 \\[sync.WaitGroup.wait, .*\\] main:\n"
               "(.*\n)*.*WaitGroup::wait(.*\n)*"
               "goroutine [0-9]+ \\[sync.Mutex.lock, .*\\] stuck:\n"
-              "(.*\n)*.*Mutex::lock(.*\n)*created by goroutine 1 in .*\n.*run_test.cpp:");
+              "(.*\n)*.*lock_slow(.*\n)*created by goroutine 1 in .*\n.*run_test.cpp:");
 }
 
 TEST(DeadlockDeathTest, IsFoundAfterMainHasLeftByGoexit) {

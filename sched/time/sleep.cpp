@@ -2,10 +2,11 @@
 
 #include <tuza/sched/park.h>
 #include <tuza/sched/rt/check.h>
-#include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/g_list.h>
 #include <tuza/sched/rt/handoff.h>
-#include <tuza/sched/time/timer.h>
+#include <tuza/sched/sync/context.h>
+#include <tuza/sched/sync/event.h>
+#include <tuza/sched/time/clock_source.h>
 
 #include <limits>
 
@@ -22,21 +23,31 @@ void wake_sleeper(Timer& timer) {
 
 // Armed only now: a timer that fired earlier would find the goroutine not yet parked.
 bool commit_sleep(G* g, void* when_ns) {
-  timer_arm(g->timer, *static_cast<const std::int64_t*>(when_ns));
+  clock_arm(g->timer, *static_cast<const std::int64_t*>(when_ns));
   return true;
 }
 
 }  // namespace
 
 std::int64_t deadline_after(std::chrono::nanoseconds duration) {
-  const std::int64_t now = now_ns();
+  const std::int64_t now = clock_now_ns();
   constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max() - 1;
   return duration.count() > kEnd - now ? kEnd : now + duration.count();
 }
 
+Result<void> sleep_until_ns(const tuza::Context& ctx, std::int64_t when_ns) {
+  parking_point();
+  if (ctx.done()) return std::unexpected(ctx.cause());
+  if (when_ns <= clock_now_ns()) return {};
+  Wait wait;
+  wait.block(WaitReason::kSleep, Until{.event = ctx.event(), .deadline_ns = when_ns});
+  if (ctx.done() && clock_now_ns() < when_ns) return std::unexpected(ctx.cause());
+  return {};
+}
+
 void sleep_until_ns(std::int64_t when_ns) {
   parking_point();
-  if (when_ns <= now_ns()) return;
+  if (when_ns <= clock_now_ns()) return;
   G* g = current_g();
   if (g == nullptr) fatal("sleep_for() or sleep_until() on a thread that is not a goroutine");
   g->timer.function = &wake_sleeper;

@@ -1,37 +1,20 @@
 #include <tuza/sched/time/timer.h>
 
-#include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/idle.h>
-#include <tuza/sched/rt/sched.h>
+#include <tuza/sched/sync/context.h>
+#include <tuza/sched/sync/event.h>
 
-namespace tuza::rt {
+namespace tuza {
 
-void timer_arm(Timer& timer, std::int64_t when_ns) {
-  const Enter rt;
-  const ExternalEntry entry;
-  if (entry.sched() == nullptr) return;  // the heap may be gone with its runtime
-  for (TimerHeap* heap = nullptr; (heap = timer.heap.load(std::memory_order_acquire)) != nullptr;) {
-    if (!heap->move(timer, when_ns)) continue;  // it has just fired
-    if (rt.p() == nullptr) wake_one(*entry.sched());
-    return;
-  }
-  if (P* p = rt.p(); p != nullptr) {
-    // The holder of a P is awake; it looks at its timers before it idles, and sysmon does if it stays away.
-    p->timers.add(timer, when_ns);
-    return;
-  }
-  entry.sched()->p(0).timers.add(timer, when_ns);
-  wake_one(*entry.sched());  // everybody may be asleep until some later time
+static_assert(sizeof(Timer) == 64);
+
+void Timer::on_fire(rt::Timer& timer) {
+  static_cast<Timer*>(timer.argument)->channel_.fire([] { return rt::Until::kNever; });
 }
 
-bool timer_stop(Timer& timer) {
-  const Enter rt;
-  const ExternalEntry entry;
-  if (entry.sched() == nullptr) return false;
-  for (TimerHeap* heap = nullptr; (heap = timer.heap.load(std::memory_order_acquire)) != nullptr;) {
-    if (heap->remove(timer)) return true;
-  }
-  return false;
+Result<void> Timer::wait(const Context& ctx) {
+  if (ctx.done()) return std::unexpected(ctx.cause());
+  if (channel_.wait(rt::Until{.event = ctx.event()})) return {};
+  return std::unexpected(ctx.cause());
 }
 
-}  // namespace tuza::rt
+}  // namespace tuza

@@ -1,43 +1,79 @@
-// A timer of the runtime: calls a function once, at a point of monotonic time.
+// Timer: something that happens once, later, and that can be waited for, stopped and postponed.
 //
-// Intrusive: it lives inside what it serves (a goroutine that sleeps, a descriptor with a deadline), so
-// arming one allocates nothing. Its memory must outlive it being armed.
+//     tuza::Timer idle(30s);
+//     while (auto request = read_request(conn, idle)) {   // gives up when `idle` fires
+//       idle.reset(30s);                                  // whatever has fired meanwhile is forgotten
+//       answer(*request);
+//     }
 //
-// The function runs on some M's scheduler stack, with no lock held: it may ready goroutines and arm
-// timers, it must not park, block or throw. It may run late, never early.
+// Semantics of Go 1.23: when stop() or reset() has returned, no fire of before is ever seen, however close
+// it was. A fire is kept until one caller of wait() or a select receives it, which gets it alone; of several
+// that wait, the first. After that, and after stop(), wait() waits for whoever calls reset().
 //
-// Thread-compatible: two calls on one timer must not overlap (its owner has a lock or is alone), but either
-// may overlap with the timer firing. A fire that has begun cannot be stopped: who arms a timer again tells
-// an old fire from a new one by state of its own.
+// Ordering: what was done before reset() is visible after the wait() that receives its fire.
+// Thread-safe: any goroutine, any thread, but start it inside tuza::run (fatal elsewhere). It goes by
+// tuza::now(), never fires early, and late by what the scheduler needs.
+// Lifetime: may be destroyed at any time, armed or firing; not while somebody waits for it (fatal). No
+// allocation. What a pending one costs: 64 bytes, and 16 in the scheduler.
 #pragma once
 
-#include <atomic>
+#include <tuza/sched/result.h>
+#include <tuza/sched/time/sleep.h>
+#include <tuza/sched/time/timer_channel.h>
+
+#include <chrono>
 #include <cstdint>
 
-namespace tuza::rt {
+namespace tuza {
 
-class TimerHeap;
+class Context;
 
-struct Timer {
-  using Function = void (*)(Timer& timer);
+class alignas(64) Timer {
+ public:
+  // Not started.
+  Timer() : channel_(&Timer::on_fire, this) {}
+  // Fires after `delay`; at once if that is not positive.
+  template <class Rep, class Period>
+  explicit Timer(const std::chrono::duration<Rep, Period>& delay) : Timer() {
+    reset(delay);
+  }
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
 
-  // Set by the owner while the timer is not armed.
-  Function function = nullptr;
-  void* argument = nullptr;
+  // Fires `delay` from now, and not otherwise. True if it was pending, or had a fire that nobody has
+  // received. Does not park.
+  template <class Rep, class Period>
+  bool reset(const std::chrono::duration<Rep, Period>& delay) {
+    return reset_at_ns(rt::deadline_after(rt::whole_ns(delay)));
+  }
+  template <class Duration>
+  bool reset_at(const std::chrono::time_point<std::chrono::steady_clock, Duration>& when) {
+    return reset_at_ns(rt::whole_ns(when.time_since_epoch()).count());
+  }
+  // Does not fire. True as for reset(). Does not park.
+  bool stop() { return channel_.disarm(); }
 
-  // Guarded by the lock of `heap`.
-  std::int64_t when_ns = 0;
-  std::uint32_t index = 0;
+  // Waits for the fire and receives it. Parks (a thread blocks).
+  void wait() { channel_.wait(); }
+  // The context's cause if that ended first; it is asked before the timer.
+  Result<void> wait(const Context& ctx);
+  // Receives a fire that is there. Does not park.
+  bool try_wait() { return channel_.try_wait(); }
 
-  // The heap it is armed in; null when not armed. Changed under that heap's lock only; read without a lock
-  // to find the lock, then looked at again.
-  std::atomic<TimerHeap*> heap{nullptr};
+  // For select.
+  rt::TimerChannel& channel() { return channel_; }
+
+ private:
+  static void on_fire(rt::Timer& timer);
+  bool reset_at_ns(std::int64_t when_ns) { return channel_.arm(when_ns); }
+
+  rt::TimerChannel channel_;
 };
 
-// Arms `timer` for `when_ns` on the monotonic clock; if it is armed already, moves it. Does not park.
-void timer_arm(Timer& timer, std::int64_t when_ns);
+// A timer that has been started, for one wait or select: after(1s).wait().
+template <class Rep, class Period>
+[[nodiscard]] Timer after(const std::chrono::duration<Rep, Period>& delay) {
+  return Timer(delay);
+}
 
-// True if the timer was armed and now will not fire. Does not park.
-bool timer_stop(Timer& timer);
-
-}  // namespace tuza::rt
+}  // namespace tuza

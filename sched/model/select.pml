@@ -1,0 +1,249 @@
+// How select waits in several queues at once (sched/sync/select_core.cpp), and how those who wait are claimed
+// and woken (sched/sync/wait.h).
+//
+// Goroutines select once each over two channels without buffers; a plain send or receive is a select with one
+// case. First all locks, look for a partner, and if there is none stand in all queues; then unlock and park;
+// awake again, leave the other queues. A timer may end a wait. One step of the model is one access to memory
+// that other threads see; what they could not tell apart from it happens in the same step.
+//
+// What must hold:
+//   touched_dead     Nobody touches the Wait or the places of a goroutine that has gone on: they were on its stack.
+//   claimed_twice    Each wait ends once: with one partner, or with the timer.
+//   never_met        When nothing can happen any more, no sender and receiver wait for each other.
+//   wake_is_lost     Nor does anybody sleep who was claimed.
+//   (Spin itself)    No deadlock: who waits for a lock gets it.
+//
+// Left out, because it does not change the argument: which waiter of a queue comes first (here any); buffers
+// and close(), which are one more thing to look at under the same locks; events, whose queue is like a
+// channel's; threads, which sleep on the word itself. All steps on a Wait are atomic in the code and acq_rel,
+// all others lie under a lock, so memory is sequentially consistent.
+//
+// A0, A1, B0, ...: what goroutines A, B and C have for channels 0 and 1: 0 nothing, 1 a send, 2 a receive.
+// TIMERS: which of them have a timer, A 1, B 2, C 4.
+//
+// size A0=2 A1=2 B0=1 B1=1 C0=0 C1=0 TIMERS=1: two selects meet in both channels, and a timer
+// size A0=2 A1=1 B0=1 B1=2 C0=1 C1=0 TIMERS=0: each may be a sender or a receiver
+// size A0=2 A1=2 B0=1 B1=0 C0=0 C1=1 TIMERS=1: two partners and a timer want the same one
+// size A0=2 A1=2 B0=1 B1=1 C0=1 C1=0 TIMERS=3: more partners than needed, and two timers
+//
+// variant NO_ORDER: B locks the second channel first, and waits in a circle with A
+// variant LOOK_THEN_QUEUE: unlocked between looking and standing in the queues, two miss each other
+// variant CLAIM_IN_TWO: two find that nobody has claimed, and both serve the same wait
+// variant WAKE_LOOKS_FIRST: the goroutine parks between the look and the write, and nobody readies it
+// variant PARK_LOOKS_FIRST: it is woken between its look and its write
+// variant NO_LEAVE: who stays in a queue is touched when its stack is another's
+// variant LEAVE_UNLOCKED: who sees that it is not queued goes while somebody is still about to claim it
+// variant TIMER_LEFT: without waiting for a fire that has begun, the timer touches what is gone
+
+#define NOBODY 7
+#define CLAIMED 1
+#define PARKED 2
+#define WOKEN 4
+#define FIRED 8
+
+byte state[3];            // Wait::state_
+byte winner[3] = NOBODY;  // Wait::winner_: which channel
+bool locked[2];
+byte queue[5];   // a set of goroutines each: senders of 0, receivers of 0, senders of 1, receivers of 1
+bool armed[3];   // the timer is in the heap
+bool sleeps[3];  // parked, and not readied
+
+// -- What only the model looks at.
+byte ended[3];  // waits that were ended
+bool gone[3];
+bool touched_dead, claimed_twice, never_met, wake_is_lost;
+
+#define QUEUE(c, role) queue[2 * (c) + (role) - 1]
+#define PARTNER(role) (3 - (role))
+#define BIT(g) (1 << (g))
+
+inline touch(g) { touched_dead = gone[g]; assert(!touched_dead) }
+
+inline count_claim(g) { ended[g]++; claimed_twice = ended[g] > 1; assert(!claimed_twice) }
+
+inline lock(c) { atomic { !locked[c] -> locked[c] = true } }
+
+inline unlock(c) { locked[c] = false }
+
+inline wake(g) {
+#ifdef WAKE_LOOKS_FIRST
+  atomic { touch(g); before = state[g] };
+  atomic { touch(g); state[g] = state[g] | WOKEN };
+#else
+  atomic { touch(g); before = state[g]; state[g] = state[g] | WOKEN };
+#endif
+  if
+  :: atomic { before & PARKED -> assert(sleeps[g]); sleeps[g] = false }
+  :: !(before & PARKED)
+  fi
+}
+
+inline lock_all() {
+#ifdef NO_ORDER
+  if
+  :: me == 1 && role1 -> lock(1)
+  :: else
+  fi;
+  if
+  :: role0 -> lock(0)
+  :: else
+  fi;
+  if
+  :: me != 1 && role1 -> lock(1)
+  :: else
+  fi
+#else
+  if
+  :: role0 -> lock(0)
+  :: else
+  fi;
+  if
+  :: role1 -> lock(1)
+  :: else
+  fi
+#endif
+}
+
+inline unlock_all() {
+  if
+  :: role0 -> unlock(0)
+  :: else
+  fi;
+  if
+  :: role1 -> unlock(1)
+  :: else
+  fi
+}
+
+inline leave(c, role) {
+  if
+  :: role == 0 || winner[me] == c
+#ifdef LEAVE_UNLOCKED
+  :: role != 0 && winner[me] != c && !(QUEUE(c, role) & BIT(me))
+  :: role != 0 && winner[me] != c && (QUEUE(c, role) & BIT(me)) ->
+#else
+  :: role != 0 && winner[me] != c ->
+#endif
+     lock(c);
+     atomic { QUEUE(c, role) = QUEUE(c, role) & ~BIT(me); unlock(c) }
+  fi
+}
+
+proctype G(byte me, role0, role1; bool timed) {
+  byte w, c, role, before;
+  lock_all();
+look:
+  atomic {
+    if
+    :: role0 && QUEUE(0, PARTNER(role0)) -> c = 0; role = role0
+    :: role1 && QUEUE(1, PARTNER(role1)) -> c = 1; role = role1
+    :: !(role0 && QUEUE(0, PARTNER(role0))) && !(role1 && QUEUE(1, PARTNER(role1))) -> goto enqueue
+    fi;
+    select (w : 0 .. 2);
+    if
+    :: QUEUE(c, PARTNER(role)) & BIT(w)
+    :: else -> goto look
+    fi;
+    touch(w);
+    QUEUE(c, PARTNER(role)) = QUEUE(c, PARTNER(role)) & ~BIT(w)
+  };
+#ifdef CLAIM_IN_TWO
+  atomic { touch(w); before = state[w] };
+  atomic { touch(w); state[w] = state[w] | CLAIMED };
+#else
+  atomic { touch(w); before = state[w]; state[w] = state[w] | CLAIMED };
+#endif
+  if
+  :: atomic { before & CLAIMED -> goto look }
+  :: atomic { !(before & CLAIMED) -> count_claim(w); winner[w] = c }
+  fi;
+  unlock_all();
+  wake(w);
+  goto over;
+
+enqueue:
+#ifdef LOOK_THEN_QUEUE
+  unlock_all();
+  lock_all();
+#endif
+  atomic {
+    if
+    :: role0 -> QUEUE(0, role0) = QUEUE(0, role0) | BIT(me)
+    :: else
+    fi;
+    if
+    :: role1 -> QUEUE(1, role1) = QUEUE(1, role1) | BIT(me)
+    :: else
+    fi
+  };
+  unlock_all();
+  armed[me] = timed;
+  // Off its stack: the commit of the park.
+#ifdef PARK_LOOKS_FIRST
+  before = state[me];
+  atomic { sleeps[me] = !(before & WOKEN); state[me] = state[me] | PARKED };
+#else
+  atomic { before = state[me]; state[me] = state[me] | PARKED; sleeps[me] = !(before & WOKEN) };
+#endif
+end_asleep:
+  !sleeps[me];
+  if
+  :: atomic { armed[me] -> armed[me] = false }  // stopped
+  :: atomic { !armed[me] && !timed }
+#ifdef TIMER_LEFT
+  :: atomic { !armed[me] && timed }
+#else
+  :: atomic { !armed[me] && timed && (state[me] & FIRED) }
+#endif
+  fi;
+#ifndef NO_LEAVE
+  leave(0, role0);
+  leave(1, role1);
+#endif
+over:
+  gone[me] = true
+}
+
+proctype Timer(byte g) {
+  byte before;
+end:
+  atomic { armed[g] -> armed[g] = false };
+  atomic { touch(g); before = state[g]; state[g] = state[g] | CLAIMED | FIRED };
+  if
+  :: before & CLAIMED
+  :: atomic { !(before & CLAIMED) -> count_claim(g) }; wake(g)
+  fi
+}
+
+#define MISSED(c) (QUEUE(c, 1) && QUEUE(c, 2))
+#define SLEEPS_ON(g) (sleeps[g] && (state[g] & CLAIMED))
+
+proctype Properties() {
+end:
+  do
+  :: atomic { timeout && (MISSED(0) || MISSED(1)) -> never_met = true; assert(!never_met) }
+  :: atomic {
+       timeout && (SLEEPS_ON(0) || SLEEPS_ON(1) || SLEEPS_ON(2)) -> wake_is_lost = true; assert(!wake_is_lost)
+     }
+  od
+}
+
+init {
+  atomic {
+    run G(0, A0, A1, TIMERS & 1);
+    run G(1, B0, B1, (TIMERS & 2) != 0);
+    if
+    :: C0 || C1 -> run G(2, C0, C1, (TIMERS & 4) != 0)
+    :: else
+    fi;
+    if
+    :: TIMERS & 1 -> run Timer(0)
+    :: else
+    fi;
+    if
+    :: TIMERS & 2 -> run Timer(1)
+    :: else
+    fi;
+    run Properties()
+  }
+}

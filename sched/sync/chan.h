@@ -1,0 +1,251 @@
+// Chan: a channel, through which goroutines and threads pass values to each other.
+//
+//     tuza::Chan<Job> jobs{64};                // Chan<Job> jobs; has no buffer: sender and receiver meet
+//     tuza::go([&jobs] {
+//       for (auto job : jobs) work(job);       // until the channel is closed and empty
+//     });
+//     jobs.send(Job{1});
+//     jobs.close();
+//
+//     std::optional<Job> job = jobs.recv();    // nullopt: closed and empty
+//     if (auto job = jobs.try_recv()) work(*job);
+//     else if (job.error() == tuza::TryRecvError::kClosed) return;
+//
+// First in, first out: elements leave in the order in which they went in, and those who wait are served in
+// the order in which they came. An element goes straight to a receiver that waits.
+//
+// Ordering: what was done before send(x) is visible after the recv() that returns x; what was done before
+// close() after the recv() that says so. In a channel of capacity C, what was done before the k-th recv() is
+// visible after the (k+C)-th send() has returned.
+//
+// Thread-safe: any number of senders and receivers, goroutines and threads, within tuza::run and without.
+// send(), recv() and loops over a channel park the goroutine (a thread sleeps) if they have to wait; nothing
+// else parks. No allocation but for the buffer, once.
+//
+// Lifetime: the channel outlives all calls on it and all views of it; who has received the last element, or
+// seen it closed, may destroy it while the sender's call is still returning. Destroying it while somebody
+// waits aborts and names them. Elements that are left are destroyed with it.
+//
+// Misuse aborts with the goroutine and its stack: sending on a closed channel, also by a sender that waited
+// when it was closed; closing twice; closing nil.
+//
+// T may be move-only. Its move constructor and its destructor must be noexcept, because elements are moved
+// between stacks of others, under a lock; keep both short. Neither may call into a channel.
+#pragma once
+
+#include <tuza/sched/result.h>
+#include <tuza/sched/sync/chan_core.h>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <iterator>
+#include <memory>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+namespace tuza {
+
+class Context;
+
+// Why try_recv() has nothing.
+enum class TryRecvError { kEmpty, kClosed };  // kEmpty: something may come; kClosed: nothing ever will
+
+namespace rt {
+
+template <class T>
+inline constexpr Element kElement{
+    .bytes = sizeof(T),
+    .alignment = alignof(T),
+    .is_word = sizeof(T) == sizeof(std::uint64_t) && std::is_trivially_copyable_v<T>,
+    .move = [](void* to, void* from) noexcept { ::new (to) T(std::move(*static_cast<T*>(from))); },
+    .relocate =
+        [](void* to, void* from) noexcept {
+          ::new (to) T(std::move(*static_cast<T*>(from)));
+          std::destroy_at(static_cast<T*>(from));
+        },
+    .destroy = [](void* element) noexcept { std::destroy_at(static_cast<T*>(element)); },
+};
+
+// Room for an element that is about to arrive.
+template <class T>
+union Slot {
+  Slot() {}   // NOLINT: the element is made by the sender
+  ~Slot() {}  // NOLINT: and taken by take()
+  std::optional<T> take() {
+    std::optional<T> out(std::in_place, std::move(element));
+    std::destroy_at(&element);
+    return out;
+  }
+  T element;
+};
+
+// What can be done at the sending end.
+template <class T, class Self>
+class SendEnd {
+ public:
+  // Waits until a receiver or the buffer has taken the element. Parks. Aborts if the channel is closed.
+  void send(T value) const {
+    if (core() == nullptr) wait_on_nil();
+    core()->send(std::addressof(value));
+  }
+  // The same, until `context` ends: then its cause, and the element is destroyed. A context that has ended
+  // wins even if somebody waits for the element.
+  Result<void> send(const tuza::Context& context, T value) const {
+    return chan_send(core(), std::addressof(value), context);
+  }
+  // False: it would have to wait, and `value` has not been touched. Aborts if the channel is closed.
+  [[nodiscard]] bool try_send(T&& value) const {
+    return core() != nullptr && core()->try_send(std::addressof(value));
+  }
+  [[nodiscard]] bool try_send(const T& value) const
+    requires std::copy_constructible<T>
+  {
+    T copy(value);
+    return try_send(std::move(copy));
+  }
+  // No more will be sent. Those who wait for an element learn it once the channel is empty. Does not park.
+  void close() const {
+    if (core() == nullptr) fatal_close_of_nil();
+    core()->close();
+  }
+  // Elements in the buffer, and how many there can be. Of nil: 0.
+  [[nodiscard]] std::size_t len() const { return core() == nullptr ? 0 : core()->length(); }
+  [[nodiscard]] std::size_t cap() const { return core() == nullptr ? 0 : core()->capacity(); }
+
+ private:
+  [[nodiscard]] ChanCore* core() const { return static_cast<const Self*>(this)->core(); }
+};
+
+// What can be done at the receiving end.
+template <class T, class Self>
+class RecvEnd {
+ public:
+  class Iterator;
+
+  // The next element; nullopt when the channel is closed and empty. Parks.
+  std::optional<T> recv() const {
+    Slot<T> slot;
+    if (!receive(core(), slot)) return std::nullopt;
+    return slot.take();
+  }
+  // The same, until `context` ends: then its cause. A context that has ended wins even if there are elements.
+  Result<std::optional<T>> recv(const tuza::Context& context) const {
+    Slot<T> slot;
+    const Result<bool> got = chan_recv(core(), &slot, context);
+    if (!got) return std::unexpected(got.error());
+    if (!*got) return std::nullopt;
+    return slot.take();
+  }
+  // What is there now.
+  [[nodiscard]] std::expected<T, TryRecvError> try_recv() const {
+    Slot<T> slot;
+    switch (core() == nullptr ? ChanCore::Attempt::kWouldBlock : core()->try_recv(&slot)) {
+      case ChanCore::Attempt::kDone: return *slot.take();
+      case ChanCore::Attempt::kClosed: return std::unexpected(TryRecvError::kClosed);
+      case ChanCore::Attempt::kWouldBlock: break;
+    }
+    return std::unexpected(TryRecvError::kEmpty);
+  }
+  [[nodiscard]] std::size_t len() const { return core() == nullptr ? 0 : core()->length(); }
+  [[nodiscard]] std::size_t cap() const { return core() == nullptr ? 0 : core()->capacity(); }
+
+  // for (auto job : jobs): each element, until the channel is closed and empty. Every step parks.
+  Iterator begin() const { return Iterator(core()); }
+  [[nodiscard]] std::default_sentinel_t end() const { return {}; }
+
+ private:
+  [[nodiscard]] ChanCore* core() const { return static_cast<const Self*>(this)->core(); }
+  static bool receive(ChanCore* from, Slot<T>& slot) {
+    if (from == nullptr) wait_on_nil();
+    return from->recv(&slot) == ChanCore::Attempt::kDone;
+  }
+};
+
+// One pass only. *it gives the element away: once for each step.
+template <class T, class Self>
+class RecvEnd<T, Self>::Iterator {
+ public:
+  using value_type = T;
+  using difference_type = std::ptrdiff_t;
+
+  explicit Iterator(ChanCore* core) : core_(core) { ++*this; }
+  Iterator(Iterator&&) = default;
+  Iterator& operator=(Iterator&&) = default;
+
+  T&& operator*() const { return std::move(*current_); }
+  Iterator& operator++() {
+    current_.reset();
+    Slot<T> slot;
+    if (receive(core_, slot)) {
+      current_.emplace(std::move(slot.element));
+      std::destroy_at(&slot.element);
+    }
+    return *this;
+  }
+  void operator++(int) { ++*this; }
+  bool operator==(std::default_sentinel_t) const { return !current_.has_value(); }
+
+ private:
+  ChanCore* core_;
+  mutable std::optional<T> current_;
+};
+
+}  // namespace rt
+
+template <class T>
+class Chan : public rt::SendEnd<T, Chan<T>>, public rt::RecvEnd<T, Chan<T>> {
+  static_assert(std::is_object_v<T> && !std::is_const_v<T>, "a channel carries values, no references");
+  static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>,
+                "what goes through a channel is moved between stacks under a lock: its move constructor and "
+                "its destructor must be noexcept (wrap it in a std::unique_ptr if they are not)");
+
+ public:
+  // Keeps up to `capacity` elements for receivers to come; the memory for them is allocated here. With 0,
+  // send() waits for a receiver.
+  explicit Chan(std::size_t capacity = 0) : core_(rt::kElement<T>, capacity) {}
+
+  using rt::SendEnd<T, Chan>::len;
+  using rt::SendEnd<T, Chan>::cap;
+
+  // For views and select.
+  [[nodiscard]] rt::ChanCore* core() const { return &core_; }
+
+ private:
+  mutable rt::ChanCore core_;  // constness says nothing of a channel: it is a place where others meet
+};
+
+// A view of the sending end: copied freely, thread-compatible as a pointer is, and as thread-safe to use as
+// the channel. Without a channel it is nil: send() waits for ever, and as a case of select it never comes.
+template <class T>
+class SendChan : public rt::SendEnd<T, SendChan<T>> {
+ public:
+  SendChan() = default;
+  SendChan(const Chan<T>& chan) : core_(chan.core()) {}  // NOLINT: a channel is one, as in Go
+
+  [[nodiscard]] rt::ChanCore* core() const { return core_; }
+  explicit operator bool() const { return core_ != nullptr; }
+
+ private:
+  rt::ChanCore* core_ = nullptr;
+};
+
+// A view of the receiving end. Without a channel it is nil: recv() waits for ever, and as a case of select it
+// never comes.
+template <class T>
+class RecvChan : public rt::RecvEnd<T, RecvChan<T>> {
+ public:
+  RecvChan() = default;
+  RecvChan(const Chan<T>& chan) : core_(chan.core()) {}  // NOLINT: a channel is one, as in Go
+
+  [[nodiscard]] rt::ChanCore* core() const { return core_; }
+  explicit operator bool() const { return core_ != nullptr; }
+
+ private:
+  rt::ChanCore* core_ = nullptr;
+};
+
+}  // namespace tuza

@@ -1,0 +1,60 @@
+#include <tuza/sched/sync/error_group.h>
+
+#include <tuza/sched/rt/check.h>
+
+namespace tuza {
+
+ErrorGroup::~ErrorGroup() {
+  if (members_.load(std::memory_order_relaxed) != 0) made_.cancel();
+  running_.wait();
+}
+
+void ErrorGroup::set_limit(std::int64_t n) {
+  if (members_.load(std::memory_order_relaxed) != 0) {
+    rt::fatal("ErrorGroup::set_limit() while goroutines of the group run");
+  }
+  limit_.reset();
+  if (n >= 0) limit_.emplace(n);
+}
+
+void ErrorGroup::begun() {
+  members_.fetch_add(1, std::memory_order_relaxed);
+  running_.add(1);
+}
+
+void ErrorGroup::ended() {
+  members_.fetch_sub(1, std::memory_order_relaxed);  // before done(), which may be the end of the group
+  if (limit_) limit_->release();
+  running_.done();
+}
+
+void ErrorGroup::fail(Error error) {
+  if (failed_.exchange(true, std::memory_order_relaxed)) return;
+  error_ = error;
+  made_.cancel(std::move(error));
+}
+
+void ErrorGroup::fail(std::exception_ptr thrown) {
+  if (failed_.exchange(true, std::memory_order_relaxed)) return;
+  thrown_ = std::move(thrown);
+  made_.cancel(Error(Errc::kCancelled, "ErrorGroup"));
+}
+
+Result<void> ErrorGroup::outcome() {
+  made_.cancel();
+  if (thrown_ != nullptr) std::rethrow_exception(thrown_);
+  if (error_) return std::unexpected(*error_);
+  return {};
+}
+
+Result<void> ErrorGroup::wait() {
+  running_.wait();
+  return outcome();
+}
+
+Result<void> ErrorGroup::wait(const Context& ctx) {
+  if (Result<void> waited = running_.wait(ctx); !waited) return waited;
+  return outcome();
+}
+
+}  // namespace tuza

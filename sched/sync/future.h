@@ -1,0 +1,261 @@
+// Future: a result that is being made by somebody else.
+//
+//     tuza::Future<Row> row = tuza::async([&] { return db.find(id); });
+//     ... do something else ...
+//     use(std::move(row).get());                // waits; rethrows what the function threw
+//
+//     tuza::Promise<int> promise;               // for results that no single function returns
+//     tuza::Future<int> answer = promise.future();
+//     tuza::go([promise = std::move(promise)]() mutable { promise.set_value(42); });
+//
+// Ordering: what was done before the result was set (in async's function: all that it did) is visible after
+// a wait, a get() or a ready() that returned true.
+//
+// Lifetime: the result belongs to both sides together. A Future may be dropped before the result is there:
+// the function goes on, and its result is destroyed (an exception too, without a word). A Promise, or a
+// goroutine of async, that ends without a result (goexit) leaves std::future_error with broken_promise. What
+// is not allowed is destroying a Future during a call to it.
+//
+// Thread-safe between the two sides, and wait() and ready() for any number of callers. One goroutine at a
+// time calls get(). Waiting parks the goroutine, or blocks the thread; nothing else parks. No allocation in
+// steady state besides what the result itself needs: states are recycled (sync/block_pool.h). Unlike
+// std::future, the destructor never waits.
+#pragma once
+
+#include <tuza/sched/go.h>
+#include <tuza/sched/result.h>
+#include <tuza/sched/sync/block_pool.h>
+#include <tuza/sched/sync/caught.h>
+#include <tuza/sched/sync/event.h>
+
+#include <atomic>
+#include <concepts>
+#include <exception>
+#include <functional>
+#include <future>
+#include <optional>
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+namespace tuza {
+
+class Context;
+
+namespace rt {
+
+// The part of a shared state that does not know the type of the result.
+class FutureCore : public FromBlockPool {
+ public:
+  Event done;
+  // Written before `done`, read after it.
+  std::exception_ptr error;
+
+  void wait();
+  Result<void> wait(const ::tuza::Context& ctx);  // its cause if it ended first
+  void rethrow_error() const {
+    if (error != nullptr) std::rethrow_exception(error);
+  }
+  // By one of the two sides. True for the last.
+  [[nodiscard]] bool drop() { return sides_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
+  void break_promise();
+
+ private:
+  std::atomic<std::uint32_t> sides_{2};
+};
+
+template <class T>
+struct FutureState final : FutureCore {
+  using Reference = T&;
+  std::optional<T> value;  // as FutureCore::error
+
+  Reference get() {
+    rethrow_error();
+    return *value;
+  }
+  T take() {
+    rethrow_error();
+    return std::move(*value);
+  }
+  template <class F>
+  void run(F& function) {
+    error = catch_exception([&] { value.emplace(std::invoke(std::move(function))); });
+  }
+};
+
+template <>
+struct FutureState<void> final : FutureCore {
+  using Reference = void;
+  void get() const { rethrow_error(); }
+  void take() const { rethrow_error(); }
+  template <class F>
+  void run(F& function) {
+    error = catch_exception([&] { std::invoke(std::move(function)); });
+  }
+};
+
+// The side that makes the result. Without one when it goes, breaks the promise.
+template <class T>
+class FutureMaker {
+ public:
+  explicit FutureMaker(FutureState<T>* state) : state_(state) {}
+  FutureMaker(FutureMaker&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  FutureMaker& operator=(FutureMaker&& other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+  ~FutureMaker() {
+    if (state_ == nullptr) return;
+    state_->break_promise();
+    if (state_->drop()) delete state_;
+  }
+  [[nodiscard]] FutureState<T>* state() const { return state_; }
+  // The result is there.
+  void finish() {
+    state_->done.fire();
+    if (state_->drop()) delete state_;
+    state_ = nullptr;
+  }
+
+ private:
+  FutureState<T>* state_;
+};
+
+// Misuse, in every build.
+[[noreturn, gnu::cold]] void future_is_empty();
+[[noreturn, gnu::cold]] void promise_is_empty();
+
+}  // namespace rt
+
+template <class T>
+class [[nodiscard]] Future {
+  static_assert(!std::is_reference_v<T>, "a Future of a pointer or of std::reference_wrapper instead");
+  using State = rt::FutureState<T>;
+
+ public:
+  Future() = default;
+  Future(Future&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  Future& operator=(Future&& other) noexcept {
+    std::swap(state_, other.state_);
+    return *this;
+  }
+  ~Future() {
+    if (state_ != nullptr && state_->drop()) delete state_;
+  }
+
+  // False: default-made, moved from, or its result was moved out. All calls below but this abort then.
+  [[nodiscard]] bool valid() const { return state_ != nullptr; }
+  // The result, or an exception, is there: get() will not wait.
+  [[nodiscard]] bool ready() const { return state().done.happened(); }
+
+  // Waits until it is ready. Parks.
+  void wait() const { state().wait(); }
+  // The same; ctx.cause() if the context ended first. The Future stays as it is.
+  Result<void> wait(const Context& ctx) const { return state().wait(ctx); }
+
+  // Waits; the result, which stays here, or its exception. May be called again. Parks.
+  typename State::Reference get() & {
+    state().wait();
+    return state().get();
+  }
+  // Waits; moves the result out, or throws its exception. The Future is empty then. Parks.
+  T get() && {
+    const Future last(std::move(*this));
+    last.state().wait();
+    return last.state().take();
+  }
+  // The same; ctx.cause(), and the Future stays as it is, if the context ended first.
+  Result<T> get(const Context& ctx) && {
+    if (Result<void> waited = wait(ctx); !waited) return std::unexpected(std::move(waited.error()));
+    if constexpr (std::is_void_v<T>) {
+      std::move(*this).get();
+      return {};
+    } else {
+      return std::move(*this).get();
+    }
+  }
+
+  // For select: happens when it is ready. Valid as long as this Future has its result.
+  [[nodiscard]] rt::Event& event() const { return state().done; }
+
+ private:
+  template <class>
+  friend class Promise;
+  template <class F>
+  friend auto async(const GoOptions& options, F&& function, const std::source_location& where);
+  explicit Future(State* state) : state_(state) {}
+  [[nodiscard]] State& state() const {
+    if (state_ == nullptr) [[unlikely]]
+      rt::future_is_empty();
+    return *state_;
+  }
+
+  State* state_ = nullptr;  // one of its two sides
+};
+
+// The other side, for those who set the result by hand. One of set_value() and set_exception(), once: a
+// second call aborts.
+template <class T>
+class Promise {
+ public:
+  Promise() : Promise(new rt::FutureState<T>) {}
+
+  // Once. Aborts the second time.
+  Future<T> future() {
+    if (!future_.valid()) rt::promise_is_empty();
+    return std::move(future_);
+  }
+  template <class... Args>
+  void set_value(Args&&... args) {
+    rt::FutureState<T>& state = this->state();
+    if constexpr (std::is_void_v<T>) {
+      static_assert(sizeof...(args) == 0);
+      (void)state;
+    } else {
+      state.value.emplace(std::forward<Args>(args)...);  // what it throws leaves the promise as it was
+    }
+    maker_.finish();
+  }
+  void set_exception(std::exception_ptr error) {
+    state().error = std::move(error);
+    maker_.finish();
+  }
+
+ private:
+  explicit Promise(rt::FutureState<T>* state) : maker_(state), future_(state) {}
+  rt::FutureState<T>& state() {
+    if (maker_.state() == nullptr) rt::promise_is_empty();
+    return *maker_.state();
+  }
+
+  rt::FutureMaker<T> maker_;
+  Future<T> future_;
+};
+
+// Runs `function` in a goroutine of its own; the Future gets what it returns or throws. Does not park.
+template <class F>
+auto async(const GoOptions& options, F&& function,
+           const std::source_location& where = std::source_location::current()) {
+  using T = std::invoke_result_t<std::decay_t<F>>;
+  auto* const state = new rt::FutureState<T>;
+  Future<T> future(state);
+  go(
+      options,
+      [maker = rt::FutureMaker<T>(state), captured = std::forward<F>(function)]() mutable {
+        {
+          std::decay_t<F> mine(std::move(captured));  // gone before the result is seen
+          maker.state()->run(mine);
+        }
+        maker.finish();
+      },
+      where);
+  return future;
+}
+
+template <class F>
+  requires std::invocable<std::decay_t<F>>
+auto async(F&& function, const std::source_location& where = std::source_location::current()) {
+  return async(GoOptions{}, std::forward<F>(function), where);
+}
+
+}  // namespace tuza

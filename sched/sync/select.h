@@ -1,0 +1,260 @@
+// select: waits until one of several things can happen, and does that one.
+//
+//     std::size_t chosen = tuza::select(
+//         tuza::on_recv(jobs, [&](std::optional<Job> job) { ... }),     // nullopt: closed and empty
+//         tuza::on_send(results, result, [] { ... }),
+//         tuza::on_done(context, [&] { stop = true; }),
+//         tuza::after(1s, [] { ... }));
+//
+//     select(on_recv(jobs, work), otherwise([] { ... }));               // does not wait
+//
+// In a loop, without functions: each case has a number, its place in the call, and that is what comes back.
+//
+//     std::optional<Job> job;
+//     switch (select(on_recv(jobs, job), on_recv(quit))) {
+//       case 0: if (job) work(*job); break;
+//       case 1: return;
+//     }
+//
+// As many cases as a program finds at run time: a range of cases, or of pointers to cases of several types.
+//
+//     std::vector<decltype(on_recv(inputs[0], take))> cases;
+//     for (auto& in : inputs) cases.push_back(on_recv(in, take));
+//     std::size_t chosen = select(cases);
+//
+// Which one: of those that are ready, each with the same chance. If none is, the one that comes first. If
+// there is none that could (all are nil, or there are no cases), it waits for ever. A channel may be in
+// several cases, in both directions.
+//
+// Ordering: as for the send, recv or event that was chosen. Nothing has happened to the others.
+//
+// The functions run after everything is done, on the caller's stack: they may park, select again, throw and
+// goexit(). What they return is ignored.
+//
+// Thread-safe. Parks the goroutine (a thread sleeps) if it has to wait; with otherwise() it never parks. No
+// allocation but for ranges. Lifetime: every channel and event in the cases, not only the chosen one,
+// outlives the call. Misuse aborts: a chosen send on a closed channel; two otherwise(); one case in two
+// selects at once.
+#pragma once
+
+#include <tuza/sched/sync/chan.h>
+#include <tuza/sched/sync/event.h>
+#include <tuza/sched/sync/select_core.h>
+
+#include <array>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ranges>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace tuza {
+
+class Context;
+
+namespace rt {
+
+struct Nothing {
+  void operator()() const {}
+};
+
+template <class T>
+struct AssignTo {
+  std::optional<T>* into;
+  void operator()(std::optional<T> value) const {
+    into->reset();
+    if (value) into->emplace(std::move(*value));
+  }
+};
+
+template <class T, class F>
+struct RecvCase : SelectCase {
+  static_assert(std::invocable<F&, std::optional<T>> || std::invocable<F&>,
+                "the function of on_recv() takes a std::optional of the element (nullopt: the channel is "
+                "closed and empty), or nothing");
+
+  RecvCase(ChanCore* core, F then) : SelectCase(Kind::kRecv, &run), function(std::move(then)) {
+    wait_for(core);
+    slot = &element;
+  }
+  RecvCase(RecvCase&& other) noexcept(std::is_nothrow_move_constructible_v<F>)
+      : SelectCase(std::move(other)), function(std::move(other.function)) {
+    slot = &element;
+  }
+
+  static void run(SelectCase& chosen) {
+    auto& self = static_cast<RecvCase&>(chosen);
+    std::optional<T> value = self.got_element ? self.element.take() : std::nullopt;
+    if constexpr (std::invocable<F&, std::optional<T>>) {
+      std::invoke(self.function, std::move(value));
+    } else {
+      std::invoke(self.function);
+    }
+  }
+
+  Slot<T> element;
+  F function;
+};
+
+// V is T, a copy, or T&&, the caller's own.
+template <class V, class F>
+struct SendCase : SelectCase {
+  static_assert(std::invocable<F&>, "the function of on_send() takes nothing");
+
+  SendCase(ChanCore* core, V&& element, F then)
+      : SelectCase(Kind::kSend, &run), value(std::forward<V>(element)), function(std::move(then)) {
+    wait_for(core);
+    slot = std::addressof(value);
+  }
+  SendCase(SendCase&& other) noexcept(std::is_nothrow_move_constructible_v<F>)
+      : SelectCase(std::move(other)),
+        value(std::forward<V>(other.value)),
+        function(std::move(other.function)) {
+    slot = std::addressof(value);
+  }
+
+  static void run(SelectCase& chosen) { std::invoke(static_cast<SendCase&>(chosen).function); }
+
+  V value;
+  F function;
+};
+
+// on_done, on_event, after, otherwise.
+template <class F>
+struct PlainCase : SelectCase {
+  static_assert(std::invocable<F&>, "the function of this case takes nothing");
+
+  PlainCase(Kind which, F then) : SelectCase(which, &run), function(std::move(then)) {}
+  PlainCase(PlainCase&& other) noexcept(std::is_nothrow_move_constructible_v<F>)
+      : SelectCase(std::move(other)), function(std::move(other.function)) {}
+
+  static void run(SelectCase& chosen) { std::invoke(static_cast<PlainCase&>(chosen).function); }
+
+  F function;
+};
+
+// A case that refers to an rvalue of the caller's must not outlive the statement it is made in.
+template <class Case>
+inline constexpr bool kMayBeKept = true;
+template <class T, class F>
+inline constexpr bool kMayBeKept<SendCase<T&&, F>> = false;
+
+template <class R>
+concept SourceReference = std::is_lvalue_reference_v<R> && SelectSource<std::remove_reference_t<R>>;
+
+template <class C>
+concept IsCase = std::derived_from<std::remove_cvref_t<C>, SelectCase>;
+
+Event* event_of(const tuza::Context& context);
+
+}  // namespace rt
+
+// The next element of `chan` (a Chan or RecvChan), or nullopt if it is closed and empty: ready in either
+// case. A nil channel is never ready.
+template <class T, class Self, class F = rt::Nothing>
+auto on_recv(const rt::RecvEnd<T, Self>& chan, F function = {}) {
+  return rt::RecvCase<T, F>(static_cast<const Self&>(chan).core(), std::move(function));
+}
+// Into a variable.
+template <class T, class Self>
+auto on_recv(const rt::RecvEnd<T, Self>& chan, std::optional<T>& into) {
+  return rt::RecvCase<T, rt::AssignTo<T>>(static_cast<const Self&>(chan).core(), rt::AssignTo<T>{&into});
+}
+
+// Sends to `chan` (a Chan or SendChan); a closed one is ready, and sending on it aborts. An lvalue is copied
+// when the case is made, and the copy is gone when it has been sent. An rvalue is moved from only if this
+// case is chosen, and is the caller's otherwise; such a case is written inside the select.
+template <class T, class Self, class F = rt::Nothing>
+  requires std::copy_constructible<T>
+auto on_send(const rt::SendEnd<T, Self>& chan, const std::type_identity_t<T>& value, F function = {}) {
+  return rt::SendCase<T, F>(static_cast<const Self&>(chan).core(), T(value), std::move(function));
+}
+template <class T, class Self, class F = rt::Nothing>
+auto on_send(const rt::SendEnd<T, Self>& chan, std::type_identity_t<T>&& value, F function = {}) {
+  return rt::SendCase<T&&, F>(static_cast<const Self&>(chan).core(), std::move(value), std::move(function));
+}
+
+// The end of `context`. One that never ends is never ready.
+template <class F = rt::Nothing>
+auto on_done(const Context& context, F function = {}) {
+  rt::PlainCase<F> made(rt::SelectCase::Kind::kSource, std::move(function));
+  if (rt::Event* event = rt::event_of(context); event != nullptr) made.wait_for(*event);
+  return made;
+}
+
+namespace rt {
+// For primitives that are, or have, something to wait for: results, timers.
+template <SelectSource S, class F = Nothing>
+auto on_source(S& source, F function = {}) {
+  PlainCase<F> made(SelectCase::Kind::kSource, std::move(function));
+  made.wait_for(source);
+  return made;
+}
+}  // namespace rt
+
+// A fire of a Timer or a tick of a Ticker (sched/time): receives it.
+template <class Timed, class F = rt::Nothing>
+  requires requires(Timed& timed) {
+    { timed.channel() } -> rt::SourceReference;
+  }
+auto on_fire(Timed& timed, F function = {}) {
+  return rt::on_source(timed.channel(), std::move(function));
+}
+
+// When nothing else has come about for so long, from the beginning of the wait. Of several, the shortest.
+template <class Rep, class Period, class F>
+auto after(const std::chrono::duration<Rep, Period>& timeout, F function) {
+  rt::PlainCase<F> made(rt::SelectCase::Kind::kAfter, std::move(function));
+  made.timeout_ns =
+      timeout > timeout.zero() ? std::chrono::ceil<std::chrono::nanoseconds>(timeout).count() : 0;
+  return made;
+}
+
+// When nothing else is ready at once.
+template <class F = rt::Nothing>
+auto otherwise(F function = {}) {
+  return rt::PlainCase<F>(rt::SelectCase::Kind::kOtherwise, std::move(function));
+}
+
+// What the cases of a select have in common, for ranges of pointers to cases of several types.
+using SelectCase = rt::SelectCase;
+
+// Returns the number of the case that was chosen, from 0.
+template <class... Cases>
+  requires(rt::IsCase<Cases> && ...)
+std::size_t select(Cases&&... cases) {
+  static_assert(((!std::is_lvalue_reference_v<Cases> || rt::kMayBeKept<std::remove_cvref_t<Cases>>) && ...),
+                "on_send() with an rvalue refers to it: write it inside the select");
+  const std::array<rt::SelectCase*, sizeof...(cases)> given{&cases...};
+  std::array<rt::SelectCase*, sizeof...(cases)> scratch;
+  const std::size_t chosen = rt::select_cases(given, scratch);
+  given[chosen]->finish(*given[chosen]);
+  return chosen;
+}
+
+template <std::ranges::forward_range R>
+  requires rt::IsCase<std::ranges::range_reference_t<R>> ||
+           rt::IsCase<std::remove_pointer_t<std::ranges::range_value_t<R>>>
+std::size_t select(R&& cases) {
+  std::vector<rt::SelectCase*> given;
+  for (auto& c : cases) {
+    if constexpr (rt::IsCase<decltype(c)>) {
+      static_assert(rt::kMayBeKept<std::remove_cvref_t<decltype(c)>>,
+                    "on_send() with an rvalue refers to it: it cannot be kept in a range");
+      given.push_back(&c);
+    } else {
+      given.push_back(c);
+    }
+  }
+  const std::size_t chosen = rt::select_many(given);
+  given[chosen]->finish(*given[chosen]);
+  return chosen;
+}
+
+}  // namespace tuza

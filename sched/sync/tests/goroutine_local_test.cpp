@@ -1,0 +1,142 @@
+// GoroutineLocal: each goroutine its own, made when needed, destroyed however the goroutine ends.
+#include <tuza/sched/sync/goroutine_local.h>
+#include <tuza/sched/sync/wait_group.h>
+#include <tuza/sched/tests/testing.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace tuza {
+namespace {
+
+using testing::run_with;
+using testing::scaled;
+using testing::WithProcs;
+
+class GoroutineLocalTest : public WithProcs {};
+TUZA_WITH_PROCS(GoroutineLocalTest);
+
+std::atomic<int> g_living{0};
+struct Counted {
+  Counted() { ++g_living; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+  ~Counted() { --g_living; }
+  int value = 0;
+};
+
+const GoroutineLocal<Counted> g_counted;
+const GoroutineLocal<std::string> g_name([] { return std::string("nobody"); });
+
+// What has been joined has still to end.
+void expect_none_living() {
+  testing::yield_until([] { return g_living == 0; });
+}
+
+TEST_P(GoroutineLocalTest, EachGoroutineHasItsOwn) {
+  run_with(GetParam(), [] {
+    *g_name = "main";
+    WaitGroup group;
+    for (int i = 0; i < scaled(200) + 2; ++i) {
+      group.go([i] {
+        EXPECT_FALSE(g_counted.has_value())
+            << "nothing is inherited, nor left by the last user of the record";
+        EXPECT_EQ(*g_name, "nobody");
+        g_counted->value = i;
+        *g_name = std::to_string(i);
+        yield();
+        EXPECT_EQ(g_counted->value, i);
+        EXPECT_EQ(g_name.get(), std::to_string(i));
+      });
+    }
+    group.wait();
+    EXPECT_EQ(*g_name, "main");
+    expect_none_living();
+  });
+}
+
+TEST_P(GoroutineLocalTest, ValuesGoHoweverTheGoroutineEnds) {
+  run_with(GetParam(), [] {
+    WaitGroup group;
+    for (int i = 0; i < scaled(100) + 4; ++i) {
+      group.go([i] {
+        ++g_counted->value;
+        if (i % 3 == 1) goexit();
+        try {
+          if (i % 3 == 2) throw std::runtime_error("caught below");
+        } catch (const std::runtime_error&) {
+          ++g_counted->value;
+        }
+      });
+    }
+    group.wait();
+    expect_none_living();
+  });
+  run_with(GetParam(), [] { ++g_counted->value; });
+  EXPECT_EQ(g_living, 0) << "the main goroutine's go before run() returns";
+}
+
+TEST_P(GoroutineLocalTest, TheYoungestGoesFirstAndMayUseTheOthers) {
+  run_with(GetParam(), [] {
+    static std::vector<int> order;
+    static std::atomic<int> ended{0};
+    order.clear();
+    ended = 0;
+    struct Old {
+      int number = 1;
+      ~Old() {
+        order.push_back(number);
+        ++ended;
+      }
+    };
+    static const GoroutineLocal<Old> old;
+    struct Young {
+      bool parks = false;
+      ~Young() {
+        if (parks) yield();
+        order.push_back(10 + old->number);
+      }
+    };
+    static const GoroutineLocal<Young> young;
+    WaitGroup group;
+    group.go([] {
+      old->number = 2;
+      young->parks = true;
+    });
+    group.wait();
+    testing::yield_until([] { return ended == 1; });
+    EXPECT_EQ(order, (std::vector<int>{12, 2}));
+    group.go([] { young->parks = false; });  // makes `old` while it is destroyed
+    group.wait();
+    testing::yield_until([] { return ended == 2; });
+    EXPECT_EQ(order, (std::vector<int>{12, 2, 11, 1}));
+  });
+}
+
+TEST_P(GoroutineLocalTest, ResetAndThrowingMakers) {
+  run_with(GetParam(), [] {
+    bool fail = true;
+    const GoroutineLocal<int> number([&] { return fail ? throw std::runtime_error("no") : 7; });
+    EXPECT_THROW((void)number.get(), std::runtime_error);
+    EXPECT_FALSE(number.has_value());
+    fail = false;
+    EXPECT_EQ(*number, 7);
+    *number = 8;
+    EXPECT_EQ(*number, 8);
+    number.reset();
+    number.reset();
+    EXPECT_FALSE(number.has_value());
+    EXPECT_EQ(*number, 7);
+  });
+}
+
+TEST(GoroutineLocalDeathTest, MisuseIsCaught) {
+  EXPECT_DEATH((void)g_name.get(), "GoroutineLocal on a thread that is not a goroutine");
+  static int depth = 0;
+  static const GoroutineLocal<int> once([] { return depth++ == 0 ? *once : 1; });
+  EXPECT_DEATH(run_with(1, [] { (void)*once; }), "making a value for a GoroutineLocal has used it");
+}
+
+}  // namespace
+}  // namespace tuza

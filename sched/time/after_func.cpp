@@ -1,0 +1,101 @@
+#include <tuza/sched/time/after_func.h>
+
+#include <tuza/sched/go.h>
+#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/enter.h>
+#include <tuza/sched/time/alarm.h>
+
+#include <atomic>
+#include <mutex>
+
+namespace tuza {
+namespace rt {
+
+// What handle, timer and running goroutines share, counted. The timer's reference goes to the goroutine that
+// it starts, so none is given back on the scheduler's stack, where nothing may be freed.
+class DelayedFunction {
+ public:
+  DelayedFunction(std::move_only_function<void()> body, const std::source_location& where)
+      : body_(std::move(body)), where_(where), alarm_(&DelayedFunction::on_fire, this) {}
+
+  bool arm(std::int64_t when_ns);
+  bool disarm();
+  void unref() {
+    // acq_rel: whoever deletes it sees what the others have done with it.
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+ private:
+  // The closure of the goroutine: the function may end it by goexit().
+  struct Run {
+    explicit Run(DelayedFunction* f) : function(f) {}
+    Run(Run&& other) noexcept : function(std::exchange(other.function, nullptr)) {}
+    ~Run() {
+      if (function != nullptr) function->unref();
+    }
+    void operator()() const { function->body_(); }
+    DelayedFunction* function;
+  };
+
+  static void on_fire(Timer& timer);
+
+  std::move_only_function<void()> body_;
+  const std::source_location where_;
+  std::atomic<std::uint32_t> references_{1};  // the handle, the timer while it is armed, each run
+  Alarm alarm_;
+};
+
+bool DelayedFunction::arm(std::int64_t when_ns) {
+  const Enter rt;
+  const std::scoped_lock lock(alarm_.lock());
+  const bool was_armed = alarm_.arm(when_ns);
+  if (!was_armed) references_.fetch_add(1, std::memory_order_relaxed);  // on_fire() comes after the lock
+  return was_armed;
+}
+
+bool DelayedFunction::disarm() {
+  const Enter rt;
+  const std::scoped_lock lock(alarm_.lock());
+  if (!alarm_.disarm()) return false;
+  references_.fetch_sub(1, std::memory_order_relaxed);  // the caller has another one
+  return true;
+}
+
+// On the scheduler's stack. Starting a goroutine is allowed there: its record comes from the P or from pages,
+// and the closure lies in it.
+void DelayedFunction::on_fire(Timer& timer) {
+  auto& self = *static_cast<DelayedFunction*>(timer.argument);
+  static_assert(sizeof(Run) <= 64, "go() must not need a stack for it");
+  {
+    const std::scoped_lock lock(self.alarm_.lock());
+    if (!self.alarm_.fires()) return;
+  }
+  if (!spawn(GoOptions{}, Run(&self), false, self.where_)) spawn_failed();
+}
+
+}  // namespace rt
+
+DelayedCall after_func(std::chrono::nanoseconds delay, std::move_only_function<void()> function,
+                       const std::source_location& where) {
+  auto* const delayed = new rt::DelayedFunction(std::move(function), where);
+  delayed->arm(rt::deadline_after(delay));
+  return DelayedCall(delayed);
+}
+
+DelayedCall::~DelayedCall() {
+  if (function_ == nullptr) return;
+  function_->disarm();
+  function_->unref();
+}
+
+bool DelayedCall::stop() { return function_ != nullptr && function_->disarm(); }
+
+bool DelayedCall::reset_ns(std::chrono::nanoseconds delay) {
+  return function_ != nullptr && function_->arm(rt::deadline_after(delay));
+}
+
+void DelayedCall::detach() {
+  if (function_ != nullptr) std::exchange(function_, nullptr)->unref();
+}
+
+}  // namespace tuza

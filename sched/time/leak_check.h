@@ -1,0 +1,46 @@
+// LeakCheck: whether a test has left goroutines behind, and which.
+//
+//     tuza::run([] {
+//       const tuza::testing::LeakCheck leaks;
+//       {
+//         Server server;
+//         server.handle(request);
+//       }
+//       EXPECT_EQ(leaks.report(), "");      // or: nothing; then the destructor ends the process if any are
+//       left
+//     });
+//
+// Counted are goroutines that were not there when the check was created, but for the caller and the
+// runtime's own. A line for each: its number, what it waits for, its name, and where it was started:
+//
+//     goroutine 7 [chan receive] cleaner, created in Server::Server() at server.cpp:42
+//
+// On a goroutine (fatal elsewhere). It gives goroutines that are about to end some time, in real time even
+// if there is a FakeClock.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tuza::testing {
+
+class LeakCheck {
+ public:
+  LeakCheck();
+  // Prints what is left and aborts, unless report() was called, or an exception is on its way. Parks.
+  ~LeakCheck();
+  LeakCheck(const LeakCheck&) = delete;
+  LeakCheck& operator=(const LeakCheck&) = delete;
+
+  // Those that are left after `patience`; empty if there are none, and as soon as there are none. Parks.
+  [[nodiscard]] std::string report(std::chrono::nanoseconds patience = std::chrono::seconds(1)) const;
+
+ private:
+  std::vector<std::uint64_t> before_;  // ids, sorted
+  int exceptions_;
+  mutable bool reported_ = false;
+};
+
+}  // namespace tuza::testing
