@@ -144,7 +144,7 @@ void Mutex::unlock_slow() {
   std::uint32_t seen = state_.load(std::memory_order_relaxed);
   for (;;) {
     if ((seen & kLocked) == 0) rt::fatal("unlock of a Mutex that is not locked");
-    if ((seen & kWaiters) == 0 || (seen & (kAwake | kStarving)) == kAwake) {
+    if (frees(seen)) {
       if (state_.compare_exchange_weak(seen, seen & ~kLocked, std::memory_order_release,
                                        std::memory_order_relaxed)) {
         return;

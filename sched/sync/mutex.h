@@ -52,11 +52,7 @@ class Mutex {
 
   // Parks if it has to wait.
   void lock() {
-    std::uint32_t free = 0;
-    if (!state_.compare_exchange_strong(free, kLocked, std::memory_order_acquire,
-                                        std::memory_order_relaxed)) {
-      (void)lock_slow(WaitReason::kMutex, rt::Until{});
-    }
+    if (!try_lock()) (void)lock_slow(WaitReason::kMutex, rt::Until{});
   }
   // As lock(); the context's cause if that ended before, or had ended already. Parks.
   [[nodiscard]] Result<void> lock(const Context& context);
@@ -88,8 +84,9 @@ class Mutex {
   }
   // Aborts if the mutex is not locked. Does not park.
   void unlock() {
-    std::uint32_t locked = kLocked;
-    if (!state_.compare_exchange_strong(locked, 0, std::memory_order_release, std::memory_order_relaxed)) {
+    std::uint32_t seen = state_.load(std::memory_order_relaxed);
+    if (!frees(seen) || !state_.compare_exchange_strong(seen, seen & ~kLocked, std::memory_order_release,
+                                                        std::memory_order_relaxed)) {
       unlock_slow();
     }
   }
@@ -114,6 +111,11 @@ class Mutex {
   static constexpr std::uint32_t kAwake = 4;
   static constexpr std::uint32_t kStarving = 8;
 
+  // Whether unlock() only has to free it: it is locked, and nobody is to be woken.
+  static bool frees(std::uint32_t seen) {
+    return (seen & (kLocked | kWaiters)) == kLocked ||
+           (seen & (kLocked | kAwake | kStarving)) == (kLocked | kAwake);
+  }
   // False: `until` ended it.
   bool lock_slow(WaitReason reason, const rt::Until& until);
   struct Attempt;
