@@ -33,7 +33,10 @@ Spawn spawn_begin(const SpawnRequest& request) {
   const Enter rt;
   ExternalEntry entry(rt.m());
   Sched* sched = entry.sched();
-  if (sched == nullptr) fatal("go() outside tuza::run");
+  if (sched == nullptr) {
+    if (request.stack_now) return Spawn{nullptr, nullptr, false, true};  // try_go() says so
+    fatal("go() outside tuza::run");
+  }
   P* p = rt.p();
   const std::uint8_t stack_class =
       request.options.stack_bytes == 0 ? kDefaultStackClass : stack_class_for(request.options.stack_bytes);

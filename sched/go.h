@@ -36,8 +36,9 @@ struct G;
 // A goroutine that is being made: a G and room for the function object.
 struct Spawn {
   G* g;
-  void* storage;          // null: the system has no memory
-  bool external = false;  // begun by a thread that is no M: the runtime does not end before the commit
+  void* storage;             // null: the system has no memory
+  bool external = false;     // begun by a thread that is no M: the runtime does not end before the commit
+  bool not_running = false;  // no storage because there is no runtime
 };
 
 struct SpawnRequest {
@@ -63,12 +64,14 @@ void run_closure(void* storage) {
   std::invoke(std::move(function));
 }
 
+enum class Spawned { kYes, kNoMemory, kNotRunning };
+
 template <class F>
-bool spawn(const GoOptions& options, F&& function, bool stack_now, const std::source_location& where) {
+Spawned spawn(const GoOptions& options, F&& function, bool stack_now, const std::source_location& where) {
   using Closure = std::decay_t<F>;
   static_assert(std::invocable<Closure>, "a goroutine's function takes no arguments");
   const Spawn spawn = spawn_begin(SpawnRequest{options, sizeof(Closure), alignof(Closure), stack_now, where});
-  if (spawn.storage == nullptr) return false;
+  if (spawn.storage == nullptr) return spawn.not_running ? Spawned::kNotRunning : Spawned::kNoMemory;
   struct Guard {
     const Spawn* spawn;
     ~Guard() {
@@ -78,7 +81,7 @@ bool spawn(const GoOptions& options, F&& function, bool stack_now, const std::so
   ::new (spawn.storage) Closure(std::forward<F>(function));
   guard.spawn = nullptr;
   spawn_commit(spawn, &run_closure<Closure>);
-  return true;
+  return Spawned::kYes;
 }
 
 }  // namespace rt
@@ -88,7 +91,7 @@ bool spawn(const GoOptions& options, F&& function, bool stack_now, const std::so
 template <class F>
 void go(const GoOptions& options, F&& function,
         const std::source_location& where = std::source_location::current()) {
-  if (!rt::spawn(options, std::forward<F>(function), false, where)) rt::spawn_failed();
+  if (rt::spawn(options, std::forward<F>(function), false, where) != rt::Spawned::kYes) rt::spawn_failed();
 }
 
 template <class F>
@@ -97,11 +100,16 @@ void go(F&& function, const std::source_location& where = std::source_location::
   go(GoOptions{}, std::forward<F>(function), where);
 }
 
-// As go(); ENOMEM if there is no memory for the stack, and `function` has not been moved from then.
+// As go(); ENOMEM if there is no memory for the stack, Errc::kNotRunning outside tuza::run, and `function`
+// has not been moved from then.
 template <class F>
 [[nodiscard]] Result<void> try_go(const GoOptions& options, F&& function,
                                   const std::source_location& where = std::source_location::current()) {
-  if (rt::spawn(options, std::forward<F>(function), true, where)) return {};
+  switch (rt::spawn(options, std::forward<F>(function), true, where)) {
+    case rt::Spawned::kYes: return {};
+    case rt::Spawned::kNotRunning: return std::unexpected(Error(Errc::kNotRunning, "go"));
+    case rt::Spawned::kNoMemory: break;
+  }
   return std::unexpected(Error::from_errno(ENOMEM, "go"));
 }
 

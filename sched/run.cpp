@@ -204,7 +204,7 @@ int run_main(const RunOptions& options, MainFunction main, const std::source_loc
   start(*sched, options);
   int status = 0;
   const GoOptions go_options{.name = "main", .stack_bytes = options.stack_bytes};
-  const bool spawned = spawn(
+  const Spawned spawned = spawn(
       go_options,
       [&status, &main, sched] {
         struct OnGoexit {
@@ -221,7 +221,7 @@ int run_main(const RunOptions& options, MainFunction main, const std::source_loc
         stop(*sched);
       },
       true, where);
-  if (!spawned) spawn_failed();
+  if (spawned != Spawned::kYes) spawn_failed();
   while (!sched->stopping.load(std::memory_order_acquire)) sched->main_done.sleep();
   end(sched);
   return status;

@@ -87,12 +87,7 @@ Result<void> Descriptor::wait_within(Side side, std::string_view op, const Conte
   const auto give_up = [this, side, &ctx] { return must_not_wait(side) || ctx.done(); };
   while (!slot(side).wait(why, give_up)) {
     if (must_not_wait(side)) return std::unexpected(reason(op));
-    if (!ctx.done()) continue;
-    // What wait_to_write() has set was for this wait only.
-    if (side == Side::kWrite && write_timeout_ns_.load(std::memory_order_relaxed) != 0) {
-      write_deadline_.set(Deadline::kNone);
-    }
-    return std::unexpected(ctx.cause());
+    if (ctx.done()) return std::unexpected(ctx.cause());
   }
   return {};
 }
@@ -112,7 +107,8 @@ Result<void> Descriptor::wait_to_write(const Context* ctx) {
   if (timeout == 0) return wait(Side::kWrite, "write", ctx);
   write_deadline_.set(rt::now_ns() + timeout);
   Result<void> waited = wait(Side::kWrite, "write", ctx);
-  if (waited) write_deadline_.set(Deadline::kNone);
+  // It was for this wait only, also if that ended with its context.
+  if (waited || !must_not_wait(Side::kWrite)) write_deadline_.set(Deadline::kNone);
   return waited;
 }
 

@@ -69,14 +69,16 @@ bool stands_still(Sched& sched) {
 }
 
 void report_deadlock_if_any(Sched& sched) {
-  if (timers_pend(sched)) return;
+  if (FakeTime::installed() == nullptr && timers_pend(sched)) return;
   const FakeTime::Turn turn = FakeTime::turn();  // nobody lets fake time pass meanwhile
-  if (!stands_still(sched) || timers_pend(sched)) return;
+  if (!stands_still(sched)) return;
   if (FakeTime::could_pass()) {
-    // The caller could not let it: its thread ends, say.
+    // The caller could not let it: its thread ends, or waits for one goroutine only. Real timers do not hold
+    // it up.
     nudge_idle_m(sched);
     return;
   }
+  if (timers_pend(sched)) return;
   if (sched.deadlock_reported.exchange(true)) return;
   Line() << "fatal error: all goroutines are asleep - deadlock!\n"
          << (sched.main_goexited.load() ? "(the main goroutine has ended by goexit)\n" : "");

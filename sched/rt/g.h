@@ -56,6 +56,7 @@ struct alignas(64) G {
   Relaxed<std::int64_t> wait_since_ns{0};
   Relaxed<std::int64_t> trimmed_since_ns{0};  // wait_since_ns when its stack was last trimmed; owner: sysmon
   Relaxed<WaitReason> wait_reason{WaitReason::kNone};
+  bool exiting = false;                  // goexit() unwinds it
   bool system = false;                   // belongs to the runtime: not counted, not reported as deadlocked
   std::uint32_t lock_depth = 0;          // nesting of lock_os_thread
   Relaxed<std::uint32_t> blocking{0};    // nesting of BlockingCall; sysmon looks at it

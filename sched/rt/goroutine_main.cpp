@@ -41,6 +41,7 @@ void goroutine_main(void* argument) {
 
 void prepare_goroutine(G& g, void (*entry)(void* closure)) {
   g.entry = entry;
+  g.exiting = false;
   g.rt_depth = 1;
   g.exceptions = ExceptionState{};
   g.context = Context{};
@@ -100,6 +101,12 @@ void goexit_was_caught(_Unwind_Reason_Code, _Unwind_Exception*) {
 }
 
 }  // namespace
+
+bool in_goexit() {
+  const G* g = current_g();
+  return g != nullptr && g->exiting;
+}
+
 }  // namespace rt
 
 [[gnu::no_sanitize_address]] void goexit() {
@@ -111,6 +118,7 @@ void goexit_was_caught(_Unwind_Reason_Code, _Unwind_Exception*) {
   void* record = reinterpret_cast<void*>(g->stack.low);
   auto* unwind = ::new (record) _Unwind_Exception{};
   unwind->exception_cleanup = &rt::goexit_was_caught;
+  g->exiting = true;
   rt::sanitizer_before_unwinding();
   _Unwind_ForcedUnwind(unwind, &rt::goexit_step, nullptr);
   rt::fatal("goexit() found no end of the stack");

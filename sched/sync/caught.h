@@ -9,6 +9,9 @@
 
 namespace tuza::rt {
 
+// Whether goexit() unwinds the goroutine: std::uncaught_exceptions() does not count it.
+[[nodiscard]] bool in_goexit();
+
 // What `function()` threw; null if it returned.
 template <class F>
 std::exception_ptr catch_exception(F&& function) {

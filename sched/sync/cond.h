@@ -14,7 +14,8 @@
 // them. Another one at each wait is allowed, and of no use.
 //
 // Ordering: what was done before signal() is visible to the one that it woke; the lock gives the rest.
-// Lifetime: may be destroyed when all who wait have been signalled, though their waits have not returned.
+// Lifetime: may be destroyed when all who wait have been signalled, though their waits have not returned; but
+// waits with a context must have returned.
 //
 // Thread-safe; any thread, inside tuza::run and outside. wait() blocks the G (a thread: itself); signal() and
 // broadcast() never park, with the lock or without. Source: Go's sync.Cond (tickets in order of waiting).

@@ -1,11 +1,10 @@
 // Context: when to stop, by when, and what belongs to the request; handed down from caller to callee.
 //
-//     auto [ctx, cancel] = tuza::with_timeout(request, 2s);         // ends after 2 s, with `request`, or
-//     with for (Shard& shard : shards) {                                 // `cancel`, whichever comes first
-//       tuza::go([ctx, &shard] { shard.search(ctx); });
-//     }
-//     if (tuza::Result<Row> row = rows.recv(ctx)) return *row;      // a wait that ends with the context
-//     else return std::unexpected(row.error());                     // ctx.cause()
+//     // Ends after 2 s, with `request`, or with `cancel`, whichever comes first.
+//     auto [ctx, cancel] = tuza::with_timeout(request, 2s);
+//     for (Shard& shard : shards) tuza::go([ctx, &shard] { shard.search(ctx); });
+//     tuza::Result<std::optional<Row>> row = rows.recv(ctx);        // a wait that ends with the context
+//     if (!row) return std::unexpected(row.error());                // ctx.cause()
 //
 // A context ends once, with a cause. Contexts are a tree: what ends one ends all that were made from it, with
 // the same cause; a child never ends its parent. Each call of Tuza's that can wait takes a context, and
@@ -15,7 +14,8 @@
 // context ends, and its memory, timer and place in its parent are free.
 //
 // Ordering: what was done before a context was ended is visible to whoever sees that it has ended. When the
-// call of a canceller returns the context has ended, and if that call ended it so have those made from it.
+// call of a canceller returns the context has ended, and if that call ended it so have those made from it,
+// but for those that another canceller or a deadline has just begun to end.
 //
 // Lifetime: a Context is a handle; copy it, it is as cheap as a shared_ptr. The state lives as long as a
 // handle to it or to a child. Contexts are not tied to the scope they were made in, their cancellers are.

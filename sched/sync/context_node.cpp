@@ -9,14 +9,6 @@
 #include <utility>
 
 namespace tuza::rt {
-namespace {
-
-bool runtime_is_on() {
-  const Enter rt;
-  return ExternalEntry().sched() != nullptr;
-}
-
-}  // namespace
 
 // -- References.
 
@@ -62,7 +54,9 @@ void ContextFunction::start() {
     function();
     return;
   }
-  if (runtime_is_on()) go([function = std::move(function)]() mutable { function(); });
+  // A thread may end a context while the runtime ends: then nobody is left to run it.
+  const Result<void> started = try_go({}, [function = std::move(function)]() mutable { function(); });
+  if (!started && !started.error().is(Errc::kNotRunning)) spawn_failed();
 }
 
 // -- The list.

@@ -5,12 +5,12 @@
 namespace tuza {
 
 ErrorGroup::~ErrorGroup() {
-  if (members_.load(std::memory_order_relaxed) != 0) made_.cancel();
+  if (members_.load(std::memory_order_acquire) != 0) made_.cancel();
   running_.wait();
 }
 
 void ErrorGroup::set_limit(std::int64_t n) {
-  if (members_.load(std::memory_order_relaxed) != 0) {
+  if (members_.load(std::memory_order_acquire) != 0) {
     rt::fatal("ErrorGroup::set_limit() while goroutines of the group run");
   }
   limit_.reset();
@@ -23,9 +23,9 @@ void ErrorGroup::begun() {
 }
 
 void ErrorGroup::ended() {
-  members_.fetch_sub(1, std::memory_order_relaxed);  // before done(), which may be the end of the group
   if (limit_) limit_->release();
-  running_.done();
+  members_.fetch_sub(1, std::memory_order_release);  // set_limit() may replace limit_ now
+  running_.done();                                   // may be the end of the group
 }
 
 void ErrorGroup::fail(Error error) {

@@ -62,13 +62,13 @@ class Mutex {
     if (try_lock()) return true;
     return duration > duration.zero() &&
            lock_slow(WaitReason::kMutex,
-                     rt::Until{.deadline_ns = rt::deadline_after(
-                                   std::chrono::ceil<std::chrono::nanoseconds>(duration))});
+                     rt::Until{.deadline_ns = rt::deadline_after(rt::whole_ns(duration))});
   }
   template <class Duration>
   [[nodiscard]] bool try_lock_until(
       const std::chrono::time_point<std::chrono::steady_clock, Duration>& when) {
-    return try_lock_for(when - std::chrono::steady_clock::now());
+    return try_lock() || lock_slow(WaitReason::kMutex,
+                                   rt::Until{.deadline_ns = rt::whole_ns(when.time_since_epoch()).count()});
   }
 
   // True: it was free and is the caller's now. A free mutex is taken even if somebody has been woken for it.
@@ -101,10 +101,9 @@ class Mutex {
   //
   // Locked    somebody has it. Handed over it stays set.
   // Waiters   the queue is not empty; changed under lock_ only.
-  // Awake     one who is awake wants it and will take it or queue: unlock() wakes nobody, so that they come
-  // in
-  //           order. Whoever sets it for itself, or is woken with it, clears it in the step with which it
-  //           takes or queues.
+  // Awake     one who is awake wants it and will take it or queue: unlock() wakes nobody, so that they
+  //           come in order. Whoever sets it for itself, or is woken with it, clears it in the step with
+  //           which it takes or queues.
   // Starving  set only while Locked and Waiters are: unlock() hands over.
   static constexpr std::uint32_t kLocked = 1;
   static constexpr std::uint32_t kWaiters = 2;

@@ -3,10 +3,12 @@
 namespace tuza {
 
 Scope::~Scope() noexcept(false) {
-  const bool by_exception = std::uncaught_exceptions() > exceptions_at_begin_;
-  if (by_exception) made_.cancel();
+  // What is thrown while the stack is unwound would end the process.
+  const bool unwinds =
+      std::uncaught_exceptions() > exceptions_at_begin_ || (rt::in_goexit() && !in_goexit_at_begin_);
+  if (unwinds) made_.cancel();
   running_.wait();
-  if (!by_exception && thrown_ != nullptr) std::rethrow_exception(thrown_);
+  if (!unwinds && thrown_ != nullptr) std::rethrow_exception(thrown_);
 }
 
 void Scope::join() {

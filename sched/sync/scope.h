@@ -7,14 +7,14 @@
 //     }                                                 // both have ended; an exception of theirs comes out
 //     here total = left + right;
 //
-// The end of the block waits for all goroutines of the scope. If the block is left by an exception, the
-// scope's context is ended first, so that those end soon who look at it; that exception goes on, and theirs
-// are dropped.
+// The end of the block waits for all goroutines of the scope. If the block is left by an exception or
+// goexit(), the scope's context is ended first, so that those end soon who look at it; that exception goes
+// on, and theirs are dropped.
 //
 // The first goroutine that throws ends the scope's context (Errc::kCancelled), so that the others need not go
 // on in vain. Its exception comes out of join(), or of the destructor if nobody has called that. Of several
 // exceptions the first counts, the others are dropped; an ErrorGroup is the same for errors that are values.
-// goexit() of a goroutine is no failure; goexit() of the owner waits like the end of the block.
+// goexit() of a goroutine is no failure.
 //
 // Ordering: what the goroutines did is visible behind the scope, and what their functions had captured is
 // destroyed.
@@ -78,6 +78,7 @@ class Scope {
 
   CancellableContext made_;
   const int exceptions_at_begin_ = std::uncaught_exceptions();
+  const bool in_goexit_at_begin_ = rt::in_goexit();
   WaitGroup running_;
   std::atomic<bool> failed_{false};  // who makes it true writes thrown_, which is read when nobody runs
   std::exception_ptr thrown_;

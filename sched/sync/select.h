@@ -40,6 +40,7 @@
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/event.h>
 #include <tuza/sched/sync/select_core.h>
+#include <tuza/sched/time/sleep.h>
 
 #include <array>
 #include <chrono>
@@ -125,7 +126,7 @@ struct SendCase : SelectCase {
   F function;
 };
 
-// on_done, on_event, after, otherwise.
+// on_done, on_ready, on_fire, after, otherwise.
 template <class F>
 struct PlainCase : SelectCase {
   static_assert(std::invocable<F&>, "the function of this case takes nothing");
@@ -198,6 +199,16 @@ auto on_source(S& source, F function = {}) {
 }
 }  // namespace rt
 
+// A result that is there: `future` is a Future, which the select does not touch. Take the result in the
+// function.
+template <class Result, class F = rt::Nothing>
+  requires requires(const Result& future) {
+    { future.event() } -> std::same_as<rt::Event&>;
+  }
+auto on_ready(const Result& future, F function = {}) {
+  return rt::on_source(future.event(), std::move(function));
+}
+
 // A fire of a Timer or a tick of a Ticker (sched/time): receives it.
 template <class Timed, class F = rt::Nothing>
   requires requires(Timed& timed) {
@@ -211,8 +222,7 @@ auto on_fire(Timed& timed, F function = {}) {
 template <class Rep, class Period, class F>
 auto after(const std::chrono::duration<Rep, Period>& timeout, F function) {
   rt::PlainCase<F> made(rt::SelectCase::Kind::kAfter, std::move(function));
-  made.timeout_ns =
-      timeout > timeout.zero() ? std::chrono::ceil<std::chrono::nanoseconds>(timeout).count() : 0;
+  made.timeout_ns = timeout > timeout.zero() ? rt::whole_ns(timeout).count() : 0;
   return made;
 }
 

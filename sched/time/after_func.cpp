@@ -70,7 +70,7 @@ void DelayedFunction::on_fire(Timer& timer) {
     const std::scoped_lock lock(self.alarm_.lock());
     if (!self.alarm_.fires()) return;
   }
-  if (!spawn(GoOptions{}, Run(&self), false, self.where_)) spawn_failed();
+  if (spawn(GoOptions{}, Run(&self), false, self.where_) != Spawned::kYes) spawn_failed();
 }
 
 }  // namespace rt

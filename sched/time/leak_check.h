@@ -6,8 +6,7 @@
 //         Server server;
 //         server.handle(request);
 //       }
-//       EXPECT_EQ(leaks.report(), "");      // or: nothing; then the destructor ends the process if any are
-//       left
+//       EXPECT_EQ(leaks.report(), "");      // without this the destructor ends the process if any are left
 //     });
 //
 // Counted are goroutines that were not there when the check was created, but for the caller and the

@@ -355,5 +355,24 @@ TEST(ContextDeathTest, DeadlinesNeedARuntime) {
   EXPECT_DEATH((void)with_timeout(Context::background(), 1s), "a context with a deadline outside tuza::run");
 }
 
+// What after_func() has registered is not run then, and nothing else happens.
+TEST(ContextTest, AThreadMayCancelWhileTheRuntimeEnds) {
+  for (int round = 0; round < scaled(200); ++round) {
+    std::thread canceller;
+    std::atomic<bool> go_on{false};
+    run([&] {
+      auto made = std::make_shared<CancellableContext>(with_cancel(Context::background()));
+      after_func(made->ctx, [] {}).detach();
+      canceller = std::thread([&go_on, made] {
+        while (!go_on) {
+        }
+        made->cancel();
+      });
+      go_on = true;
+    });
+    canceller.join();
+  }
+}
+
 }  // namespace
 }  // namespace tuza

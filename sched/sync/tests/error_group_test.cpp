@@ -268,6 +268,24 @@ TEST_P(ScopeTest, GoexitOfTheOwnerJoins) {
   });
 }
 
+TEST_P(ScopeTest, GoexitOfTheOwnerDropsWhatAChildHasThrown) {
+  run_with(GetParam(), [] {
+    bool was_cancelled = false;
+    WaitGroup group;
+    group.go([&] {
+      Scope scope;
+      scope.go([] { throw std::runtime_error("dropped"); });
+      scope.go([&] {
+        scope.context().wait();
+        was_cancelled = true;
+      });
+      goexit();
+    });
+    group.wait();
+    EXPECT_TRUE(was_cancelled);
+  });
+}
+
 TEST_P(ScopeTest, CancellationReachesThroughScopes) {
   run_with(GetParam(), [] {
     auto [ctx, cancel] = with_timeout(Context::background(), 1ms);

@@ -2,6 +2,7 @@
 #include <tuza/sched/external.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/future.h>
+#include <tuza/sched/sync/select.h>
 #include <tuza/sched/sync/tests/counting_new.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
@@ -201,6 +202,21 @@ TEST(FutureDeathTest, MisuseIsCaught) {
         (void)promise.future();
       },
       "future\\(\\) called twice");
+}
+
+TEST_P(FutureTest, ResultsAreCasesOfASelect) {
+  run_with(GetParam(), [] {
+    Future<int> never = Promise<int>().future();  // broken at once: ready, with an exception
+    never.wait();
+    Promise<int> promise;
+    Future<int> answer = promise.future();
+    go([promise = std::move(promise)]() mutable { promise.set_value(42); });
+    int got = 0;
+    const std::size_t chosen = select(on_ready(answer, [&] { got = answer.get(); }));
+    EXPECT_EQ(chosen, 0u);
+    EXPECT_EQ(got, 42);
+    EXPECT_EQ(select(on_ready(never), otherwise()), 0u);
+  });
 }
 
 }  // namespace

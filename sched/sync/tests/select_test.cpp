@@ -3,6 +3,7 @@
 #include <tuza/sched/external.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/event.h>
+#include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/sync/select.h>
 #include <tuza/sched/sync/tests/chan_testing.h>
 #include <tuza/sched/sync/tests/counting_new.h>
@@ -362,6 +363,21 @@ TEST_P(SelectTest, NothingIsAllocated) {
     EXPECT_EQ(testing::allocations(), before);
     a.close();
     group.wait();
+  });
+}
+
+TEST_P(SelectTest, TheLongestOfTimeoutsIsNoTimeout) {
+  run_with(GetParam(), [] {
+    Chan<int> chan;
+    go([&chan] { chan.send(1); });
+    EXPECT_EQ(select(on_recv(chan), after(std::chrono::hours::max(), [] {})), 0u);
+    go([&chan] { chan.send(1); });
+    EXPECT_EQ(select(on_recv(chan), after(std::chrono::duration<double>(1e300), [] {})), 0u);
+    Mutex mutex;
+    mutex.lock();
+    go([&mutex] { mutex.unlock(); });
+    EXPECT_TRUE(mutex.try_lock_for(std::chrono::hours::max()));
+    mutex.unlock();
   });
 }
 

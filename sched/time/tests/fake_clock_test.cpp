@@ -2,6 +2,7 @@
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/external.h>
 #include <tuza/sched/go.h>
+#include <tuza/sched/goroutine.h>
 #include <tuza/sched/rt/clock.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/event.h>
@@ -303,6 +304,40 @@ TEST(LeakCheckDeathTest, EndsTheProcessIfNobodyAsked) {
                  go({.name = "forgotten"}, [] { sleep_for(1h); });
                }),
                "goroutines are left behind:\n.*\\[sleep\\] forgotten");
+}
+
+TEST_P(FakeClockTest, TimeLimitsOfLocksGoByIt) {
+  run_with(GetParam(), [] {
+    const FakeClock clock;
+    Mutex mutex;
+    mutex.lock();
+    sleep_for(24h);
+    const auto began = now();
+    EXPECT_FALSE(mutex.try_lock_until(began + 1s));
+    EXPECT_EQ(now() - began, 1s);
+    EXPECT_FALSE(mutex.try_lock_for(1s));
+    EXPECT_EQ(now() - began, 2s);
+    mutex.unlock();
+  });
+}
+
+// The thread of a locked goroutine waits for that alone, and cannot let time pass. A real timer is pending:
+// it was waited for.
+TEST_P(FakeClockTest, PassesWhenTheLastThatWaitsIsLockedToItsThread) {
+  run_with(GetParam(), [] {
+    WaitGroup sleeper;
+    sleeper.go([] { sleep_for(3s); });
+    yield();
+    const std::int64_t real = rt::now_ns();
+    {
+      const FakeClock clock;
+      lock_os_thread();
+      sleep_for(1h);
+      unlock_os_thread();
+    }
+    EXPECT_LT(rt::now_ns() - real, 2'500'000'000);
+    sleeper.wait();
+  });
 }
 
 }  // namespace
