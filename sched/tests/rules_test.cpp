@@ -265,7 +265,9 @@ TEST_F(Rule6, APairThatTakesTurnsWakesNobody) {
     // takes more than 50 us, as on a busy machine in a sanitizer build, a wake-up pays, and the rule asks for
     // it.
     const bool turns_were_short = rt::now_ns() - began_ns < std::int64_t{2 * kRounds} * 25'000;
-    if (turns_were_short) EXPECT_LT(rt::active()->wakeups.load() - before, kRounds / 20);
+    if (turns_were_short) {
+      EXPECT_LT(rt::active()->wakeups.load() - before, kRounds / 20);
+    }
   });
 }
 
