@@ -1,7 +1,8 @@
-// Parking and readying goroutines: what every blocking primitive is made of.
+// Parking and readying goroutines: the lowest step of all waiting. What is built on Wait (sched/sync/wait.h)
+// can end with a context or a deadline too, and serves threads; this is for what needs neither, and for Wait
+// itself.
 //
-// For those who build primitives (the ones in sched/sync, netpoll, yours). A primitive keeps a wait queue of
-// its own under a lock of its own:
+// A primitive keeps a wait queue of its own under a lock of its own:
 //
 //     lock_.lock();
 //     if (available_) { take; lock_.unlock(); return; }

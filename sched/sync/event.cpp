@@ -3,6 +3,7 @@
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/sync/wake_list.h>
 
 #include <mutex>
 
@@ -28,24 +29,15 @@ void Event::remove(Waiter& place) {
 
 bool Event::fire(void (*first)(void* argument), void* argument) {
   const Enter rt;
-  Waiter* claimed = nullptr;  // linked by next; each is ours until we wake it
+  WakeList woken;
   {
     const std::scoped_lock lock(lock_);
     if (happened()) return false;
     if (first != nullptr) first(argument);
     happened_.store(true, std::memory_order_release);
-    Waiter** end = &claimed;
-    while (Waiter* w = queue_.claim_first()) {
-      *end = w;
-      end = &w->next;
-    }
-    *end = nullptr;
+    woken.claim_all(queue_);
   }
-  while (claimed != nullptr) {
-    Waiter* w = claimed;
-    claimed = w->next;
-    w->wait->wake();
-  }
+  woken.wake_all();
   return true;
 }
 

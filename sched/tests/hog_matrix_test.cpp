@@ -36,7 +36,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int kHogs = 8;
 // How long anybody may be without progress. Far above what a slice takes; a loaded machine adds to it, and
 // ThreadSanitizer keeps signals back until the thread comes to a call that it knows.
-constexpr std::chrono::milliseconds kSilenceMax = 10s;  // generous: the machine may be busy with other tests
+constexpr std::chrono::milliseconds kSilenceMax = rt::kTsan || rt::kAsan || rt::chaos::kEnabled ? 10s : 2s;
 
 std::chrono::milliseconds hog_time() {
   const char* text = std::getenv("TUZA_HOG_SECONDS");
