@@ -45,6 +45,7 @@ if(NOT TARGET tuza_llhttp)
   # Releases before 9 choose strictness when they are compiled.
   target_compile_definitions(tuza_llhttp PRIVATE LLHTTP_STRICT_MODE=1)
   target_compile_options(tuza_llhttp PRIVATE -w -O2)
+  set_target_properties(tuza_llhttp PROPERTIES UNITY_BUILD OFF)
   target_include_directories(tuza_llhttp SYSTEM PUBLIC $<BUILD_INTERFACE:${llhttp_NODE_INCLUDE_DIR}>)
   set(llhttp_ORIGIN ${llhttp_SOURCE_DIR})
 endif()

@@ -82,7 +82,7 @@ Result<void> Descriptor::may_begin(Side side, std::string_view op, const Context
 Result<void> Descriptor::wait_within(Side side, std::string_view op, const Context& ctx) {
   // May be called when this has returned, or for a descriptor that has taken its place: it wakes a waiter who
   // then sees that there is no reason to give up, and waits on.
-  const AfterFunc watch = detail::at_end(ctx, [this, side] { wake(side); });
+  const AfterFunc watch = tuza::detail::at_end(ctx, [this, side] { wake(side); });
   const WaitReason why = side == Side::kRead ? WaitReason::kIoRead : WaitReason::kIoWrite;
   const auto give_up = [this, side, &ctx] { return must_not_wait(side) || ctx.done(); };
   while (!slot(side).wait(why, give_up)) {

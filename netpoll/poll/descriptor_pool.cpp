@@ -15,16 +15,16 @@ namespace {
 constexpr std::uint32_t kSlabDescriptors = 1024;
 constexpr std::uint32_t kSlabsMax = 4096;  // four million descriptors
 
-std::array<std::atomic<Descriptor*>, kSlabsMax> g_slabs{};  // written under g_mutex
-rt::RawMutex g_mutex;
-std::atomic<std::uint32_t> g_made{0};  // written under g_mutex; those below it are made
-Descriptor* g_free = nullptr;          // guarded by g_mutex
+std::array<std::atomic<Descriptor*>, kSlabsMax> g_slabs{};  // written under g_pool_mutex
+rt::RawMutex g_pool_mutex;
+std::atomic<std::uint32_t> g_made{0};  // written under g_pool_mutex; those below it are made
+Descriptor* g_free = nullptr;          // guarded by g_pool_mutex
 
 }  // namespace
 
 Descriptor* DescriptorPool::take() {
   const rt::Enter rt;  // a goroutine must not lose its P while it holds the mutex
-  const std::scoped_lock lock(g_mutex);
+  const std::scoped_lock lock(g_pool_mutex);
   if (Descriptor* d = g_free; d != nullptr) {
     g_free = d->next_free_;
     return d;
@@ -45,7 +45,7 @@ Descriptor* DescriptorPool::take() {
 
 void DescriptorPool::put(Descriptor* descriptor) {
   const rt::Enter rt;
-  const std::scoped_lock lock(g_mutex);
+  const std::scoped_lock lock(g_pool_mutex);
   descriptor->next_free_ = g_free;
   g_free = descriptor;
 }

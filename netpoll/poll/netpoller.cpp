@@ -14,8 +14,8 @@
 namespace tuza::net {
 namespace {
 
-rt::RawMutex g_mutex;
-std::atomic<Netpoller*> g_netpoller{nullptr};  // written under g_mutex
+rt::RawMutex g_netpoller_mutex;
+std::atomic<Netpoller*> g_netpoller{nullptr};  // written under g_netpoller_mutex
 
 void collect(rt::GList& ready, rt::G* g) {
   if (g == nullptr) return;
@@ -28,7 +28,7 @@ void collect(rt::GList& ready, rt::G* g) {
 Result<Netpoller*> Netpoller::get() {
   if (Netpoller* existing = g_netpoller.load(std::memory_order_acquire)) return existing;
   const rt::Enter rt;  // a goroutine must not lose its P while it holds the mutex
-  const std::scoped_lock lock(g_mutex);
+  const std::scoped_lock lock(g_netpoller_mutex);
   if (Netpoller* existing = g_netpoller.load(std::memory_order_relaxed)) return existing;
   long error = 0;
   std::unique_ptr<Netpoller> made(new Netpoller(error));
@@ -84,7 +84,7 @@ void Netpoller::stop_thread() {
 void Netpoller::detach() {
   stop_thread();
   {
-    const std::scoped_lock lock(g_mutex);
+    const std::scoped_lock lock(g_netpoller_mutex);
     g_netpoller.store(nullptr, std::memory_order_release);
   }
   delete this;

@@ -22,12 +22,6 @@
 namespace tuza::testing {
 namespace {
 
-// The error's message, or "fine".
-template <class T>
-std::string message(const Result<T>& result) {
-  return result ? "fine" : result.error().message();
-}
-
 std::string read_some(File& file, std::size_t at_most) {
   std::string text(at_most, '\0');
   const Result<std::size_t> n = file.read(std::span(text));

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <tuza/sched/result.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -35,6 +36,12 @@ class TemporaryDirectory {
  private:
   std::string path_;
 };
+
+// The error's message, or "fine".
+template <class T>
+std::string message(const Result<T>& result) {
+  return result ? "fine" : result.error().message();
+}
 
 // By other means than those that are tested.
 inline void put_file(const std::string& path, std::string_view bytes) {

@@ -19,11 +19,6 @@
 namespace tuza::testing {
 namespace {
 
-template <class T>
-std::string message(const Result<T>& result) {
-  return result ? "fine" : result.error().message();
-}
-
 class DirectoryTest : public WithProcs {};
 TUZA_WITH_PROCS(DirectoryTest);
 class FilesystemTest : public WithProcs {};

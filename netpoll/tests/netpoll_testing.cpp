@@ -79,6 +79,16 @@ std::string read_to_end(Conn& conn) {
   }
 }
 
+void echo(Session& session) {
+  for (std::string got; session.begin_idle();) {
+    got = read_some(session.conn());
+    session.end_idle();
+    if (got.empty() || got.starts_with("<") || !session.conn().write_all(got)) return;
+  }
+}
+
+bool answers(Conn& conn) { return conn.write_all("hello") && read_some(conn) == "hello"; }
+
 std::uint64_t seed() {
   static const std::uint64_t value = [] {
     const char* text = std::getenv("TUZA_TEST_SEED");

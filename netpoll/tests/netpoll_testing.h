@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/netpoll/serve.h>
 #include <tuza/netpoll/tcp.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
@@ -57,6 +58,11 @@ std::string read_some(Conn& conn, std::size_t at_most = 65536);
 std::string read_some(Descriptor& descriptor, std::size_t at_most = 65536);
 // Until the end of the stream, or an error.
 std::string read_to_end(Conn& conn);
+
+// For a server: sends back what comes.
+void echo(Session& session);
+// `conn` has one of those at its other end.
+bool answers(Conn& conn);
 
 // The seed of this run, printed once so that a failure can be repeated: TUZA_TEST_SEED sets it.
 std::uint64_t seed();

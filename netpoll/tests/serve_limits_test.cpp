@@ -106,16 +106,6 @@ class CountLines {
   CountLines& operator=(const CountLines&) = delete;
 };
 
-bool answers(Conn& conn) { return conn.write_all("hello") && read_some(conn) == "hello"; }
-
-void echo(Session& session) {
-  for (std::string got; session.begin_idle();) {
-    got = read_some(session.conn());
-    session.end_idle();
-    if (got.empty() || got.starts_with("<") || !session.conn().write_all(got)) return;
-  }
-}
-
 TEST_P(ServeLimitsTest, OutOfDescriptorsItGoesOnWithThoseItHasAndRecovers) {
   run_with(GetParam(), [] {
     const CountLines lines;

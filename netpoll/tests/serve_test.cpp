@@ -12,14 +12,6 @@ namespace {
 class ServeTest : public WithProcs {};
 TUZA_WITH_PROCS(ServeTest);
 
-void echo(Session& session) {
-  for (std::string got; session.begin_idle();) {
-    got = read_some(session.conn());
-    session.end_idle();
-    if (got.empty() || got.starts_with("<") || !session.conn().write_all(got)) return;
-  }
-}
-
 // A server that runs until the end of a scope.
 class Running {
  public:
@@ -44,8 +36,6 @@ class Running {
   WaitGroup serving_;
   bool shut_down_ = false;
 };
-
-bool answers(Conn& conn) { return conn.write_all("hello") && read_some(conn) == "hello"; }
 
 TEST_P(ServeTest, EachConnectionHasAGoroutineOfItsOwn) {
   run_with(GetParam(), [] {

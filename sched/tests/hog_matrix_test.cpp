@@ -30,10 +30,10 @@ namespace {
 using namespace std::chrono_literals;
 using testing::compute;
 using testing::Hogs;
+using testing::kHogs;
 using testing::wait_for;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kHogs = 8;
 // How long anybody may be without progress. Far above what a slice takes; a loaded machine adds to it, and
 // ThreadSanitizer keeps signals back until the thread comes to a call that it knows.
 constexpr std::chrono::milliseconds kSilenceMax = rt::kTsan || rt::kAsan || rt::chaos::kEnabled ? 10s : 2s;

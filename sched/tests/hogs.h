@@ -17,6 +17,9 @@
 
 namespace tuza::testing {
 
+// So many, mostly.
+inline constexpr int kHogs = 8;
+
 // As yield_until(), without computing meanwhile.
 template <class Condition>
 void wait_for(Condition&& condition) {

@@ -27,13 +27,12 @@ namespace {
 using namespace std::chrono_literals;
 using testing::compute;
 using testing::Hogs;
+using testing::kHogs;
 using testing::lane;
 using testing::run_with;
 using testing::scaled;
 using testing::wait_for;
 using testing::wait_for_suspensions;
-
-constexpr int kHogs = 8;
 
 class LaneTest : public testing::WithProcs {
  protected:

@@ -24,12 +24,12 @@ namespace {
 using testing::compute;
 using testing::Ended;
 using testing::Hogs;
+using testing::kHogs;
 using testing::in_fork;
 using testing::run_with;
 using testing::wait_for;
 using testing::wait_for_suspensions;
 
-constexpr int kHogs = 8;
 constexpr const char* kRefusal = "the child of a fork() has none of the threads that run goroutines";
 
 class ForkTest : public testing::WithProcs {};

@@ -21,12 +21,11 @@ namespace {
 using namespace std::chrono_literals;
 using testing::compute;
 using testing::Hogs;
+using testing::kHogs;
 using testing::run_with;
 using testing::scaled;
 using testing::wait_for;
 using testing::wait_for_suspensions;
-
-constexpr int kHogs = 8;
 
 // -- What the tests install and look at.
 

@@ -42,7 +42,7 @@ class TransitionsTest : public ::testing::Test {
 };
 
 // The number of the caller's P; -1: it has none.
-int current_p() {
+int current_p_id() {
   const rt::Enter rt;
   return rt.p() != nullptr ? rt.p()->id : -1;
 }
@@ -60,14 +60,14 @@ TEST_F(TransitionsTest, AfterACallItTakesItsOldPIfThatIsIdle) {
   run_with(4, [] {
     for (int i = 0; i < 100; ++i) {
       yield();
-      const int before = current_p();
+      const int before = current_p_id();
       {
         const BlockingCall call(CallLength::kLong);
-        EXPECT_EQ(current_p(), -1);
+        EXPECT_EQ(current_p_id(), -1);
         EXPECT_EQ(current_goroutine().status, rt::GStatus::kRunning);
         EXPECT_NE(rt::current_m()->taken & rt::taken::kGone, 0u);
       }
-      EXPECT_EQ(current_p(), before);
+      EXPECT_EQ(current_p_id(), before);
       EXPECT_EQ(rt::current_m()->taken & rt::taken::kGone, 0u);
     }
   });
@@ -80,15 +80,15 @@ TEST_F(TransitionsTest, AnIdlePIfTheOldOneIsBusy) {
     WaitGroup group;
     yield_until([] { return idle_ps() == 1; });
     group.go([&] {
-      its_p = current_p();
+      its_p = current_p_id();
       spin_until(stop);
     });
     {
       const BlockingCall call(CallLength::kLong);  // the P goes to the one that is queued there
       while (its_p < 0) ::usleep(100);
     }
-    EXPECT_NE(current_p(), -1);
-    EXPECT_NE(current_p(), its_p);
+    EXPECT_NE(current_p_id(), -1);
+    EXPECT_NE(current_p_id(), its_p);
     stop = true;
     group.wait();
   });
@@ -123,11 +123,11 @@ TEST_F(TransitionsTest, IfAllAreBusyItQueuesBehindThoseThatWereWokenAndThoseThat
 TEST_F(TransitionsTest, OneThatParksInsideACallComesBackWithAP) {
   run_with(2, [] {
     const BlockingCall call(CallLength::kLong);
-    EXPECT_EQ(current_p(), -1);
+    EXPECT_EQ(current_p_id(), -1);
     sleep_for(1ms);
-    EXPECT_NE(current_p(), -1);
+    EXPECT_NE(current_p_id(), -1);
     const BlockingCall inner(CallLength::kLong);  // only the outermost counts
-    EXPECT_NE(current_p(), -1);
+    EXPECT_NE(current_p_id(), -1);
   });
 }
 
@@ -138,7 +138,7 @@ TEST_F(TransitionsTest, AHogThatHasLostItsPTakesOneAtItsNextParkingCall) {
     while ((taken & rt::taken::kGone) == 0) compute(1, 100);
     while (idle_ps() < 2) compute(1, 100);  // nobody waits, and the next event finds a P at once
     yield();
-    EXPECT_NE(current_p(), -1);
+    EXPECT_NE(current_p_id(), -1);
   });
 }
 
@@ -184,7 +184,7 @@ TEST_F(TransitionsTest, WithoutAPItMaySpawnWakeAndEnd) {
         const BlockingCall call(CallLength::kLong);
         group.go([&ran] { ++ran; });
         woken.release();
-        EXPECT_EQ(current_p(), -1);
+        EXPECT_EQ(current_p_id(), -1);
         ++ran;
         if (i % 2 == 0) goexit();
       });
@@ -226,7 +226,7 @@ TEST_F(TransitionsTest, ALockedOneKeepsItsThreadThroughACall) {
         ::usleep(100);
       }
       EXPECT_EQ(rt::current_m(), m);
-      EXPECT_EQ(current_p(), 0);
+      EXPECT_EQ(current_p_id(), 0);
       yield();
     }
     unlock_os_thread();

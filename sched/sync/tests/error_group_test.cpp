@@ -16,7 +16,7 @@ using testing::scaled;
 using testing::WithProcs;
 using testing::yield_until;
 
-Error why(int number) { return Error::from_errno(number, "test"); }
+Error failure(int number) { return Error::from_errno(number, "test"); }
 
 class ErrorGroupTest : public WithProcs {};
 TUZA_WITH_PROCS(ErrorGroupTest);
@@ -52,10 +52,10 @@ TEST_P(ErrorGroupTest, TheFirstErrorStopsTheOthersAndComesOut) {
         ctx.wait();
         EXPECT_TRUE(ctx.cause().is(std::errc::io_error));
         ++stopped;
-        return std::unexpected(why(ENOENT));
+        return std::unexpected(failure(ENOENT));
       });
     }
-    group.go([]() -> Result<void> { return std::unexpected(why(EIO)); });
+    group.go([]() -> Result<void> { return std::unexpected(failure(EIO)); });
     const Result<void> result = group.wait();
     ASSERT_FALSE(result);
     EXPECT_TRUE(result.error().is(std::errc::io_error));
@@ -137,7 +137,7 @@ TEST_P(ErrorGroupTest, ItEndsWithItsParentAndJoinsWhenItGoes) {
       child.go([&child, owned] { child.context().wait(); });
       dropped.go([&dropped, owned] { dropped.context().wait(); });
       dropped.go([] { throw std::runtime_error("lost"); });
-      cancel(why(EIO));
+      cancel(failure(EIO));
       EXPECT_TRUE(child.wait());
       EXPECT_TRUE(child.context().cause().is(std::errc::io_error));
     }

@@ -18,15 +18,15 @@ class GoroutineLocalTest : public WithProcs {};
 TUZA_WITH_PROCS(GoroutineLocalTest);
 
 std::atomic<int> g_living{0};
-struct Counted {
-  Counted() { ++g_living; }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-  ~Counted() { --g_living; }
+struct CountedValue {
+  CountedValue() { ++g_living; }
+  CountedValue(const CountedValue&) = delete;
+  CountedValue& operator=(const CountedValue&) = delete;
+  ~CountedValue() { --g_living; }
   int value = 0;
 };
 
-const GoroutineLocal<Counted> g_counted;
+const GoroutineLocal<CountedValue> g_counted;
 const GoroutineLocal<std::string> g_name([] { return std::string("nobody"); });
 
 // What has been joined has still to end.
