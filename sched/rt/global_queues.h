@@ -1,8 +1,9 @@
 // The global run queue (GRQ) in three levels, by how soon its goroutines deserve a P.
 //
-//   kWoken     I/O, a timer or an outside thread has just woken them: somebody waits for their answer
+//   kWoken     I/O, a timer or an outside thread has just woken them: somebody waits for their answer. Or they
+//              come back from running without a P, with less than 10 ms of CPU used meanwhile
 //   kNew       they are new, or readied by another goroutine, or yielded
-//   kReturned  they have used up a slice, or come back from running without a P: they have had much already
+//   kReturned  they have used up a slice, or come back with more CPU used: they have had much already
 //
 // Taken in that order. Every 61st pick begins at the other end, so that nobody starves. (With one level, a
 // goroutine that was woken behind a hundred new long runners would wait for a slice of each.) What overflows

@@ -15,6 +15,9 @@
 namespace tuza::rt {
 namespace {
 
+// So much CPU, used without a P, makes a hog.
+constexpr std::int64_t kMuchCpuNs = 10'000'000;
+
 // What M::yield_asked holds for the goroutine of these picks. Never 0.
 std::uint32_t yield_mark(std::uint64_t picks) { return static_cast<std::uint32_t>(picks) * 2 + 1; }
 
@@ -29,6 +32,7 @@ bool take_p(P& p, M* m, std::uint64_t seen_picks) {
   if (m->in_rt.load(std::memory_order_acquire) == 0 && p.m.load(std::memory_order_relaxed) == m &&
       p.picks.get() == seen_picks) {
     release_p(m);
+    m->gone_cpu_ns = thread_cpu_ns(m->thread_id);
     // The bits one by one: others may change theirs. An M that sees kGone alone finds p null already.
     m->taken.fetch_or(taken::kGone, std::memory_order_release);
     m->taken.fetch_and(~taken::kTaking, std::memory_order_release);
@@ -74,6 +78,7 @@ void hand_off_own_p(M* m) {
   {
     const std::scoped_lock lock(m->handoff_mutex);  // sysmon may be trying just now
     p = release_p(m);
+    m->gone_cpu_ns = thread_cpu_ns(0);
     m->taken.fetch_or(taken::kGone, std::memory_order_release);
   }
   m->sched->sysmon.lane().arrive(m);
@@ -88,6 +93,14 @@ void leave_lane(M* m) {
 
 namespace {
 
+// One that has waited in the kernel, or computed for a little longer than an early handoff allows, is as urgent
+// as one that has been woken: it may have an answer ready. (Requests that take 1 ms, half as many of them as
+// there are cores for: at the last level each waits until nobody else is there, which may take 400 ms.)
+Level level_on_return(const M& m) {
+  if ((m.taken.load(std::memory_order_acquire) & taken::kGone) == 0) return Level::kReturned;
+  return thread_cpu_ns(0) - m.gone_cpu_ns < kMuchCpuNs ? Level::kWoken : Level::kReturned;
+}
+
 // Something is queued, or the scheduler would find something: a timer, or I/O that nobody watches.
 bool others_may_wait(const Sched& sched, const P& p) {
   return p.queued() > 0 || sched.grq.size() > 0 ||
@@ -98,9 +111,10 @@ bool others_may_wait(const Sched& sched, const P& p) {
 }  // namespace
 
 bool commit_return(G* g, void*) {
-  Sched& sched = *current_m()->sched;
+  const M& m = *current_m();
+  Sched& sched = *m.sched;
   const bool locked = g->locked_m != nullptr;
-  sched.grq[Level::kReturned].push(g);
+  sched.grq[level_on_return(m)].push(g);
   if (locked) wake_one(sched);
   return true;
 }

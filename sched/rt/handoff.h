@@ -2,8 +2,8 @@
 //
 // A goroutine that computes, or blocks in the kernel, keeps its P from the others. Sysmon takes the P and
 // gives it to another M. The goroutine is not touched: it runs on, on its own thread, without a P. At its
-// next parking call it takes an idle P, or queues on the last level of the GRQ, behind those that were woken
-// and those that are new. Calls that do not park (go(), unlock) go on without a P: the caller may hold a
+// next parking call it takes an idle P, or queues in the GRQ: on the last level, behind those that were woken
+// and those that are new, if it has used 10 ms of CPU meanwhile. Calls that do not park (go(), unlock) go on without a P: the caller may hold a
 // std::mutex. No signal is sent, so nothing in the program notices.
 //
 //   the M                                    sysmon (take_p)
@@ -64,7 +64,7 @@ void hand_off_own_p(M* m);
 // The M has a P again, or has left the goroutine: it runs nothing without a P any more. Inside the runtime.
 void leave_lane(M* m);
 
-// A PendingCommit: `g` queues for a P, behind all others. Its M has none and goes to wait for one
+// A PendingCommit: `g` queues for a P, on the level that it has earned. Its M has none and goes to wait for one
 // (schedule_loop), looking at the GRQ first, so nobody else need be woken for this; but one that is locked to
 // `g` waits for that alone, and looks nowhere.
 bool commit_return(G* g, void* unused);

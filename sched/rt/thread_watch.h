@@ -8,7 +8,7 @@
 
 namespace tuza::rt {
 
-// CPU time that the thread has used, ns; 0 if there is no such thread.
+// CPU time that the thread has used, ns; 0 if there is no such thread. 0 means the calling thread.
 std::int64_t thread_cpu_ns(std::int32_t thread_id);
 
 // Whether the thread runs or waits for a core, rather than for something in the kernel. `unknown` when /proc

@@ -31,9 +31,10 @@ class FakeSource final : public IoSource {
     rt::park(
         [](rt::G* g, void* self) {
           auto& source = *static_cast<FakeSource*>(self);
+          // All at once: the poller, and event() after that, may come as soon as the wait has begun.
+          const std::scoped_lock lock(source.mutex_);
           ++source.waiters_;
           rt::io_wait_begins();
-          const std::scoped_lock lock(source.mutex_);
           source.waiting_.push_back(g);
           return true;
         },

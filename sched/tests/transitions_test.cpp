@@ -9,6 +9,7 @@
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/preempt_signal.h>
 #include <tuza/sched/rt/schedule.h>
+#include <tuza/sched/rt/thread_watch.h>
 #include <tuza/sched/sync/semaphore.h>
 #include <tuza/sched/tests/hogs.h>
 
@@ -47,7 +48,13 @@ int current_p_id() {
   return rt.p() != nullptr ? rt.p()->id : -1;
 }
 rt::G& current_goroutine() { return *rt::current_m()->current; }
-std::uint32_t returned() { return rt::active()->grq[rt::Level::kReturned].size(); }
+std::uint32_t queued(rt::Level level) { return rt::active()->grq[level].size(); }
+
+// As much CPU as makes a hog.
+void be_a_hog() {
+  const std::int64_t begin = rt::thread_cpu_ns(0);
+  while (rt::thread_cpu_ns(0) - begin < 15'000'000) compute(1);
+}
 int idle_ps() { return rt::active()->idle_ps.count(); }
 
 void spin_until(const std::atomic<bool>& flag) {
@@ -94,9 +101,12 @@ TEST_F(TransitionsTest, AnIdlePIfTheOldOneIsBusy) {
   });
 }
 
-TEST_F(TransitionsTest, IfAllAreBusyItQueuesBehindThoseThatWereWokenAndThoseThatAreNew) {
-  run_with(1, [] {
-    std::string order;
+// In which order these end when all are queued: a goroutine that has lost its P and computed for so long (r),
+// and two new ones (n).
+std::string order_after_losing_the_p(bool hog) {
+  std::string order;
+  run_with(1, [&order, hog] {
+    const rt::Level level = hog ? rt::Level::kReturned : rt::Level::kWoken;
     std::atomic<bool> called = false, end_of_call = false;
     WaitGroup group;
     rt::G* caller = nullptr;
@@ -106,18 +116,27 @@ TEST_F(TransitionsTest, IfAllAreBusyItQueuesBehindThoseThatWereWokenAndThoseThat
         const BlockingCall call(CallLength::kLong);
         called = true;
         while (!end_of_call) ::usleep(100);
+        if (hog) be_a_hog();
       }
       order += 'r';
     });
     yield_until([&called] { return called.load(); });
     end_of_call = true;
-    while (returned() == 0) compute(1, 10);  // keeps the only P
+    while (queued(level) == 0) compute(1, 10);  // keeps the only P
     EXPECT_EQ(caller->status, rt::GStatus::kRunnable);
     group.go([&order] { order += 'n'; });
     std::thread([&] { group.go([&order] { order += 'n'; }); }).join();
     group.wait();
-    EXPECT_EQ(order, "nnr");
   });
+  return order;
+}
+
+TEST_F(TransitionsTest, IfAllAreBusyAHogQueuesBehindThoseThatWereWokenAndThoseThatAreNew) {
+  EXPECT_EQ(order_after_losing_the_p(true), "nnr");
+}
+
+TEST_F(TransitionsTest, OneThatHasUsedLittleCpuWithoutAPQueuesWithThoseThatWereWoken) {
+  EXPECT_NE(order_after_losing_the_p(false).back(), 'r');
 }
 
 TEST_F(TransitionsTest, OneThatParksInsideACallComesBackWithAP) {
@@ -300,6 +319,7 @@ TEST_F(TransitionsTest, OneThatReturnsDoesNotStarveThoughNewOnesAreNeverLacking)
         const BlockingCall call(CallLength::kLong);
         called = true;
         while (!end_of_call) ::usleep(100);
+        be_a_hog();
       }
       back_at = picks();
       back = true;
@@ -311,7 +331,7 @@ TEST_F(TransitionsTest, OneThatReturnsDoesNotStarveThoughNewOnesAreNeverLacking)
       });
     }
     end_of_call = true;
-    while (returned() == 0) compute(1, 10);
+    while (queued(rt::Level::kReturned) == 0) compute(1, 10);
     queued_at = picks();
     group.wait();
     EXPECT_LE(back_at - queued_at, 2 * rt::kHousekeepingPicks);
