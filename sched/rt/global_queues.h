@@ -1,6 +1,7 @@
 // The global run queue (GRQ) in three levels, by how soon its goroutines deserve a P.
 //
-//   kWoken     I/O, a timer or an outside thread has just woken them: somebody waits for their answer. Or they
+//   kWoken     I/O, a timer or an outside thread has just woken them: somebody waits for their answer. Or
+//   they
 //              come back from running without a P, with less than 10 ms of CPU used meanwhile
 //   kNew       they are new, or readied by another goroutine, or yielded
 //   kReturned  they have used up a slice, or come back with more CPU used: they have had much already

@@ -23,7 +23,7 @@ std::uint32_t yield_mark(std::uint64_t picks) { return static_cast<std::uint32_t
 
 }  // namespace
 
-bool take_p(P& p, M* m, std::uint64_t seen_picks) {
+bool take_p(P& p, M* m, std::uint64_t seen_picks, bool early) {
   const std::scoped_lock lock(m->handoff_mutex);
   const std::uint32_t before = m->taken.fetch_or(taken::kTaking, std::memory_order_seq_cst);
   if ((before & taken::kFence) == 0) heavy_fence();
@@ -33,6 +33,7 @@ bool take_p(P& p, M* m, std::uint64_t seen_picks) {
       p.picks.get() == seen_picks) {
     release_p(m);
     m->gone_cpu_ns = thread_cpu_ns(m->thread_id);
+    m->gone_early = early;
     // The bits one by one: others may change theirs. An M that sees kGone alone finds p null already.
     m->taken.fetch_or(taken::kGone, std::memory_order_release);
     m->taken.fetch_and(~taken::kTaking, std::memory_order_release);
@@ -79,6 +80,7 @@ void hand_off_own_p(M* m) {
     const std::scoped_lock lock(m->handoff_mutex);  // sysmon may be trying just now
     p = release_p(m);
     m->gone_cpu_ns = thread_cpu_ns(0);
+    m->gone_early = false;
     m->taken.fetch_or(taken::kGone, std::memory_order_release);
   }
   m->sched->sysmon.lane().arrive(m);
@@ -86,16 +88,18 @@ void hand_off_own_p(M* m) {
 }
 
 void leave_lane(M* m) {
-  if ((m->taken.load(std::memory_order_relaxed) & taken::kGone) == 0) return;
+  if ((m->taken.load(std::memory_order_acquire) & taken::kGone) == 0) return;
+  if (m->gone_early) m->sched->sysmon.slices().came_back(*m->sched, thread_cpu_ns(0) - m->gone_cpu_ns);
   m->taken.fetch_and(~taken::kGone, std::memory_order_release);
   hint_kernel_slice(0, kWorkerKernelSliceNs);
 }
 
 namespace {
 
-// One that has waited in the kernel, or computed for a little longer than an early handoff allows, is as urgent
-// as one that has been woken: it may have an answer ready. (Requests that take 1 ms, half as many of them as
-// there are cores for: at the last level each waits until nobody else is there, which may take 400 ms.)
+// One that has waited in the kernel, or computed for a little longer than an early handoff allows, is as
+// urgent as one that has been woken: it may have an answer ready. (Requests that take 1 ms, half as many of
+// them as there are cores for: at the last level each waits until nobody else is there, which may take 400
+// ms.)
 Level level_on_return(const M& m) {
   if ((m.taken.load(std::memory_order_acquire) & taken::kGone) == 0) return Level::kReturned;
   return thread_cpu_ns(0) - m.gone_cpu_ns < kMuchCpuNs ? Level::kWoken : Level::kReturned;

@@ -3,8 +3,8 @@
 // A goroutine that computes, or blocks in the kernel, keeps its P from the others. Sysmon takes the P and
 // gives it to another M. The goroutine is not touched: it runs on, on its own thread, without a P. At its
 // next parking call it takes an idle P, or queues in the GRQ: on the last level, behind those that were woken
-// and those that are new, if it has used 10 ms of CPU meanwhile. Calls that do not park (go(), unlock) go on without a P: the caller may hold a
-// std::mutex. No signal is sent, so nothing in the program notices.
+// and those that are new, if it has used 10 ms of CPU meanwhile. Calls that do not park (go(), unlock) go on
+// without a P: the caller may hold a std::mutex. No signal is sent, so nothing in the program notices.
 //
 //   the M                                    sysmon (take_p)
 //   -----                                    ---------------
@@ -48,8 +48,9 @@ namespace tuza::rt {
 struct Sched;
 
 // Sysmon only. Takes `p` from `m` if `m` is in user code and the P has picked nobody since `seen_picks`.
-// True: the caller holds the P. False: the goroutine is asked to yield at its next parking call.
-bool take_p(P& p, M* m, std::uint64_t seen_picks);
+// True: the caller holds the P. False: the goroutine is asked to yield at its next parking call. `early`: it
+// is of interest how soon it comes back (Slices::came_back).
+bool take_p(P& p, M* m, std::uint64_t seen_picks, bool early = false);
 
 // Sysmon only. The goroutine that `m` runs after `seen_picks` picks yields at its next parking point.
 void ask_to_yield(M* m, std::uint64_t seen_picks);
@@ -64,9 +65,9 @@ void hand_off_own_p(M* m);
 // The M has a P again, or has left the goroutine: it runs nothing without a P any more. Inside the runtime.
 void leave_lane(M* m);
 
-// A PendingCommit: `g` queues for a P, on the level that it has earned. Its M has none and goes to wait for one
-// (schedule_loop), looking at the GRQ first, so nobody else need be woken for this; but one that is locked to
-// `g` waits for that alone, and looks nowhere.
+// A PendingCommit: `g` queues for a P, on the level that it has earned. Its M has none and goes to wait for
+// one (schedule_loop), looking at the GRQ first, so nobody else need be woken for this; but one that is
+// locked to `g` waits for that alone, and looks nowhere.
 bool commit_return(G* g, void* unused);
 
 [[gnu::cold]] void parking_point_slow();

@@ -86,10 +86,11 @@ struct alignas(128) M {
   // -- While its goroutine runs without a P (rt/lane.h).
   std::atomic<std::uint32_t> suspend{0};  // a Suspend
   std::atomic<bool> arriving{false};      // on the list of arrivals, or about to be
-  std::int64_t gone_cpu_ns = 0;           // the thread's CPU time when the P was taken; written by who took it
-  std::int64_t reported_stall_ns = 0;     // owner: sysmon; when the stall began that was reported last
-  M* arrival_next = nullptr;              // owner: that list
-  LaneSeat seat;                          // owner: sysmon
+  std::int64_t gone_cpu_ns = 0;        // the thread's CPU time when the P was taken; written by who took it
+  bool gone_early = false;             // it was an early handoff; the same
+  std::int64_t reported_stall_ns = 0;  // owner: sysmon; when the stall began that was reported last
+  M* arrival_next = nullptr;           // owner: that list
+  LaneSeat seat;                       // owner: sysmon
 
   // -- lock_os_thread: the goroutine that owns this thread. Owner: the thread, while it runs that goroutine.
   Relaxed<G*> locked_g{nullptr};

@@ -33,6 +33,11 @@ Waits who_waits(const Sched& sched, std::int64_t now) {
   return sched.grq.size() > 0 ? Waits::kAnybody : Waits::kNobody;
 }
 
+// An early handoff costs some 100 us, of the goroutine itself and of the others. It was in vain if the
+// goroutine would have come back that soon.
+constexpr std::int64_t kInVainNs = 1'000'000;
+constexpr std::int64_t kEarlyMostTimes = 4;
+
 std::uint32_t queued_anywhere(const Sched& sched) {
   auto queued = static_cast<std::uint32_t>(sched.grq.size());
   for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
@@ -50,13 +55,44 @@ bool ask_before_taking() {
   return true;
 }
 
-bool Slices::take(Sched& sched, P& p, M* m, Seen& seen) {
-  if (!take_p(p, m, seen.picks)) {
+std::int64_t Slices::early_ns(const Sched& sched) const {
+  return sched.slice.early_ns + early_more_ns_.load(std::memory_order_relaxed);
+}
+
+// Both without a lock: that a change is lost now and then does not matter.
+void Slices::early_handoff(const Sched& sched) {
+  const std::int64_t more = early_more_ns_.load(std::memory_order_relaxed);
+  early_more_ns_.store(std::max<std::int64_t>(more - sched.slice.early_ns / 16, 0),
+                       std::memory_order_relaxed);
+}
+
+void Slices::came_back(const Sched& sched, std::int64_t cpu_ns) {
+  if (cpu_ns >= kInVainNs) return;
+  const std::int64_t most = std::min(sched.slice.early_ns * kEarlyMostTimes, sched.slice.slice_ns);
+  const std::int64_t more = early_more_ns_.load(std::memory_order_relaxed) + sched.slice.early_ns / 4;
+  early_more_ns_.store(
+      std::clamp<std::int64_t>(more, 0, std::max<std::int64_t>(most - sched.slice.early_ns, 0)),
+      std::memory_order_relaxed);
+}
+
+// The thread of `m` waits in the kernel, as far as /proc says. It is not asked about a thread that has used
+// CPU since the last look: reading it costs 10 us, the CPU clock less than one.
+bool Slices::thread_blocks(const M& m, Seen& seen, std::int64_t now) {
+  const std::int64_t cpu = thread_cpu_ns(m.thread_id);
+  const bool computes = seen.cpu_at_ns != 0 && (cpu - seen.cpu_ns) * 4 >= now - seen.cpu_at_ns;
+  seen.cpu_ns = cpu;
+  seen.cpu_at_ns = now;
+  return !computes && !thread_is_runnable(m.thread_id, true);
+}
+
+bool Slices::take(Sched& sched, P& p, M* m, Seen& seen, bool early) {
+  if (!take_p(p, m, seen.picks, early)) {
     withdrawn_.fetch_add(1, std::memory_order_relaxed);
     if (++seen.refused >= kRefusalsMax) ask_to_give(m, seen.picks);
     return false;
   }
   taken_.fetch_add(1, std::memory_order_relaxed);
+  if (early) early_handoff(sched);
   sched.sysmon.lane().arrive(m);
   // Those that wait may be as long as this one; with checkpoints they come back.
   if (!g_ask_before_taking.load(std::memory_order_relaxed)) sched.maker.expect(queued_anywhere(sched));
@@ -76,7 +112,7 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
   const G* g = m->current.follow();
   const std::uint32_t call = g->blocking.get() > 0 ? g->calls.get() : 0;
   if (picks != seen.picks || seen.since_ns == 0) {
-    seen = Seen{picks, now, call};
+    seen = Seen{.picks = picks, .since_ns = now, .call = call};
     if (!waits) return Pace::kBusy;
     return call != 0 || now - blocked_at_ns_ < kBlockersNs ? Pace::kCall : Pace::kSoon;
   }
@@ -85,10 +121,9 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
   const bool same_call = call != 0 && call == seen.call;
   seen.call = call;
   const bool blocks = waits && call == 0 && stuck_ns >= kBlockedNs && sched.slice.early_ns > 0 &&
-                      !thread_is_runnable(m->thread_id, true);
-  const bool used_up = stuck_ns >= sched.slice.slice_ns || blocks ||
-                       (waits && sched.slice.early_ns > 0 && stuck_ns >= sched.slice.early_ns) ||
-                       (waits && same_call);
+                      thread_blocks(*m, seen, now);
+  const bool early = waits && sched.slice.early_ns > 0 && stuck_ns >= early_ns(sched);
+  const bool used_up = stuck_ns >= sched.slice.slice_ns || blocks || early || (waits && same_call);
   const bool urgent = others == Waits::kWoken || !p.woken.empty();
   if ((used_up || urgent) && !seen.asked && call == 0 && !blocks &&
       g_ask_before_taking.load(std::memory_order_relaxed)) {
@@ -96,7 +131,7 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
     ask_to_yield(m, picks);
     return Pace::kWatch;
   }
-  if (used_up && take(sched, p, m, seen)) {
+  if (used_up && take(sched, p, m, seen, early && !blocks && !same_call)) {
     seen.since_ns = 0;
     if (blocks) blocked_at_ns_ = now;
     return same_call || blocks ? Pace::kCall : Pace::kWatch;

@@ -3,7 +3,8 @@
 // A P that has picked nobody new since the last looks runs one goroutine all the time. Sysmon takes it
 //   - after a slice (10 ms), whether others wait or not: the next event then finds a P that is free;
 //   - after a millisecond, if others wait and no other P is idle (early handoff): the goroutine loses
-//     nothing but its P, and the tail of everyone else falls from slices to milliseconds;
+//     nothing but its P, and the tail of everyone else falls from slices to milliseconds. After up to four,
+//     where goroutines keep coming back with hardly anything left to do: a handoff costs more than that;
 //   - as soon as the same marked blocking call is seen twice, if others wait;
 //   - at the first look that finds its thread blocked in the kernel, if others wait: a call that nobody
 //   marked.
@@ -49,6 +50,13 @@ class Slices {
 
   Pace look(Sched& sched, std::int64_t now);
 
+  // A goroutine whose P was taken early has one again, or has ended, after `cpu_ns` of CPU without. Its
+  // thread.
+  void came_back(const Sched& sched, std::int64_t cpu_ns);
+
+  // After how long Ps are taken early at present, ns.
+  [[nodiscard]] std::int64_t early_ns(const Sched& sched) const;
+
   // Ps taken, and trials that came to nothing, so far. Any thread.
   [[nodiscard]] std::uint64_t taken() const { return taken_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t withdrawn() const { return withdrawn_.load(std::memory_order_relaxed); }
@@ -56,17 +64,22 @@ class Slices {
  private:
   struct Seen {
     std::uint64_t picks = 0;
-    std::int64_t since_ns = 0;  // when these picks were seen first; 0: the P was idle
-    std::uint32_t call = 0;     // G::calls of the blocking call that was seen; 0: none
-    bool asked = false;         // to yield
-    std::uint32_t refused = 0;  // trials that have found it inside the runtime
+    std::int64_t since_ns = 0;   // when these picks were seen first; 0: the P was idle
+    std::uint32_t call = 0;      // G::calls of the blocking call that was seen; 0: none
+    std::int64_t cpu_ns = 0;     // CPU time of the thread at the last look that asked for it,
+    std::int64_t cpu_at_ns = 0;  // and when that was; 0: never
+    bool asked = false;          // to yield
+    std::uint32_t refused = 0;   // trials that have found it inside the runtime
   };
 
   Pace look_at(Sched& sched, P& p, Seen& seen, Waits others, std::int64_t now);
-  bool take(Sched& sched, P& p, M* m, Seen& seen);
+  bool take(Sched& sched, P& p, M* m, Seen& seen, bool early);
+  static bool thread_blocks(const M& m, Seen& seen, std::int64_t now);
+  void early_handoff(const Sched& sched);
 
   std::array<Seen, kMaxProcsLimit> seen_{};
   std::int64_t blocked_at_ns_ = 0;  // when a P was last taken from a goroutine that blocked its thread
+  std::atomic<std::int64_t> early_more_ns_{0};  // so much later are early handoffs at present
   std::atomic<std::uint64_t> taken_{0}, withdrawn_{0};
 };
 

@@ -49,6 +49,7 @@ class Sysmon {
   [[nodiscard]] Lane& lane() { return lane_; }
   [[nodiscard]] const Lane& lane() const { return lane_; }
   [[nodiscard]] const Slices& slices() const { return slices_; }
+  [[nodiscard]] Slices& slices() { return slices_; }
   [[nodiscard]] std::uint64_t ticks() const { return ticks_.load(std::memory_order_relaxed); }
 
  private:

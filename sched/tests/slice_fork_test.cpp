@@ -24,8 +24,8 @@ namespace {
 using testing::compute;
 using testing::Ended;
 using testing::Hogs;
-using testing::kHogs;
 using testing::in_fork;
+using testing::kHogs;
 using testing::run_with;
 using testing::wait_for;
 using testing::wait_for_suspensions;

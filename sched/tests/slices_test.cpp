@@ -5,7 +5,7 @@
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/sync/wait_group.h>
-#include <tuza/sched/tests/testing.h>
+#include <tuza/sched/tests/hogs.h>
 
 #include <time.h>
 #include <unistd.h>
@@ -45,6 +45,24 @@ TEST_P(SlicesTest, OthersRunWhileEveryPIsComputedOn) {
     EXPECT_EQ(ran, 50);
     stop = true;
     hogs.wait();
+  });
+}
+
+// The runtime of these tests is its own, but sysmon takes Ps meanwhile: that only brings handoffs nearer.
+TEST(EarlyHandoff, ComesLaterWhereItWasInVainAndEarlierAgainWhereNot) {
+  run_with(1, [] {
+    rt::Sched& sched = *rt::active();
+    rt::Slices& slices = sched.sysmon.slices();
+    const std::int64_t first = sched.slice.early_ns;
+    EXPECT_EQ(slices.early_ns(sched), first);
+    slices.came_back(sched, 5'000'000);
+    EXPECT_EQ(slices.early_ns(sched), first);
+    for (int i = 0; i < 100; ++i) slices.came_back(sched, 200'000);
+    const std::int64_t last = slices.early_ns(sched);
+    EXPECT_GT(last, 2 * first);
+    EXPECT_LE(last, std::min(4 * first, sched.slice.slice_ns));
+    testing::Hogs hogs(64);  // a handoff each
+    testing::wait_for([&slices, &sched, last] { return slices.early_ns(sched) <= last / 2; });
   });
 }
 
