@@ -55,6 +55,7 @@ struct alignas(64) G {
   Relaxed<M*> last_m{nullptr};  // the M that ran it last
   Relaxed<std::int64_t> wait_since_ns{0};
   Relaxed<std::int64_t> trimmed_since_ns{0};  // wait_since_ns when its stack was last trimmed; owner: sysmon
+  std::int64_t returned_since_ns = -1;        // wait_since_ns when it last came back early (rt/handoff.cpp)
   Relaxed<WaitReason> wait_reason{WaitReason::kNone};
   bool exiting = false;                  // goexit() unwinds it
   bool system = false;                   // belongs to the runtime: not counted, not reported as deadlocked

@@ -2,11 +2,13 @@
 //
 //   kWoken     I/O, a timer or an outside thread has just woken them: somebody waits for their answer. Or
 //   they
-//              come back from running without a P, with less than 10 ms of CPU used meanwhile
+//              come back from running without a P, with less than 10 ms of CPU used meanwhile, for the
+//              first time since they waited for something
 //   kNew       they are new, or readied by another goroutine, or yielded
-//   kReturned  they have used up a slice, or come back with more CPU used: they have had much already
+//   kReturned  they have used up a slice, or come back otherwise: they have had much already
 //
-// Taken in that order. Every 61st pick begins at the other end, so that nobody starves. (With one level, a
+// Taken in that order. Every 61st pick begins with the returned or, by turns, with the new, so that nobody
+// starves. (With one level, a
 // goroutine that was woken behind a hundred new long runners would wait for a slice of each.) What overflows
 // from an LRQ keeps its level.
 //
@@ -42,13 +44,13 @@ class GlobalQueues {
 
   // A P's fair share of the first level that has any; see GlobalQueue::pop_batch. Of kReturned one at a time:
   // these must not fill a local queue.
+  enum class First : std::uint8_t { kWoken, kNew, kReturned };
   struct Batch {
     std::uint32_t size = 0;
     Level level = Level::kWoken;
   };
-  Batch pop_batch(std::uint32_t procs, std::span<G*> out, bool last_first) {
-    for (std::size_t i = 0; i < kLevels; ++i) {
-      const auto level = static_cast<Level>(last_first ? kLevels - 1 - i : i);
+  Batch pop_batch(std::uint32_t procs, std::span<G*> out, First first) {
+    for (const Level level : kOrders[static_cast<std::size_t>(first)]) {
       const std::span<G*> room = level == Level::kReturned ? out.first(1) : out;
       if (const std::uint32_t n = (*this)[level].pop_batch(procs, room); n > 0) return {n, level};
     }
@@ -56,6 +58,10 @@ class GlobalQueues {
   }
 
  private:
+  // By First.
+  static constexpr Level kOrders[kLevels][kLevels] = {{Level::kWoken, Level::kNew, Level::kReturned},
+                                                      {Level::kNew, Level::kReturned, Level::kWoken},
+                                                      {Level::kReturned, Level::kNew, Level::kWoken}};
   std::array<GlobalQueue, kLevels> queues_;
 };
 

@@ -1,6 +1,7 @@
 #include <tuza/sched/rt/handoff.h>
 
 #include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/fork.h>
 #include <tuza/sched/rt/heavy_fence.h>
@@ -21,9 +22,16 @@ constexpr std::int64_t kMuchCpuNs = 10'000'000;
 // What M::yield_asked holds for the goroutine of these picks. Never 0.
 std::uint32_t yield_mark(std::uint64_t picks) { return static_cast<std::uint32_t>(picks) * 2 + 1; }
 
+// With handoff_mutex, before kGone is set.
+void note_gone(M& m, std::int32_t thread_id, GoneFor why) {
+  m.gone_cpu_ns = thread_cpu_ns(thread_id);
+  m.gone_at_ns = m.sched->coarse_ns.load(std::memory_order_relaxed);
+  m.gone_for = why;
+}
+
 }  // namespace
 
-bool take_p(P& p, M* m, std::uint64_t seen_picks, bool early) {
+bool take_p(P& p, M* m, std::uint64_t seen_picks, GoneFor why) {
   const std::scoped_lock lock(m->handoff_mutex);
   const std::uint32_t before = m->taken.fetch_or(taken::kTaking, std::memory_order_seq_cst);
   if ((before & taken::kFence) == 0) heavy_fence();
@@ -32,8 +40,7 @@ bool take_p(P& p, M* m, std::uint64_t seen_picks, bool early) {
   if (m->in_rt.load(std::memory_order_acquire) == 0 && p.m.load(std::memory_order_relaxed) == m &&
       p.picks.get() == seen_picks) {
     release_p(m);
-    m->gone_cpu_ns = thread_cpu_ns(m->thread_id);
-    m->gone_early = early;
+    note_gone(*m, m->thread_id, why);
     // The bits one by one: others may change theirs. An M that sees kGone alone finds p null already.
     m->taken.fetch_or(taken::kGone, std::memory_order_release);
     m->taken.fetch_and(~taken::kTaking, std::memory_order_release);
@@ -79,8 +86,7 @@ void hand_off_own_p(M* m) {
   {
     const std::scoped_lock lock(m->handoff_mutex);  // sysmon may be trying just now
     p = release_p(m);
-    m->gone_cpu_ns = thread_cpu_ns(0);
-    m->gone_early = false;
+    note_gone(*m, 0, GoneFor::kOther);
     m->taken.fetch_or(taken::kGone, std::memory_order_release);
   }
   m->sched->sysmon.lane().arrive(m);
@@ -89,7 +95,10 @@ void hand_off_own_p(M* m) {
 
 void leave_lane(M* m) {
   if ((m->taken.load(std::memory_order_acquire) & taken::kGone) == 0) return;
-  if (m->gone_early) m->sched->sysmon.slices().came_back(*m->sched, thread_cpu_ns(0) - m->gone_cpu_ns);
+  if (m->gone_for == GoneFor::kEarly) {
+    m->sched->sysmon.slices().came_back(*m->sched, now_ns() - m->gone_at_ns,
+                                        thread_cpu_ns(0) - m->gone_cpu_ns);
+  }
   m->taken.fetch_and(~taken::kGone, std::memory_order_release);
   hint_kernel_slice(0, kWorkerKernelSliceNs);
 }
@@ -100,9 +109,13 @@ namespace {
 // urgent as one that has been woken: it may have an answer ready. (Requests that take 1 ms, half as many of
 // them as there are cores for: at the last level each waits until nobody else is there, which may take 400
 // ms.)
-Level level_on_return(const M& m) {
+// But once only: those that never wait would stand before the woken for ever.
+Level level_on_return(const M& m, G& g) {
   if ((m.taken.load(std::memory_order_acquire) & taken::kGone) == 0) return Level::kReturned;
-  return thread_cpu_ns(0) - m.gone_cpu_ns < kMuchCpuNs ? Level::kWoken : Level::kReturned;
+  if (m.gone_for == GoneFor::kSlice || g.returned_since_ns == g.wait_since_ns.get()) return Level::kReturned;
+  if (thread_cpu_ns(0) - m.gone_cpu_ns >= kMuchCpuNs) return Level::kReturned;
+  g.returned_since_ns = g.wait_since_ns.get();
+  return Level::kWoken;
 }
 
 // Something is queued, or the scheduler would find something: a timer, or I/O that nobody watches.
@@ -118,7 +131,7 @@ bool commit_return(G* g, void*) {
   const M& m = *current_m();
   Sched& sched = *m.sched;
   const bool locked = g->locked_m != nullptr;
-  sched.grq[level_on_return(m)].push(g);
+  sched.grq[level_on_return(m, *g)].push(g);
   if (locked) wake_one(sched);
   return true;
 }

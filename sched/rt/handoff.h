@@ -2,9 +2,10 @@
 //
 // A goroutine that computes, or blocks in the kernel, keeps its P from the others. Sysmon takes the P and
 // gives it to another M. The goroutine is not touched: it runs on, on its own thread, without a P. At its
-// next parking call it takes an idle P, or queues in the GRQ: on the last level, behind those that were woken
-// and those that are new, if it has used 10 ms of CPU meanwhile. Calls that do not park (go(), unlock) go on
-// without a P: the caller may hold a std::mutex. No signal is sent, so nothing in the program notices.
+// next parking call it takes an idle P, or queues in the GRQ: with those that were woken if that is the
+// first time since it waited for something, and it has not used 10 ms of CPU; else on the last level, behind
+// the new ones. Calls that do not park (go(), unlock) go on without a P: the caller may hold a std::mutex. No
+// signal is sent, so nothing in the program notices.
 //
 //   the M                                    sysmon (take_p)
 //   -----                                    ---------------
@@ -48,9 +49,9 @@ namespace tuza::rt {
 struct Sched;
 
 // Sysmon only. Takes `p` from `m` if `m` is in user code and the P has picked nobody since `seen_picks`.
-// True: the caller holds the P. False: the goroutine is asked to yield at its next parking call. `early`: it
-// is of interest how soon it comes back (Slices::came_back).
-bool take_p(P& p, M* m, std::uint64_t seen_picks, bool early = false);
+// True: the caller holds the P. False: the goroutine is asked to yield at its next parking call. `why`
+// decides what becomes of the goroutine when it comes back.
+bool take_p(P& p, M* m, std::uint64_t seen_picks, GoneFor why);
 
 // Sysmon only. The goroutine that `m` runs after `seen_picks` picks yields at its next parking point.
 void ask_to_yield(M* m, std::uint64_t seen_picks);

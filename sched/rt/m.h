@@ -41,6 +41,13 @@ inline constexpr std::uint32_t kFence = 16;  // always: membarrier(2) is not the
 inline constexpr std::uint32_t kGive = 32;   // sysmon asks for the P, see ask_to_give()
 }  // namespace taken
 
+// Why a goroutine has lost its P.
+enum class GoneFor : std::uint8_t {
+  kSlice,  // it has computed for a slice
+  kEarly,  // it has computed for a shorter time, and others wait
+  kOther,  // it blocks, or has given the P away
+};
+
 // What sysmon knows of an M whose goroutine runs without a P.
 struct LaneSeat {
   bool seated = false;
@@ -87,7 +94,8 @@ struct alignas(128) M {
   std::atomic<std::uint32_t> suspend{0};  // a Suspend
   std::atomic<bool> arriving{false};      // on the list of arrivals, or about to be
   std::int64_t gone_cpu_ns = 0;        // the thread's CPU time when the P was taken; written by who took it
-  bool gone_early = false;             // it was an early handoff; the same
+  std::int64_t gone_at_ns = 0;         // and when; by the coarse clock
+  GoneFor gone_for = GoneFor::kOther;  // and why
   std::int64_t reported_stall_ns = 0;  // owner: sysmon; when the stall began that was reported last
   M* arrival_next = nullptr;           // owner: that list
   LaneSeat seat;                       // owner: sysmon

@@ -1,8 +1,7 @@
 // The order of sources (HACKING.md, rule 3):
 //
-//   every 61st pick: housekeeping, and the GRQ first, from its last level on
-//   runnext
-//   those woken: LRQ, GRQ; new ones of the LRQ             every 8th pick: the new ones first
+//   every 61st pick: housekeeping, and the GRQ first, from its last level on or, by turns, from the new ones
+//   on runnext those woken: LRQ, GRQ; new ones of the LRQ             every 8th pick: the new ones first
 //   timers that are due, on any P
 //   GRQ, a fair batch of its first level that has any
 //   I/O, without waiting
@@ -45,10 +44,10 @@ bool shared_slice_is_used_up(const Sched& sched, const P& p) {
              sched.slice.slice_ns;
 }
 
-G* take_global(M* m, bool last_first) {
+G* take_global(M* m, GlobalQueues::First first) {
   Sched& sched = *m->sched;
   std::array<G*, kLocalQueueCapacity / 2> batch;
-  const auto [n, level] = sched.grq.pop_batch(static_cast<std::uint32_t>(sched.procs()), batch, last_first);
+  const auto [n, level] = sched.grq.pop_batch(static_cast<std::uint32_t>(sched.procs()), batch, first);
   if (n == 0) return nullptr;
   // They have waited long enough to be out of the caches, and will be switched to in a moment.
   for (std::uint32_t i = 0; i < n; ++i) batch[i]->prefetch_context();
@@ -107,7 +106,8 @@ G* housekeeping(M* m) {
       sched.has_io_waiters()) {
     poll_now(m, now);
   }
-  return take_global(m, true);
+  return take_global(m, m->p->picks.get() / kHousekeepingPicks % 2 == 0 ? GlobalQueues::First::kReturned
+                                                                        : GlobalQueues::First::kNew);
 }
 
 // Other Ps are at work, so that polling now, and stealing, may find something. The only busy P neither
@@ -133,7 +133,7 @@ G* look_everywhere(M* m) {
       if (G* g = take_queued(m)) return g;
     }
   }
-  if (G* g = take_global(m, false)) return g;
+  if (G* g = take_global(m, GlobalQueues::First::kWoken)) return g;
   if (!others_are_busy(sched)) return nullptr;
   if (sched.poll.holder() == PollRole::Holder::kNobody && sched.has_io_waiters()) {
     poll_now(m, now_ns());

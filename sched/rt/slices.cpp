@@ -36,6 +36,7 @@ Waits who_waits(const Sched& sched, std::int64_t now) {
 // An early handoff costs some 100 us, of the goroutine itself and of the others. It was in vain if the
 // goroutine would have come back that soon.
 constexpr std::int64_t kInVainNs = 1'000'000;
+constexpr std::int64_t kInVainWallNs = 10'000'000;  // longer: it has blocked, and others have had the P
 constexpr std::int64_t kEarlyMostTimes = 4;
 
 std::uint32_t queued_anywhere(const Sched& sched) {
@@ -66,8 +67,8 @@ void Slices::early_handoff(const Sched& sched) {
                        std::memory_order_relaxed);
 }
 
-void Slices::came_back(const Sched& sched, std::int64_t cpu_ns) {
-  if (cpu_ns >= kInVainNs) return;
+void Slices::came_back(const Sched& sched, std::int64_t wall_ns, std::int64_t cpu_ns) {
+  if (cpu_ns >= kInVainNs || wall_ns >= kInVainWallNs) return;
   const std::int64_t most = std::min(sched.slice.early_ns * kEarlyMostTimes, sched.slice.slice_ns);
   const std::int64_t more = early_more_ns_.load(std::memory_order_relaxed) + sched.slice.early_ns / 4;
   early_more_ns_.store(
@@ -76,23 +77,24 @@ void Slices::came_back(const Sched& sched, std::int64_t cpu_ns) {
 }
 
 // The thread of `m` waits in the kernel, as far as /proc says. It is not asked about a thread that has used
-// CPU since the last look: reading it costs 10 us, the CPU clock less than one.
+// a fourth of a CPU since the last look: reading it costs 10 us, the CPU clock less than one.
 bool Slices::thread_blocks(const M& m, Seen& seen, std::int64_t now) {
   const std::int64_t cpu = thread_cpu_ns(m.thread_id);
-  const bool computes = seen.cpu_at_ns != 0 && (cpu - seen.cpu_ns) * 4 >= now - seen.cpu_at_ns;
+  const bool computes = seen.cpu_of == &m && (cpu - seen.cpu_ns) * 4 >= now - seen.cpu_at_ns;
+  seen.cpu_of = &m;
   seen.cpu_ns = cpu;
   seen.cpu_at_ns = now;
   return !computes && !thread_is_runnable(m.thread_id, true);
 }
 
-bool Slices::take(Sched& sched, P& p, M* m, Seen& seen, bool early) {
-  if (!take_p(p, m, seen.picks, early)) {
+bool Slices::take(Sched& sched, P& p, M* m, Seen& seen, GoneFor why) {
+  if (!take_p(p, m, seen.picks, why)) {
     withdrawn_.fetch_add(1, std::memory_order_relaxed);
     if (++seen.refused >= kRefusalsMax) ask_to_give(m, seen.picks);
     return false;
   }
   taken_.fetch_add(1, std::memory_order_relaxed);
-  if (early) early_handoff(sched);
+  if (why == GoneFor::kEarly) early_handoff(sched);
   sched.sysmon.lane().arrive(m);
   // Those that wait may be as long as this one; with checkpoints they come back.
   if (!g_ask_before_taking.load(std::memory_order_relaxed)) sched.maker.expect(queued_anywhere(sched));
@@ -131,7 +133,10 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
     ask_to_yield(m, picks);
     return Pace::kWatch;
   }
-  if (used_up && take(sched, p, m, seen, early && !blocks && !same_call)) {
+  const GoneFor why = blocks || call != 0                ? GoneFor::kOther
+                      : stuck_ns >= sched.slice.slice_ns ? GoneFor::kSlice
+                                                         : GoneFor::kEarly;
+  if (used_up && take(sched, p, m, seen, why)) {
     seen.since_ns = 0;
     if (blocks) blocked_at_ns_ = now;
     return same_call || blocks ? Pace::kCall : Pace::kWatch;

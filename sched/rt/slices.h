@@ -15,7 +15,7 @@
 // parking call. Where checkpoints were compiled into the program, others are asked too, and keep their P
 // until the next look; they are asked at once if somebody waits whom I/O or a timer has woken.
 //
-// Owner: sysmon.
+// Owner: sysmon, but for came_back().
 #pragma once
 
 #include <tuza/sched/rt/idle_mask.h>
@@ -29,6 +29,7 @@ namespace tuza::rt {
 struct Sched;
 struct P;
 struct M;
+enum class GoneFor : std::uint8_t;
 
 // From now on, in all runtimes of the process: goroutines usually pass a parking point within microseconds
 // (checkpoints/checkpoints.cpp). A yield there costs less than the M that a handoff wakes.
@@ -50,9 +51,8 @@ class Slices {
 
   Pace look(Sched& sched, std::int64_t now);
 
-  // A goroutine whose P was taken early has one again, or has ended, after `cpu_ns` of CPU without. Its
-  // thread.
-  void came_back(const Sched& sched, std::int64_t cpu_ns);
+  // A goroutine whose P was taken early has one again, or has ended, after so long without. Its thread.
+  void came_back(const Sched& sched, std::int64_t wall_ns, std::int64_t cpu_ns);
 
   // After how long Ps are taken early at present, ns.
   [[nodiscard]] std::int64_t early_ns(const Sched& sched) const;
@@ -67,13 +67,14 @@ class Slices {
     std::int64_t since_ns = 0;   // when these picks were seen first; 0: the P was idle
     std::uint32_t call = 0;      // G::calls of the blocking call that was seen; 0: none
     std::int64_t cpu_ns = 0;     // CPU time of the thread at the last look that asked for it,
-    std::int64_t cpu_at_ns = 0;  // and when that was; 0: never
+    std::int64_t cpu_at_ns = 0;  // when that was,
+    const M* cpu_of = nullptr;   // and whose; null: nobody's
     bool asked = false;          // to yield
     std::uint32_t refused = 0;   // trials that have found it inside the runtime
   };
 
   Pace look_at(Sched& sched, P& p, Seen& seen, Waits others, std::int64_t now);
-  bool take(Sched& sched, P& p, M* m, Seen& seen, bool early);
+  bool take(Sched& sched, P& p, M* m, Seen& seen, GoneFor why);
   static bool thread_blocks(const M& m, Seen& seen, std::int64_t now);
   void early_handoff(const Sched& sched);
 

@@ -67,7 +67,7 @@ class Sysmon {
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint64_t> ticks_{0};
   Lane lane_;
-  // -- Owner: sysmon.
+  // -- Owner: sysmon, but for what their headers name.
   Slices slices_;
   IdleStacks idle_stacks_;
   std::int64_t tick_ns_ = 1'000'000;

@@ -178,6 +178,9 @@ TEST(IoSource, IsPolledWhileGoroutinesNeverLeaveTheQueuesEmpty) {
 }
 
 TEST(IoSource, ItsOwnThreadTakesOverWhenEveryMIsBusy) {
+  // Or the busy one may lose its P first, and the M that gets it polls.
+  setenv("TUZA_SLICE_MS", "10000", 1);
+  setenv("TUZA_EARLY_HANDOFF_US", "0", 1);
   FakeSource source;
   run_with(1, [&source] {
     attach_io_source(source);
@@ -206,6 +209,8 @@ TEST(IoSource, ItsOwnThreadTakesOverWhenEveryMIsBusy) {
     group.wait();
     outside.join();
   });
+  unsetenv("TUZA_SLICE_MS");
+  unsetenv("TUZA_EARLY_HANDOFF_US");
 }
 
 TEST(IoSource, TimersFireWhileAnMBlocksInIt) {

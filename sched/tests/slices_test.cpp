@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -55,14 +56,19 @@ TEST(EarlyHandoff, ComesLaterWhereItWasInVainAndEarlierAgainWhereNot) {
     rt::Slices& slices = sched.sysmon.slices();
     const std::int64_t first = sched.slice.early_ns;
     EXPECT_EQ(slices.early_ns(sched), first);
-    slices.came_back(sched, 5'000'000);
+    slices.came_back(sched, 6'000'000, 5'000'000);
+    slices.came_back(sched, 20'000'000, 200'000);
     EXPECT_EQ(slices.early_ns(sched), first);
-    for (int i = 0; i < 100; ++i) slices.came_back(sched, 200'000);
+    for (int i = 0; i < 100; ++i) slices.came_back(sched, 300'000, 200'000);
     const std::int64_t last = slices.early_ns(sched);
     EXPECT_GT(last, 2 * first);
     EXPECT_LE(last, std::min(4 * first, sched.slice.slice_ns));
-    testing::Hogs hogs(64);  // a handoff each
-    testing::wait_for([&slices, &sched, last] { return slices.early_ns(sched) <= last / 2; });
+    // A handoff each.
+    std::vector<std::unique_ptr<testing::Hogs>> hogs;
+    while (slices.early_ns(sched) > last / 2) {
+      hogs.push_back(std::make_unique<testing::Hogs>(8));
+      sleep_for(50ms);
+    }
   });
 }
 

@@ -115,12 +115,14 @@ std::string order_after_losing_the_p(bool hog) {
       {
         const BlockingCall call(CallLength::kLong);
         called = true;
-        while (!end_of_call) ::usleep(100);
+        while (!end_of_call) ::usleep(1000);
         if (hog) be_a_hog();
       }
       order += 'r';
     });
     yield_until([&called] { return called.load(); });
+    const auto picks = [] { return rt::active()->p(0).picks.get(); };
+    while (picks() % rt::kHousekeepingPicks > 10) yield();  // housekeeping has an order of its own
     end_of_call = true;
     while (queued(level) == 0) compute(1, 10);  // keeps the only P
     EXPECT_EQ(caller->status, rt::GStatus::kRunnable);
