@@ -80,6 +80,8 @@ int main(int argc, char** argv) {
   return tuza::run([&] {
     const Total total = run_pipeline(last, enough);
     std::printf("%ld answers, %ld primes\n", total.answers, total.primes);
+    // Those that have said that they are done may need a moment to end.
+    while (tuza::num_goroutine() > 1) tuza::yield();
     std::printf("%zu goroutine left\n", tuza::num_goroutine());
   });
 }

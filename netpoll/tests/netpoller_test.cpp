@@ -125,6 +125,12 @@ TEST_P(NetpollerTest, AtMostOneThreadBlocksInThePoller) {
       });
     }
     group.wait();
+    // Now one does, if none has before.
+    LocalPair quiet = local_pair();
+    group.go([&quiet] { EXPECT_EQ(read_some(*quiet.here), ""); });
+    while (poller_spy::most_blocking() == 0) sleep_for(1ms);
+    quiet.there.reset();
+    group.wait();
     EXPECT_EQ(poller_spy::most_blocking(), 1);
   });
 }

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <type_traits>
 #if defined(__SANITIZE_THREAD__)
+#include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #endif
 
@@ -68,10 +70,14 @@ long word(T value) {
 // call(number, args...) with pointers and integers as they come.
 template <class... Args>
 long invoke(long number, Args... args) {
-  const long result = call(number, word(args)...);
 #if defined(__SANITIZE_THREAD__)
   // TSan keeps a signal back until the thread comes to libc, which it may not do before it is woken. So it
-  // goes there when a signal has interrupted it.
+  // goes there before it waits, and when a signal has interrupted it.
+  sigset_t pending;
+  if (number == SYS_futex) ::sigpending(&pending);
+#endif
+  const long result = call(number, word(args)...);
+#if defined(__SANITIZE_THREAD__)
   if (result == -4 /* EINTR */) ::usleep(0);
 #endif
   return result;

@@ -27,8 +27,8 @@ struct Sched;
 
 class FakeTime {
  public:
-  // Null: none. Relaxed: what it points to is never freed, and changes under its lock.
-  [[nodiscard]] static FakeTime* installed() { return installed_.load(std::memory_order_relaxed); }
+  // Null: none. What it points to is never freed, and changes under its lock; acquire: it has been made.
+  [[nodiscard]] static FakeTime* installed() { return installed_.load(std::memory_order_acquire); }
 
   // False if one is installed already. It begins at the present time. On a goroutine.
   static bool install();
