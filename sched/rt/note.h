@@ -16,10 +16,10 @@ class Note {
  public:
   // Waits for a wake() and takes it. With a timeout (>= 0 ns) it may give up: returns false then.
   bool sleep(std::int64_t timeout_ns = -1) {
-    const std::int64_t deadline = timeout_ns < 0 ? 0 : now_ns() + timeout_ns;
+    const std::int64_t begin = timeout_ns < 0 ? 0 : now_ns();
     while (state_.exchange(0, std::memory_order_acquire) == 0) {
       std::int64_t left = -1;
-      if (timeout_ns >= 0 && (left = deadline - now_ns()) <= 0) return false;
+      if (timeout_ns >= 0 && (left = timeout_ns - (now_ns() - begin)) <= 0) return false;
       futex_wait(state_, 0, left);
     }
     return true;

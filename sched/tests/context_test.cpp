@@ -1,5 +1,6 @@
 // The context switch, with every callee-saved register dirty. Also run for aarch64, under qemu-user.
 #include <gtest/gtest.h>
+#include <sanitizer/asan_interface.h>
 #include <tuza/sched/arch/context.h>
 #include <unwind.h>
 
@@ -201,8 +202,10 @@ TEST(Context, ASuspendedOneCanBeUnwoundToItsEntryAndThenGoesOn) {
   Unwound unwound;
   const Context parked = coroutine.inside();
   std::array<std::byte, kFrameBytes> frame;
+  ASAN_UNPOISON_MEMORY_REGION(parked.sp, kFrameBytes);  // there is more than one variable in it
   std::memcpy(frame.data(), parked.sp, frame.size());
   tuza_context_call(&unwound.back, parked, &unwind_here, &unwound);
+  ASAN_UNPOISON_MEMORY_REGION(parked.sp, kFrameBytes);
   std::memcpy(parked.sp, frame.data(), frame.size());
 
   const auto contains = [&unwound](auto* function) {
