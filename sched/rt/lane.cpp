@@ -114,6 +114,8 @@ std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
     }
     if (state == Suspend::kAsked && now - m->seat.asked_ns >= kAnswerNs) PreemptSignal::withdraw(*m);
     sample(*m, now);
+    // Its own code begins anew after a blocking call.
+    if (m->current.follow()->blocking.get() > 0) m->seat.since_ns = now;
     sched.stalls.consider(sched, *m, m->seat.since_ns, now);
     burning += m->seat.burning && state == Suspend::kRun ? 1 : 0;
     ++i;
