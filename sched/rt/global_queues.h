@@ -1,9 +1,8 @@
 // The global run queue (GRQ) in three levels, by how soon its goroutines deserve a P.
 //
-//   kWoken     I/O, a timer or an outside thread has just woken them: somebody waits for their answer. Or
-//   they
-//              come back from running without a P, with less than 10 ms of CPU used meanwhile, for the
-//              first time since they waited for something
+//   kWoken     I/O, a timer or an outside thread has just woken them: somebody waits for their answer.
+//              Or they come back from running without a P, with less than 10 ms of CPU used meanwhile, for
+//              the first time since they waited for something
 //   kNew       they are new, or readied by another goroutine, or yielded
 //   kReturned  they have used up a slice, or come back otherwise: they have had much already
 //

@@ -51,7 +51,7 @@ enum class GoneFor : std::uint8_t {
 // What sysmon knows of an M whose goroutine runs without a P.
 struct LaneSeat {
   bool seated = false;
-  std::int64_t since_ns = 0;     // when its P was taken
+  std::int64_t since_ns = 0;     // when its P was taken, or it was last seen in a blocking call
   bool burning = false;          // it used CPU lately
   std::int64_t asked_ns = 0;     // when it was asked to stop
   std::int64_t turn_cpu_ns = 0;  // CPU time of the thread when its turn began
@@ -93,7 +93,8 @@ struct alignas(128) M {
   // -- While its goroutine runs without a P (rt/lane.h).
   std::atomic<std::uint32_t> suspend{0};  // a Suspend
   std::atomic<bool> arriving{false};      // on the list of arrivals, or about to be
-  std::int64_t gone_cpu_ns = 0;        // the thread's CPU time when the P was taken; written by who took it
+  std::int64_t gone_cpu_ns = 0;           // the thread's CPU time when the P was taken; written by who took
+  // it, under handoff_mutex, before kGone; read by the M
   std::int64_t gone_at_ns = 0;         // and when; by the coarse clock
   GoneFor gone_for = GoneFor::kOther;  // and why
   std::int64_t reported_stall_ns = 0;  // owner: sysmon; when the stall began that was reported last

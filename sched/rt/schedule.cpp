@@ -1,7 +1,8 @@
 // The order of sources (HACKING.md, rule 3):
 //
-//   every 61st pick: housekeeping, and the GRQ first, from its last level on or, by turns, from the new ones
-//   on runnext those woken: LRQ, GRQ; new ones of the LRQ             every 8th pick: the new ones first
+//   every 61st pick: housekeeping, and the GRQ first: its last level or, by turns, the new ones
+//   runnext
+//   those woken: LRQ, GRQ; new ones of the LRQ             every 8th pick: the new ones first
 //   timers that are due, on any P
 //   GRQ, a fair batch of its first level that has any
 //   I/O, without waiting

@@ -6,10 +6,9 @@
 //     nothing but its P, and the tail of everyone else falls from slices to milliseconds. After up to four,
 //     where goroutines keep coming back with hardly anything left to do: a handoff costs more than that;
 //   - as soon as the same marked blocking call is seen twice, if others wait;
-//   - at the first look that finds its thread blocked in the kernel, if others wait: a call that nobody
-//   marked.
-//     /proc says so. Once that has been seen sysmon looks every 20 us for a while, as there may be a
-//     thousand.
+//   - at the first look that finds its thread blocked in the kernel, if others wait: a call that
+//     nobody marked. /proc says so. Once that has been seen sysmon looks every 20 us for a while, as there
+//     may be a thousand.
 // The times count from the first look that found the present picks: one tick of sysmon later, at most, than
 // the goroutine began. A goroutine that is inside the runtime at that moment is asked to yield at its next
 // parking call. Where checkpoints were compiled into the program, others are asked too, and keep their P
