@@ -2,7 +2,8 @@
 //
 //   start   map Sched, Ps, Ms; start the maker of Ms and sysmon; spawn main, for which the maker brings an M
 //   run     the calling thread is no M; it waits for stop (main_done)
-//   stop    main returned: stopping = true, every P wants attention, every idle M and the poller are woken;
+//   stop    main returned: threads of others that use goroutines' stacks end (rt/end_hook.h);
+//           stopping = true, every P wants attention, every idle M and the poller are woken;
 //           each M leaves its loop when it comes to the scheduler
 //   end     join the helper threads (sysmon lets those go on that are suspended), wait 200 ms for the Ms,
 //           detach the I/O source, wait for external threads, unmap everything. If an M has not come back
@@ -14,11 +15,13 @@
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/crash_report.h>
+#include <tuza/sched/rt/end_hook.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/fake_time.h>
 #include <tuza/sched/rt/fork.h>
 #include <tuza/sched/rt/heavy_fence.h>
 #include <tuza/sched/rt/machine_thread.h>
+#include <tuza/sched/rt/malloc_arenas.h>
 #include <tuza/sched/rt/mapping.h>
 #include <tuza/sched/rt/print.h>
 #include <tuza/sched/rt/process.h>
@@ -56,6 +59,7 @@ Sched* map_sched() {
   auto* sched = ::new (memory) Sched;
   sched->ps = static_cast<P*>(ps);
   sched->ms = static_cast<M*>(ms);
+  leads_to_allocations(ps, sizeof(P) * kMaxProcsLimit);
   return sched;
 }
 
@@ -65,8 +69,10 @@ void unmap_sched(Sched* sched) {
     sched->ps[i].~P();
   }
   for (std::uint32_t i = 0; i < sched->ms_made.load(); ++i) unmap_m(sched->ms[i]);
+  leads_nowhere(sched->ps, sizeof(P) * kMaxProcsLimit);
   unmap_pages(sched->ps, sizeof(P) * kMaxProcsLimit);
   unmap_pages(sched->ms, sizeof(M) * Sched::kMaxMs);
+  delete_end_hooks(sched->end_hooks);
   sched->~Sched();
   unmap_pages(sched, sizeof(Sched));
 }
@@ -158,6 +164,7 @@ void start(Sched& sched, const RunOptions& options) {
   static std::atomic<std::uint64_t> runs{0};
   sched.run_number = runs.fetch_add(1, std::memory_order_relaxed) + 1;
   sched.started_ns = now_ns();
+  sched.end_hooks = make_end_hooks();
   sched.coarse_ns.store(sched.started_ns);
   sched.debug = DebugOptions::from_environment();
   sched.slice = SliceOptions::from_environment();
@@ -168,6 +175,7 @@ void start(Sched& sched, const RunOptions& options) {
   if (!tuza_sched.compare_exchange_strong(none, &sched)) fatal("tuza::run inside tuza::run");
   install_crash_reports();
   sched.preempt_signal.install(sched.debug.async_preempt_off ? 0 : sched.slice.signal, sched.signal_mask);
+  allow_an_arena_per_m();
   sched.fence_on_enter = sched.debug.membarrier_off || !heavy_fence_works();
   sched.maker.start(sched);
   sched.sysmon.start(sched);
@@ -216,6 +224,7 @@ int run_main(const RunOptions& options, MainFunction main, const std::source_loc
         } on_goexit{sched};
         status = main();
         destroy_locals();  // they may need the runtime
+        run_end_hooks();
         on_goexit.returned = true;
         const Enter rt;
         stop(*sched);

@@ -169,7 +169,7 @@ class Goroutine:
         details = []
         if self.thread is not None:
             details.append(f"thread {self.thread.num}")
-        elif self.status in ("kWaiting", "kTrimming"):
+        elif self.status in ("kWaiting", "kPinned"):
             details.append(words(self.wait_reason))
         if self.locked:
             details.append("locked to thread")

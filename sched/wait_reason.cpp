@@ -25,6 +25,7 @@ const char* name(WaitReason reason) {
     case WaitReason::kFuture: return "future wait";
     case WaitReason::kTimer: return "timer wait";
     case WaitReason::kSignal: return "signal wait";
+    case WaitReason::kCompletion: return "completion wait";
     case WaitReason::kTest: return "test";
   }
   return "unknown";

@@ -1,6 +1,7 @@
 // Why a goroutine waits: shown in dumps and in the deadlock report, in Go's words.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace tuza {
@@ -27,8 +28,11 @@ enum class WaitReason : std::uint8_t {
   kFuture,
   kTimer,
   kSignal,
-  kTest,
+  kCompletion,  // of an operation that another library performs
+  kTest,        // the last one
 };
+
+inline constexpr std::size_t kWaitReasons = static_cast<std::size_t>(WaitReason::kTest) + 1;
 
 const char* name(WaitReason reason);
 

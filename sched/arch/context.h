@@ -26,11 +26,13 @@ inline constexpr std::size_t kFrameBytes = 64;  // fp control, 6 callee-saved, r
 inline constexpr std::size_t kFrameFpControl = 0;
 inline constexpr std::size_t kFrameArgument = 8;   // r12: argument of the entry function
 inline constexpr std::size_t kFrameFunction = 16;  // r13: the entry function
+inline constexpr std::size_t kFrameFp = 48;        // rbp, the frame pointer
 inline constexpr std::size_t kFrameResume = 56;    // where the context goes on
 #elif defined(__aarch64__)
 inline constexpr std::size_t kFrameBytes = 240;   // x19-x30, q8-q15, fpcr
 inline constexpr std::size_t kFrameArgument = 0;  // x19
 inline constexpr std::size_t kFrameFunction = 8;  // x20
+inline constexpr std::size_t kFrameFp = 80;       // x29, the frame pointer
 inline constexpr std::size_t kFrameResume = 88;   // x30
 inline constexpr std::size_t kFrameFpControl = 224;
 #if defined(__has_feature)

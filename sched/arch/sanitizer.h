@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
+#include <sanitizer/lsan_interface.h>
 #elif defined(__SANITIZE_THREAD__)
 #define TUZA_TSAN 1
 #include <sanitizer/tsan_interface.h>
@@ -33,6 +34,19 @@ inline constexpr bool kTsan = true;
 #else
 inline constexpr bool kTsan = false;
 #endif
+
+// Mapped memory that points to what was allocated: LeakSanitizer does not look there by itself. If goroutines
+// are left behind at the end, so are the caches of the Ps.
+inline void leads_to_allocations([[maybe_unused]] const void* memory, [[maybe_unused]] std::size_t bytes) {
+#if defined(TUZA_ASAN)
+  __lsan_register_root_region(memory, bytes);
+#endif
+}
+inline void leads_nowhere([[maybe_unused]] const void* memory, [[maybe_unused]] std::size_t bytes) {
+#if defined(TUZA_ASAN)
+  __lsan_unregister_root_region(memory, bytes);
+#endif
+}
 
 // Part of every G. Owner: whoever may run or switch to the goroutine.
 struct SanitizerState {

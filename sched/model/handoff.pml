@@ -1,10 +1,12 @@
 // The handoff protocol of sched/rt/handoff.h: how sysmon takes a P from an M that does not come back to the
-// runtime, and how it stops and resumes threads that run on without a P (sched/rt/lane.cpp).
+// runtime, how it asks for the P of one that is always found inside, and how it stops and resumes threads that
+// run on without a P (sched/rt/lane.cpp).
 //
 // Ms run goroutines: user code, entering the runtime, using the P, leaving the runtime. Sysmon takes Ps, asks
-// threads without a P to stop, takes that back, and resumes what has stopped, in any order. The signal handler
-// runs on the M's thread between any two steps of the M, as late as it likes. One step of the model is one
-// access to memory that other threads see; what they could not tell apart from it happens in the same step.
+// for them, asks threads without a P to stop, takes that back, and resumes what has stopped, in any order. The
+// signal handler runs on the M's thread between any two steps of the M, as late as it likes. One step of the
+// model is one access to memory that other threads see; what they could not tell apart from it happens in the
+// same step.
 //
 // What must hold:
 //   (assertions)      A P is used by one thread at a time, by its owner, and is not given away meanwhile.
@@ -31,23 +33,27 @@
 //   - locked threads, and surplus Ps.
 //
 // PS, MS, GS: how many Ps, Ms and goroutines there are. CALLS: how many calls into the runtime they make
-// together that do not end them. TRIES, ASKS: how often sysmon tries to take a P, and asks a thread to stop.
+// together that do not end them. TRIES, GIVES, ASKS: how often sysmon tries to take a P, asks an M for its own,
+// and asks a thread to stop.
 // FENCED: without membarrier(); Ms execute a fence instead, sent there by a bit that never leaves `taken`.
 //
-// size PS=1 MS=1 GS=1 CALLS=3 TRIES=3 ASKS=3 FENCED=0: one thread, taken from, asked and resumed repeatedly
-// size PS=1 MS=1 GS=1 CALLS=2 TRIES=2 ASKS=2 FENCED=1: without membarrier()
-// size PS=1 MS=2 GS=2 CALLS=2 TRIES=2 ASKS=1 FENCED=0: a P goes to and fro
-// size PS=2 MS=2 GS=2 CALLS=0 TRIES=2 ASKS=1 FENCED=0: an M comes back with another P
-// size PS=1 MS=2 GS=2 CALLS=0 TRIES=2 ASKS=2 FENCED=0: two threads without a P, both may be stopped
+// size PS=1 MS=1 GS=1 CALLS=3 TRIES=3 GIVES=0 ASKS=3 FENCED=0: one thread, taken from, asked and resumed repeatedly
+// size PS=1 MS=1 GS=1 CALLS=2 TRIES=2 GIVES=0 ASKS=2 FENCED=1: without membarrier()
+// size PS=1 MS=2 GS=2 CALLS=2 TRIES=2 GIVES=0 ASKS=1 FENCED=0: a P goes to and fro
+// size PS=2 MS=2 GS=2 CALLS=0 TRIES=2 GIVES=0 ASKS=1 FENCED=0: an M comes back with another P
+// size PS=1 MS=2 GS=2 CALLS=0 TRIES=2 GIVES=0 ASKS=2 FENCED=0: two threads without a P, both may be stopped
+// size PS=1 MS=1 GS=1 CALLS=3 TRIES=2 GIVES=2 ASKS=1 FENCED=0: one thread, asked for its P, too
+// size PS=1 MS=2 GS=2 CALLS=1 TRIES=1 GIVES=1 ASKS=1 FENCED=0: and another one gets it
+// size PS=1 MS=1 GS=1 CALLS=2 TRIES=1 GIVES=1 ASKS=1 FENCED=1: without membarrier()
 //
 // variant NO_MEMBARRIER: sysmon reads the in_rt before the one in the store buffer, and takes a P that is in use
 // variant NO_LOCK: an M that enters during a trial uses its P while sysmon, which has read in_rt = 0, takes it
-// variant NO_P_CHECK: the M that sysmon saw with the P has another one by now, and loses that
+// variant NO_P_CHECK at 4: the M that sysmon saw with the P has another one by now, and loses that
 // variant LATE_USE: after in_rt = 0 the P may be another M's
 // variant CLEAR_BY_STORE: kGone cleared by a plain store wipes out a kTaking that has just been set
 // variant GONE_FIRST: an M that finds kGone does not wait for the lock, and sysmon wipes out the P it gets
-// variant FENCE_LOST: taken = kGone wipes out kFence, and the M enters without a fence from then on
-// variant FENCE_TOO_LATE: what was read of `taken` before the fence says nothing about a trial
+// variant FENCE_LOST at 2: taken = kGone wipes out kFence, and the M enters without a fence from then on
+// variant FENCE_TOO_LATE at 2: what was read of `taken` before the fence says nothing about a trial
 // variant WAIT_WHILE_NOT_RUN: a thread that is resumed and asked again before it has looked sleeps on for ever
 // variant TWO_VALUED_TAKEN: a late signal finds kTaking and stops a thread that still has its P
 // variant HANDLER_IGNORES_IN_RT: a thread is stopped inside the runtime, or with a P that it has just got
@@ -55,15 +61,20 @@
 // variant STOP_BY_STORE: the handler overwrites a withdrawal, and sysmon does not know of the stopped thread
 // variant WITHDRAW_BY_STORE: sysmon overwrites kStopped, and the thread sleeps on
 // variant SIGNAL_FIRST: the signal comes before the ask that it is for, and the ask waits for ever
+// variant GIVE_BEFORE_DECISION at 6: an M that is asked for its P gives it away while sysmon is taking it
+// variant GIVE_SAYS_NOTHING at 6: an M without kGone believes that it still has the P it gave away
+// variant GIVE_BY_STORE at 8: taken = kGone wipes out kFence, and the M enters without a fence from then on
 // variant END_FORGETS_ASKED: a signal that was late stops a thread after sysmon has gone
 
 #define NOBODY 7
 #define SYSMON 6
+#define GIVER 5
 
 // M::taken
 #define TAKING 1
 #define GONE 2
 #define FENCE 4
+#define GIVE 8
 
 // M::suspend
 #define RUN 0
@@ -149,6 +160,7 @@ end:
 
 proctype M(byte me) provided (!handling[_pid - 1]) {
   byte mine = NOBODY;
+  bool give;
   if
   :: p[me] == NOBODY -> goto sleep
   :: p[me] != NOBODY -> goto leave
@@ -162,10 +174,17 @@ enter:
   :: !(taken[me] & FENCE)
   fi;
 #endif
+#ifdef GIVE_BEFORE_DECISION
   if
-  :: taken[me] & TAKING
-  :: atomic { (taken[me] & (TAKING | GONE)) == GONE -> goto without_p }
-  :: atomic { !(taken[me] & (TAKING | GONE)) -> goto inside }
+  :: atomic { taken[me] & GIVE -> give = true; goto give_away }
+  :: !(taken[me] & GIVE)
+  fi;
+#endif
+  // Of what it reads here it knows kGive later, too. One that it does not see waits for the next time.
+  if
+  :: atomic { taken[me] & TAKING -> give = (taken[me] & GIVE) != 0 }
+  :: atomic { (taken[me] & (TAKING | GONE)) == GONE -> give = (taken[me] & GIVE) != 0; goto without_p }
+  :: atomic { !(taken[me] & (TAKING | GONE)) -> give = (taken[me] & GIVE) != 0; goto inside }
   fi;
 #ifndef NO_LOCK
   atomic { !locked[me] -> locked[me] = true; DRAIN(me) };
@@ -181,6 +200,11 @@ inside:
 #ifdef FENCE_TOO_LATE
   DRAIN(me);
 #endif
+  if
+  :: atomic { !give -> skip }
+  :: atomic { give -> goto give_away }
+  fi;
+use:
   use_p(me);
   atomic {
     if
@@ -190,7 +214,35 @@ inside:
     fi
   };
 
+give_away:
+  atomic { give = false; taken[me] = taken[me] & ~GIVE; DRAIN(me) };
+  if
+  :: p[me] != NOBODY
+  :: goto use  // it was meant for another goroutine
+  fi;
+  atomic { !locked[me] -> locked[me] = true; DRAIN(me) };
+  atomic {
+    mine = p[me];
+    assert(mine != NOBODY && holder[mine] == me && !in_use[mine]);
+    p[me] = NOBODY;
+    holder[mine] = GIVER
+  };
+#ifdef GIVE_BY_STORE
+  atomic { taken[me] = GONE; DRAIN(me) };
+#elif !defined(GIVE_SAYS_NOTHING)
+  atomic { taken[me] = taken[me] | GONE; DRAIN(me) };
+#endif
+  locked[me] = false;
+#ifdef GIVE_SAYS_NOTHING
+  atomic { holder[mine] = NOBODY; mine = NOBODY; goto leave };
+#endif
+  atomic { holder[mine] = NOBODY; mine = NOBODY; goto without_p };
+
 without_p:
+  if
+  :: atomic { give -> give = false; taken[me] = taken[me] & ~GIVE; DRAIN(me) }
+  :: atomic { !give -> skip }
+  fi;
   if
   :: atomic { calls_left > 0 -> calls_left--; goto leave }
   :: atomic { IDLE -> take_idle_p(me) };  // a parking call, as the end of a goroutine is
@@ -288,7 +340,7 @@ done:
 // Sysmon goes back to `rest` after everything it does.
 proctype Sysmon() {
   byte m, q;
-  byte tries_left = TRIES, asks_left = ASKS;
+  byte tries_left = TRIES, gives_left = GIVES, asks_left = ASKS;
 rest:
   atomic { m = 0; q = 0; sysmon_at_rest = true };
   atomic {
@@ -308,6 +360,13 @@ rest:
        :: book[m] == STOPPED -> sysmon_at_rest = false; goto resume
        :: else -> goto rest
        fi
+#if GIVES
+    :: gives_left > 0 ->
+       select (m : 0 .. MS - 1);
+       taken[m] = taken[m] | GIVE;
+       gives_left--;
+       goto rest
+#endif
     :: true -> sysmon_at_rest = false; goto finish
     fi
   };
@@ -330,13 +389,13 @@ trial:
   fi;
 #endif
 #ifdef GONE_FIRST
-  taken[m] = GONE | (taken[m] & FENCE);
+  taken[m] = GONE | (taken[m] & (FENCE | GIVE));
 #endif
   atomic { p[m] = NOBODY; assert(!in_use[q]); holder[q] = SYSMON };
 #ifdef FENCE_LOST
   taken[m] = GONE;
 #elif !defined(GONE_FIRST)
-  taken[m] = GONE | (taken[m] & FENCE);
+  taken[m] = GONE | (taken[m] & (FENCE | GIVE));
 #endif
   locked[m] = false;
   atomic { holder[q] = NOBODY; goto rest };

@@ -24,7 +24,7 @@
 //
 // variant ANNOUNCE_LATE: the queue first and the bit later, without a look at the lock: unlock() sees no waiter
 // variant KEEP_AWAKE: one that queues again and leaves its Awake bit stops the wake-ups
-// variant WAKE_TWO: unlock() that announces whom it wakes only when it frees the mutex may wake one beside a spinner
+// variant WAKE_TWO at 2: unlock() that announces whom it wakes only when it frees the mutex may wake one beside a spinner
 // variant FREE_AT_HAND_OVER: a starving mutex that is free for a moment has two owners
 // variant GIVE_UP_SILENTLY: one that was claimed and leaves nevertheless was woken, or got the lock, for nothing
 // variant FREE_UNDER_LOCK: unlock() frees the mutex with lock_ still to be given back, when all have given up

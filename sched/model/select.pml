@@ -27,7 +27,7 @@
 // size A0=2 A1=2 B0=1 B1=1 C0=1 C1=0 TIMERS=3: more partners than needed, and two timers
 //
 // variant NO_ORDER: B locks the second channel first, and waits in a circle with A
-// variant LOOK_THEN_QUEUE: unlocked between looking and standing in the queues, two miss each other
+// variant LOOK_THEN_QUEUE at 2: unlocked between looking and standing in the queues, two miss each other
 // variant CLAIM_IN_TWO: two find that nobody has claimed, and both serve the same wait
 // variant WAKE_LOOKS_FIRST: the goroutine parks between the look and the write, and nobody readies it
 // variant PARK_LOOKS_FIRST: it is woken between its look and its write

@@ -83,24 +83,29 @@ Backtrace backtrace_of_parked(G& g) {
   return walk.trace;
 }
 
+void describe(Line& line, std::uintptr_t pc, Naming naming) {
+  const auto* address = reinterpret_cast<const void*>(pc);
+  Dl_info info{};
+  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) {
+    line << address;
+    return;
+  }
+  const auto base = reinterpret_cast<std::uintptr_t>(info.dli_fbase);
+  Symbol symbol;
+  if (find_symbol(file_of(info), base, pc, symbol)) {
+    print_name(line, symbol.name, naming);
+    line << "+" << symbol.offset << " ";
+  }
+  // What addr2line -e wants.
+  (line << "(" << base_name(info.dli_fname) << "+").hex(pc - base) << ")";
+}
+
 void print(std::span<const std::uintptr_t> pcs, Naming naming) {
   for (std::size_t i = 0; i < pcs.size(); ++i) {
     Line line;
     line << "  #" << i << (i < 10 ? "  " : " ");
-    const auto* pc = reinterpret_cast<const void*>(pcs[i]);
-    Dl_info info{};
-    if (dladdr(pc, &info) == 0 || info.dli_fname == nullptr) {
-      line << pc << "\n";
-      continue;
-    }
-    const auto base = reinterpret_cast<std::uintptr_t>(info.dli_fbase);
-    Symbol symbol;
-    if (find_symbol(file_of(info), base, pcs[i], symbol)) {
-      print_name(line, symbol.name, naming);
-      line << "+" << symbol.offset << " ";
-    }
-    // What addr2line -e wants.
-    (line << "(" << base_name(info.dli_fname) << "+").hex(pcs[i] - base) << ")\n";
+    describe(line, pcs[i], naming);
+    line << "\n";
   }
 }
 

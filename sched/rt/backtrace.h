@@ -5,6 +5,8 @@
 // (tuza_context_call). It needs some kilobytes below the goroutine's frames, which every stack has unless
 // it is about to overflow.
 //
+// While the program goes on, rt/walk.h takes the back trace of a parked goroutine.
+//
 // Allocates nothing while walking. Printing looks names up in the files' symbol tables (rt/symbols.h), and
 // demangles them unless told that the process is in a signal handler.
 #pragma once
@@ -18,6 +20,8 @@
 
 namespace tuza::rt {
 
+class Line;
+
 struct Backtrace {
   static constexpr std::size_t kMax = 64;
   std::array<std::uintptr_t, kMax> pcs;
@@ -30,6 +34,8 @@ struct Backtrace {
 Backtrace backtrace_of_parked(G& g);
 
 enum class Naming { kDemangled, kAsyncSignalSafe };
+// One address: the function, how far in, and where addr2line finds it.
+void describe(Line& line, std::uintptr_t pc, Naming naming = Naming::kDemangled);
 void print(std::span<const std::uintptr_t> pcs, Naming naming = Naming::kDemangled);
 inline void print(const Backtrace& trace, Naming naming = Naming::kDemangled) {
   print(std::span(trace.pcs).first(trace.size), naming);

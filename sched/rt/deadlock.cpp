@@ -38,7 +38,7 @@ bool all_goroutines_wait(const Sched& sched) {
     switch (g.status.load(std::memory_order_acquire)) {
       case GStatus::kRunnable:
       case GStatus::kRunning: return false;
-      case GStatus::kTrimming:
+      case GStatus::kPinned:
       case GStatus::kWaiting: any = any || !g.system; break;
       case GStatus::kDead: break;
     }

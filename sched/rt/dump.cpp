@@ -12,7 +12,7 @@ void print_head(const G& g, std::int64_t now) {
   const GStatus status = g.status.load(std::memory_order_relaxed);
   Line line;
   line << "goroutine " << g.id.get() << " [";
-  if (status == GStatus::kWaiting) {
+  if (waits(status)) {
     line << tuza::name(g.wait_reason) << ", ";
     line.duration(now - g.wait_since_ns);
   } else {
@@ -40,7 +40,7 @@ void print_goroutine_line(const G& g) { print_head(g, g.wait_since_ns); }
 
 void print_goroutine(const Sched&, G& g) {
   print_head(g, now_ns());
-  if (g.status.load(std::memory_order_acquire) == GStatus::kWaiting) print(backtrace_of_parked(g));
+  if (waits(g.status.load(std::memory_order_acquire))) print(backtrace_of_parked(g));
   print_creator(g);
 }
 

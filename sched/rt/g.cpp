@@ -1,5 +1,9 @@
 #include <tuza/sched/rt/g.h>
 
+#include <sys/syscall.h>
+#include <time.h>
+#include <tuza/sched/arch/cpu_relax.h>
+#include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/print.h>
 
@@ -13,7 +17,7 @@ const char* name(GStatus status) {
     case GStatus::kRunnable: return "runnable";
     case GStatus::kRunning: return "running";
     case GStatus::kWaiting: return "waiting";
-    case GStatus::kTrimming: return "waiting";
+    case GStatus::kPinned: return "waiting";
   }
   return "corrupt";
 }
@@ -29,6 +33,13 @@ G::Name G::copy_name() const {
   for (std::size_t i = 0; i < kNameBytes; ++i) copy.text[i] = name_text[i];
   copy.text[kNameBytes - 1] = '\0';
   return copy;
+}
+
+void G::wait_for_unpin(unsigned tries) {
+  constexpr unsigned kSpins = 100;
+  if (tries < kSpins) return cpu_relax();
+  constexpr struct timespec kShort{0, 50'000};
+  sys::invoke(SYS_nanosleep, &kShort, nullptr);
 }
 
 void G::illegal_transition(GStatus seen, GStatus from, GStatus to) const {

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <tuza/sched/arch/context.h>
-#include <tuza/sched/arch/cpu_relax.h>
 #include <tuza/sched/arch/exception_state.h>
 #include <tuza/sched/arch/sanitizer.h>
 #include <tuza/sched/rt/relaxed.h>
@@ -34,10 +33,12 @@ enum class GStatus : std::uint32_t {
   kRunning,   // current goroutine of one M, which owns its stack; the only status in which user code runs,
               // with a P, without one, or suspended in the middle of it (rt/lane.h)
   kWaiting,   // on no run queue; whatever it waits for will call ready(); context saved
-  kTrimming,  // kWaiting, while sysmon gives unused pages of its stack back (rt/idle_stacks.h)
+  kPinned,    // kWaiting, while somebody is at its stack: sysmon, who gives unused pages back
+              // (rt/idle_stacks.h), or a dump, which walks it (rt/walk.h)
 };
 
 const char* name(GStatus status);
+inline bool waits(GStatus status) { return status == GStatus::kWaiting || status == GStatus::kPinned; }
 
 struct alignas(64) G {
   // -- What a switch touches, in one cache line. Owner: the holder.
@@ -105,7 +106,7 @@ struct alignas(64) G {
 
   // The one function that changes a status. Aborts, naming both, if the goroutine is not in `from`.
   // Plain load and store: the holder is alone. A goroutine that waits has no holder: its waker (win()) and
-  // sysmon, which trims its stack, get it by compare and swap.
+  // who is at its stack (pin()) get it by compare and swap.
   void transition(GStatus from, GStatus to) {
     const GStatus seen = status.load(std::memory_order_relaxed);
     if (seen != from) [[unlikely]]
@@ -116,13 +117,27 @@ struct alignas(64) G {
   // swap catches it always.
   void win() {
     GStatus seen = GStatus::kWaiting;
-    while (!status.compare_exchange_strong(seen, GStatus::kRunnable, std::memory_order_acq_rel))
+    for (unsigned tries = 0;
+         !status.compare_exchange_strong(seen, GStatus::kRunnable, std::memory_order_acq_rel); ++tries)
         [[unlikely]] {
-      if (seen != GStatus::kTrimming) illegal_transition(seen, GStatus::kWaiting, GStatus::kRunnable);
+      if (seen != GStatus::kPinned) illegal_transition(seen, GStatus::kWaiting, GStatus::kRunnable);
       seen = GStatus::kWaiting;
-      cpu_relax();
+      wait_for_unpin(tries);
     }
   }
+  // kWaiting -> kPinned -> kWaiting. In between the goroutine does not run, its context is saved, and a waker
+  // waits (wait_for_unpin): for microseconds, as the caller is inside the runtime, where it cannot be
+  // suspended, or longer if the kernel takes the caller's core. False: it does not wait, or somebody else has
+  // pinned it. What the goroutine has done before it parked has happened
+  // (acquire), and what the caller has done here happens before it goes on (release).
+  [[nodiscard]] bool pin() {
+    GStatus waiting = GStatus::kWaiting;
+    return status.compare_exchange_strong(waiting, GStatus::kPinned, std::memory_order_acquire);
+  }
+  void unpin() { transition(GStatus::kPinned, GStatus::kWaiting); }
+  // For whoever has met a pinned goroutine `tries` times: a moment, or a short sleep, in case the thread that
+  // has pinned it needs this core.
+  [[gnu::cold]] static void wait_for_unpin(unsigned tries);
 
  private:
   [[noreturn, gnu::cold]] void illegal_transition(GStatus seen, GStatus from, GStatus to) const;

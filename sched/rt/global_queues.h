@@ -1,15 +1,14 @@
 // The global run queue (GRQ) in three levels, by how soon its goroutines deserve a P.
 //
-//   kWoken     I/O, a timer or an outside thread has just woken them: somebody waits for their answer.
-//              Or they come back from running without a P, with less than 10 ms of CPU used meanwhile, for
-//              the first time since they waited for something
+//   kWoken     I/O, a timer or an outside thread has just woken them: somebody waits for their answer. Or
+//              they come back from running without a P, with less than 10 ms of CPU used meanwhile, for the
+//              first time since they waited for something
 //   kNew       they are new, or readied by another goroutine, or yielded
 //   kReturned  they have used up a slice, or come back otherwise: they have had much already
 //
 // Taken in that order. Every 61st pick begins with the returned or, by turns, with the new, so that nobody
-// starves. (With one level, a
-// goroutine that was woken behind a hundred new long runners would wait for a slice of each.) What overflows
-// from an LRQ keeps its level.
+// starves. (With one level, a goroutine that was woken behind a hundred new long runners would wait for a
+// slice of each.) What overflows from an LRQ keeps its level.
 //
 // Thread-safe; what GlobalQueue says holds for each level.
 #pragma once

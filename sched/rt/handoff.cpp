@@ -100,7 +100,8 @@ void leave_lane(M* m) {
                                         thread_cpu_ns(0) - m->gone_cpu_ns);
   }
   m->taken.fetch_and(~taken::kGone, std::memory_order_release);
-  hint_kernel_slice(0, kWorkerKernelSliceNs);
+  if (m->long_kernel_slice.exchange(false, std::memory_order_acq_rel))
+    hint_kernel_slice(0, kWorkerKernelSliceNs);
 }
 
 namespace {

@@ -5,13 +5,14 @@
 // it.
 //
 // Creating a thread allocates, and waits for the lock of an arena of malloc's, which a hundred goroutines
-// that allocate can keep from it for half a second. So nobody who has work to do ever creates one: a
-// dedicated thread does, ahead of need. It keeps kSpareMin Ms idle, and more while goroutines do not come
-// back: each handoff adds kSparePerHandoff, up to one for every goroutine that waits, who may be of the same
-// kind. A second without demand leaves a quarter. While the maker is stuck in malloc, Ms that have never run
-// a goroutine take over: a thread without an arena is given one that nobody holds, at its first allocation.
-// Each of them makes one other M, which makes the next. When the system refuses a thread, the maker says so
-// once a second at most and goes on trying; the Ms that exist do the work meanwhile.
+// that allocate can keep from it for half a second (where there are fewer arenas than Ms:
+// rt/malloc_arenas.h). So nobody who has work to do ever creates one: a dedicated thread does, ahead of need.
+// It keeps kSpareMin Ms idle, and more while goroutines do not come back: each handoff adds kSparePerHandoff,
+// up to one for every goroutine that waits, who may be of the same kind. A second without demand leaves a
+// quarter. While the maker is stuck in malloc, Ms that have never run a goroutine take over: a thread without
+// an arena is given one that nobody holds, at its first allocation. Each of them makes one other M, which
+// makes the next. When the system refuses a thread, the maker says so once a second at most and goes on
+// trying; the Ms that exist do the work meanwhile.
 //
 // Threads end in two cases: a goroutine exited while it was locked to its thread, and spoiled it; or a storm
 // is over, and more Ms have been idle for a whole second than sysmon keeps. The Ms are used again.

@@ -12,17 +12,17 @@ constexpr std::uintptr_t kPage = 4096;
 // The unwinder that prints a parked goroutine runs below its frames, and signal frames did.
 constexpr std::uintptr_t kMargin = 512;
 
-void trim(G& g) {
-  GStatus waiting = GStatus::kWaiting;
-  if (!g.status.compare_exchange_strong(waiting, GStatus::kTrimming, std::memory_order_acquire)) return;
-  // Its own now: nobody resumes it, and its context is saved.
+// False: somebody else is at it just now.
+bool trim(G& g) {
+  if (!g.pin()) return false;
   const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(g.context.sp) - kMargin) & ~(kPage - 1);
   const std::uintptr_t begin = g.stack.low + kPage;  // goexit() keeps its record in the first one
   if (end > begin && end < g.stack.top) {
     advise_pages(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
   }
   g.trimmed_since_ns = g.wait_since_ns.get();
-  g.status.store(GStatus::kWaiting, std::memory_order_release);
+  g.unpin();
+  return true;
 }
 
 }  // namespace
@@ -36,11 +36,7 @@ bool IdleStacks::trim_some(Sched& sched, std::int64_t now_ns, std::int64_t after
     if (g.status.load(std::memory_order_relaxed) != GStatus::kWaiting) continue;
     const std::int64_t since = g.wait_since_ns;
     if (g.trimmed_since_ns == since) continue;
-    if (now_ns - since >= after_ns) {
-      trim(g);
-    } else {
-      youngest_ns_ = std::max(youngest_ns_, since);
-    }
+    if (now_ns - since < after_ns || !trim(g)) youngest_ns_ = std::max(youngest_ns_, since);
   }
   return at_ >= count;
 }

@@ -4,8 +4,9 @@
 // it has touched. Sysmon gives back the pages below its stack pointer, once per wait, when it has waited for
 // kAfterNs. What it needs to go on lies above.
 //
-// While its stack is trimmed the goroutine has status kTrimming. A waker waits that long, some microseconds
-// (G::win). Owner: sysmon.
+// While its stack is trimmed the goroutine is pinned. A waker waits that long (G::pin): some microseconds, or
+// until another thread of the process lets go of its memory map.
+// Owner: sysmon.
 #pragma once
 
 #include <cstddef>

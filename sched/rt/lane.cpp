@@ -20,26 +20,48 @@ constexpr std::int64_t kSampleMaxNs = 64'000'000;
 constexpr std::int64_t kBurnsOneIn = 20;  // 5 %
 // Who has not answered for so long is asked again: its signal may have gone to a handler that replaced ours.
 constexpr std::int64_t kAnswerNs = 100'000'000;
+// So that no queue starves: one turn in so many is of the others, and one of the suspects, whoever else waits.
+constexpr std::uint32_t kOthersOneTurnIn = 8;
 
 Suspend suspend_of(const M& m) { return static_cast<Suspend>(m.suspend.load(std::memory_order_acquire)); }
 
 bool runs_without_p(const M& m) { return (m.taken.load(std::memory_order_acquire) & taken::kGone) != 0; }
 
+// An M that has just ended has no thread any more: 0 would be the caller's.
+void hint(const M& m, std::int64_t slice_ns) {
+  if (const std::int32_t id = m.thread_id; id != 0) hint_kernel_slice(id, slice_ns);
+}
+
+// CPU time without a P, as of the last look.
+std::int64_t used_ns(const M& m) { return m.seat.seen_cpu_ns - m.gone_cpu_ns.get(); }
+
+void lengthen_kernel_slice(M& m) {
+  // With leave_lane(): of the two changes of the mark one is the first. Either it sees the mark and hints for
+  // itself, or its P is seen here.
+  if (m.long_kernel_slice.exchange(true, std::memory_order_acq_rel)) return;
+  hint(m, kLaneKernelSliceNs);
+  if (!runs_without_p(m)) hint(m, kWorkerKernelSliceNs);
+}
+
 void begin_turn(M& m, std::int64_t now) {
   m.seat.turn_cpu_ns = m.seat.seen_cpu_ns = thread_cpu_ns(m.thread_id);
   m.seat.seen_ns = now;
   m.seat.sample_ns = kSampleMinNs;
+  m.seat.waited = false;
 }
 
-void sample(M& m, std::int64_t now) {
+// True if it was found waiting in the kernel.
+bool sample(M& m, std::int64_t now) {
   const std::int64_t passed = now - m.seat.seen_ns;
-  if (passed < m.seat.sample_ns) return;
+  if (passed < m.seat.sample_ns) return false;
   const std::int64_t cpu = thread_cpu_ns(m.thread_id);
   m.seat.burning =
       (cpu - m.seat.seen_cpu_ns) * kBurnsOneIn >= passed || thread_is_runnable(m.thread_id, false);
   m.seat.sample_ns = m.seat.burning ? kSampleMinNs : std::min(m.seat.sample_ns * 2, kSampleMaxNs);
   m.seat.seen_cpu_ns = cpu;
   m.seat.seen_ns = now;
+  if (used_ns(m) >= Lane::kGraceNs) lengthen_kernel_slice(m);
+  return !m.seat.burning;
 }
 
 // How many may compute at once.
@@ -48,7 +70,13 @@ std::uint32_t room_for(const Sched& sched) {
   return sched.grq.size() > 0 ? procs : procs + sched.slice.lane_extra;
 }
 
-std::int64_t turn_used_ns(const M& m) { return m.seat.seen_cpu_ns - m.seat.turn_cpu_ns; }
+// Up to how many are let go on in this look. Where nobody computes, all may wait for a lock that one of the
+// suspended holds. Where some do, others may be about to be woken: they would become too many at once.
+std::uint32_t room_now(const Sched& sched, std::uint32_t burning) {
+  const std::uint32_t room = room_for(sched);
+  if (burning == 0) return room;
+  return std::min(room, std::max(static_cast<std::uint32_t>(sched.procs()), burning + 1));
+}
 
 }  // namespace
 
@@ -76,9 +104,6 @@ void Lane::seat_arrivals(std::int64_t now) {
     m->seat.seated = true;
     m->seat.since_ns = now;
     begin_turn(*m, now);
-    hint_kernel_slice(m->thread_id, kLaneKernelSliceNs);
-    // If it has a P again it has hinted for itself, perhaps before us.
-    if (!runs_without_p(*m)) hint_kernel_slice(m->thread_id, kWorkerKernelSliceNs);
     seats_[seats_size_++] = m;
   }
 }
@@ -90,11 +115,27 @@ void Lane::unseat(std::size_t index) {
   seats_[index] = seats_[--seats_size_];
 }
 
-void Lane::queue_suspended(M* m) {
+void Lane::Queue::push(M* m) {
   m->seat.next = nullptr;
-  (last_ != nullptr ? last_->seat.next : first_) = m;
-  last_ = m;
-  suspended_.fetch_add(1, std::memory_order_relaxed);
+  (last != nullptr ? last->seat.next : first) = m;
+  last = m;
+  ++size;
+}
+
+M* Lane::Queue::pop() {
+  M* m = first;
+  if (m == nullptr) return nullptr;
+  first = std::exchange(m->seat.next, nullptr);
+  if (first == nullptr) last = nullptr;
+  --size;
+  return m;
+}
+
+Lane::Queue& Lane::queue_for(M& m) {
+  if (used_ns(m) < kYoungNs) return young_;
+  // Who computes for a whole turn has stopped waiting. Who was cut short may hold what it held before.
+  if (m.seat.seen_cpu_ns - m.seat.turn_cpu_ns >= kTurnNs) m.seat.waits = m.seat.waited;
+  return m.seat.waits && m.stopped_in_code.get() ? suspects_ : others_;
 }
 
 // Returns how many compute and have not been asked to stop.
@@ -104,7 +145,8 @@ std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
     M* m = seats_[i];
     const Suspend state = suspend_of(*m);
     if (state == Suspend::kStopped) {
-      queue_suspended(m);
+      queue_for(*m).push(m);
+      suspended_.fetch_add(1, std::memory_order_relaxed);
       seats_[i] = seats_[--seats_size_];
       continue;
     }
@@ -113,7 +155,10 @@ std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
       continue;
     }
     if (state == Suspend::kAsked && now - m->seat.asked_ns >= kAnswerNs) PreemptSignal::withdraw(*m);
-    sample(*m, now);
+    // Not where it waits to be resumed.
+    if (sample(*m, now) && state == Suspend::kRun && suspend_of(*m) == Suspend::kRun) {
+      m->seat.waits = m->seat.waited = true;
+    }
     // Its own code begins anew after a blocking call.
     if (m->current.follow()->blocking.get() > 0) m->seat.since_ns = now;
     sched.stalls.consider(sched, *m, m->seat.since_ns, now);
@@ -123,29 +168,51 @@ std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
   return burning;
 }
 
-// Stops those that compute beyond what there is room for, and, if others wait for their turn, those that have
-// had theirs.
+// Stops those that compute beyond what there is room for, those first that have used most, and those that
+// have had their turn while others wait for it.
 void Lane::suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now) {
   const auto room = room_for(sched);
   std::uint32_t surplus = burning > room ? burning - room : 0;
-  for (std::size_t i = 0; i < seats_size_; ++i) {
-    M& m = *seats_[i];
-    if (!m.seat.burning || suspend_of(m) != Suspend::kRun) continue;
-    const bool had_its_turn = first_ != nullptr && turn_used_ns(m) >= kTurnNs;
-    if (surplus == 0 && !had_its_turn) continue;
-    if (m.current.follow()->no_preempt.get() != 0 || !thread_is_runnable(m.thread_id, true)) continue;
-    if (!sched.preempt_signal.ask(m)) return;
-    signals_.fetch_add(1, std::memory_order_relaxed);
-    m.seat.asked_ns = now;
-    if (surplus > 0) --surplus;
+  std::uint32_t short_turns = young_.size;
+  for (const bool young : {false, true}) {
+    for (std::size_t i = 0; i < seats_size_; ++i) {
+      M& m = *seats_[i];
+      if (!m.seat.burning || suspend_of(m) != Suspend::kRun || (used_ns(m) < kYoungNs) != young) continue;
+      const std::int64_t turn_used = m.seat.seen_cpu_ns - m.seat.turn_cpu_ns;
+      const bool makes_way = short_turns > 0 && turn_used >= kYoungTurnNs;
+      const bool had_its_turn = makes_way || (suspects_.size + others_.size > 0 && turn_used >= kTurnNs);
+      if ((surplus == 0 && !had_its_turn) || !ask(sched, m, now)) continue;
+      if (surplus > 0) --surplus;
+      if (makes_way) --short_turns;
+    }
   }
 }
 
-bool Lane::resume_first(std::int64_t now) {
-  M* m = first_;
+// False if it may not, or cannot, be stopped.
+bool Lane::ask(Sched& sched, M& m, std::int64_t now) {
+  if (m.current.follow()->no_preempt.get() != 0) return false;
+  m.seat.seen_cpu_ns = thread_cpu_ns(m.thread_id);
+  m.seat.seen_ns = now;
+  if (used_ns(m) < kGraceNs || !thread_is_runnable(m.thread_id, true)) return false;
+  if (!sched.preempt_signal.ask(m)) return false;
+  signals_.fetch_add(1, std::memory_order_relaxed);
+  m.seat.asked_ns = now;
+  return true;
+}
+
+M* Lane::next_in_turn() {
+  const std::uint32_t turn = turns_++ % kOthersOneTurnIn;
+  if (turn == 0 && others_.size > 0) return others_.pop();
+  if (turn == kOthersOneTurnIn / 2 && suspects_.size > 0) return suspects_.pop();
+  for (Queue* queue : {&young_, &suspects_}) {
+    if (queue->size > 0) return queue->pop();
+  }
+  return others_.pop();
+}
+
+bool Lane::resume_next(std::int64_t now) {
+  M* m = next_in_turn();
   if (m == nullptr) return false;
-  first_ = std::exchange(m->seat.next, nullptr);
-  if (first_ == nullptr) last_ = nullptr;
   suspended_.fetch_sub(1, std::memory_order_relaxed);
   begin_turn(*m, now);
   m->seat.burning = true;
@@ -156,14 +223,14 @@ bool Lane::resume_first(std::int64_t now) {
 
 void Lane::look(Sched& sched, std::int64_t now) {
   seat_arrivals(now);
-  if (now - looked_ns_ < kLookEveryNs || (seats_size_ == 0 && first_ == nullptr)) return;
+  if (now - looked_ns_ < kLookEveryNs || (seats_size_ == 0 && queued() == 0)) return;
   looked_ns_ = now;
   std::uint32_t burning = look_at_seats(sched, now);
   if (!released_ && sched.preempt_signal.works()) suspend_surplus(sched, burning, now);
   // Those that were asked just now are not counted: their places are taken as soon as they are free.
   burning = look_at_seats(sched, now);
-  const auto room = room_for(sched);
-  while ((burning < room || released_) && resume_first(now)) ++burning;
+  const std::uint32_t room = room_now(sched, burning);
+  while ((burning < room || released_) && resume_next(now)) ++burning;
   burning_.store(burning, std::memory_order_relaxed);
   seated_.store(static_cast<std::uint32_t>(seats_size_), std::memory_order_relaxed);
 }
@@ -173,17 +240,21 @@ void Lane::release_all() {
   seat_arrivals(now_ns());
   for (std::size_t i = 0; i < seats_size_; ++i) {
     M* m = seats_[i];
+    hint(*m, kWorkerKernelSliceNs);
     PreemptSignal::withdraw(*m);
     // Stopped since the last look, or just before the withdrawal.
     if (suspend_of(*m) == Suspend::kStopped) PreemptSignal::resume(*m);
   }
-  while (resume_first(0)) {
+  for (const Queue* queue : {&young_, &suspects_, &others_}) {
+    for (M* m = queue->first; m != nullptr; m = m->seat.next) hint(*m, kWorkerKernelSliceNs);
+  }
+  while (resume_next(0)) {
   }
 }
 
 bool Lane::quiet(const Sched& sched) const {
   if (sched.debug.stalls_ns > 0 && seats_size_ > 0) return false;  // they may become reports
-  if (first_ != nullptr || arrivals_.load(std::memory_order_relaxed) != nullptr ||
+  if (queued() > 0 || arrivals_.load(std::memory_order_relaxed) != nullptr ||
       seats_size_ > static_cast<std::size_t>(sched.procs())) {
     return false;
   }

@@ -8,15 +8,29 @@
 // that is suspended keeps others waiting, and where more may compute it seldom is. While goroutines wait for
 // a P only as many compute as there are Ps, or those with a P would get too small a share of the cores.
 //
-// The suspended wait in a queue; when the lane has room, or one that computes has had
-// kTurnNs of CPU time, the first of them goes on. It gets no P by that: Ps are for those that answer.
+// The suspended wait in a queue; when the lane has room, or one that computes has had kTurnNs of CPU time,
+// the first of them goes on. It gets no P by that: Ps are for those that answer.
+//
+// A goroutine may have lost its P by bad luck: the kernel had its core for somebody else, or a page had to be
+// read. It has microseconds to go, and behind a thousand that compute its turn comes after many seconds. So
+// nobody is stopped, or given long kernel slices, before it has used kGraceNs of CPU without a P; and who has
+// used less than kYoungNs waits in a queue of its own, which is served first, with short turns: after one it is
+// young no more. Every eighth turn is of the others nevertheless.
+//
+// Who was seen waiting in the kernel may use locks, and may hold one if it was stopped in the middle of its
+// code, rather than where it came from a futex, as somebody does who was woken to try for a lock. Such
+// suspects wait in a queue of their own as well, before the others, until they have computed for a whole turn;
+// every eighth turn is one of theirs where young ones wait. A thousand that print to one stream all waited
+// while its holder was behind them in the queue, and were let go on one after another until its turn came;
+// then they woke each other, and `/` was a quarter of a second late. For the same reason as many as there are
+// Ps are let go on at once, and then one more in each look, while some compute.
 //
 // A thread computes if its CPU clock says that it used 5 % of the time since the last look, or if /proc says
 // that it runs or waits for a core: with a hundred of them on two cores, most use no CPU for long stretches.
 // Just before a signal is sent /proc must say so in any case: a system call that waits would be interrupted.
 //
-// Owner: sysmon, but for arrive(). Between M and sysmon there is only M::taken, M::suspend and the list of
-// arrivals.
+// Owner: sysmon, but for arrive(). Between M and sysmon there is only M::taken, M::suspend with
+// M::stopped_in_code, and the list of arrivals.
 #pragma once
 
 #include <tuza/sched/rt/m.h>
@@ -40,7 +54,8 @@ class Lane {
   // Looks at everybody: counts, suspends, resumes. Does nothing more often than every kLookEveryNs.
   void look(Sched& sched, std::int64_t now);
   // Lets all that are suspended go on; nobody is suspended after that. At the end of the runtime: what they
-  // hold (malloc's lock) is needed by those that end it.
+  // hold (malloc's lock) is needed by those that end it. With the slices they had in the lane (20 ms) a round of
+  // a thousand took ten seconds, for each lock of the kernel's that one of them holds: they get short ones.
   void release_all();
 
   // Nothing to do here: nobody is suspended or asked, and there are too few to do harm, or to be reported.
@@ -58,20 +73,35 @@ class Lane {
 
   static constexpr std::int64_t kLookEveryNs = 2'000'000;
   static constexpr std::int64_t kTurnNs = 40'000'000;
+  static constexpr std::int64_t kYoungTurnNs = 2'000'000;  // while young ones wait
+  static constexpr std::int64_t kGraceNs = 250'000;
+  static constexpr std::int64_t kYoungNs = 2'000'000;
 
  private:
+  // The suspended, in the order of their turns.
+  struct Queue {
+    M* first = nullptr;
+    M* last = nullptr;
+    std::uint32_t size = 0;
+    void push(M* m);
+    M* pop();
+  };
+
   void seat_arrivals(std::int64_t now);
   std::uint32_t look_at_seats(Sched& sched, std::int64_t now);
   void suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now);
-  bool resume_first(std::int64_t now);
+  bool ask(Sched& sched, M& m, std::int64_t now);
+  bool resume_next(std::int64_t now);
   void unseat(std::size_t index);
-  void queue_suspended(M* m);
+  Queue& queue_for(M& m);
+  M* next_in_turn();
+  [[nodiscard]] std::uint32_t queued() const { return young_.size + suspects_.size + others_.size; }
 
   std::atomic<M*> arrivals_{nullptr};
   M** seats_ = nullptr;  // those not in the queue
   std::size_t seats_size_ = 0;
-  M* first_ = nullptr;  // the suspended, in the order of their turns
-  M* last_ = nullptr;
+  Queue young_, suspects_, others_;
+  std::uint32_t turns_ = 0;
   std::int64_t looked_ns_ = 0;
   bool released_ = false;
   std::atomic<std::uint32_t> seated_{0}, burning_{0}, suspended_{0};

@@ -53,6 +53,8 @@ struct LaneSeat {
   bool seated = false;
   std::int64_t since_ns = 0;     // when its P was taken, or it was last seen in a blocking call
   bool burning = false;          // it used CPU lately
+  bool waits = false;            // it was seen waiting in the kernel: it may use locks
+  bool waited = false;           // in this turn
   std::int64_t asked_ns = 0;     // when it was asked to stop
   std::int64_t turn_cpu_ns = 0;  // CPU time of the thread when its turn began
   std::int64_t seen_cpu_ns = 0;  // and when it was last looked at
@@ -68,8 +70,8 @@ struct alignas(128) M {
   const std::uint32_t id;
   Sched* sched = nullptr;
   ExceptionState* exceptions = nullptr;  // the thread's own words
-  Relaxed<std::int32_t> thread_id{0};
-  void* signal_stack = nullptr;  // for the handlers of stack overflows and of suspension
+  Relaxed<std::int32_t> thread_id{0};    // 0: it has none
+  void* signal_stack = nullptr;          // for the handlers of stack overflows and of suspension
   stack_t previous_signal_stack{};
 
   // -- Owner: the thread itself.
@@ -80,7 +82,7 @@ struct alignas(128) M {
   G* handed = nullptr;  // picked, or given to it, but not run yet
   bool spinning = false;
   bool starting = true;  // neither idle nor at work yet, see MMaker
-  bool fresh = true;     // it has never run a goroutine, so that its thread has no arena of malloc's yet
+  bool fresh = true;     // it has never run a goroutine: its arena of malloc's is not in use
   Random random;
 
   // -- The guard of the runtime (rt/enter.h, rt/handoff.h). in_rt: written by the thread, read by sysmon.
@@ -92,14 +94,19 @@ struct alignas(128) M {
 
   // -- While its goroutine runs without a P (rt/lane.h).
   std::atomic<std::uint32_t> suspend{0};  // a Suspend
-  std::atomic<bool> arriving{false};      // on the list of arrivals, or about to be
-  std::int64_t gone_cpu_ns = 0;           // the thread's CPU time when the P was taken; written by who took
-  // it, under handoff_mutex, before kGone; read by the M
-  std::int64_t gone_at_ns = 0;         // and when; by the coarse clock
-  GoneFor gone_for = GoneFor::kOther;  // and why
-  std::int64_t reported_stall_ns = 0;  // owner: sysmon; when the stall began that was reported last
-  M* arrival_next = nullptr;           // owner: that list
-  LaneSeat seat;                       // owner: sysmon
+  // Stopped there rather than at a futex. Its handler writes it before kStopped (release), sysmon reads it when
+  // it has seen that (acquire).
+  Relaxed<bool> stopped_in_code{false};
+  std::atomic<bool> arriving{false};  // on the list of arrivals, or about to be
+  // The thread's CPU time when the P was taken. Written by who took it, under handoff_mutex, before kGone;
+  // read by the M and by sysmon.
+  Relaxed<std::int64_t> gone_cpu_ns{0};
+  std::int64_t gone_at_ns = 0;                 // and when; by the coarse clock
+  GoneFor gone_for = GoneFor::kOther;          // and why
+  std::atomic<bool> long_kernel_slice{false};  // its thread has the lane's hint, see leave_lane()
+  std::int64_t reported_stall_ns = 0;          // owner: sysmon; when the stall began that was reported last
+  M* arrival_next = nullptr;                   // owner: that list
+  LaneSeat seat;                               // owner: sysmon
 
   // -- lock_os_thread: the goroutine that owns this thread. Owner: the thread, while it runs that goroutine.
   Relaxed<G*> locked_g{nullptr};

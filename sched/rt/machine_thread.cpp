@@ -7,6 +7,7 @@
 #include <tuza/sched/rt/chaos.h>
 #include <tuza/sched/rt/futex.h>
 #include <tuza/sched/rt/idle.h>
+#include <tuza/sched/rt/malloc_arenas.h>
 #include <tuza/sched/rt/mapping.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/schedule.h>
@@ -61,6 +62,7 @@ void* m_thread_main(void* argument) {
   pthread_sigmask(SIG_SETMASK, &m->sched->signal_mask, nullptr);
   pthread_setname_np(pthread_self(), "tuza-m");
   begin_m(m);
+  take_own_arena();
   m->sched->preempt_signal.unblock();
   hint_kernel_slice(0, kWorkerKernelSliceNs);
   m->sched->maker.help(*m->sched);
@@ -109,6 +111,7 @@ void end_m(M* m) {
   if (restore.ss_sp == nullptr) restore.ss_flags = SS_DISABLE;
   sigaltstack(&restore, nullptr);
   set_current_m(nullptr);
+  m->thread_id = 0;
   Sched& sched = *m->sched;
   {
     const std::scoped_lock lock(sched.ms_mutex);

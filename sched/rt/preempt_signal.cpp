@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 #include <tuza/sched/arch/current_m.h>
+#include <tuza/sched/arch/interrupted.h>
 #include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/rt/futex.h>
@@ -63,7 +64,10 @@ void on_preempt(int signal, siginfo_t* info, void* context) {
   if (m->suspend.load(std::memory_order_acquire) != kAsked) return;
   if (!may_stop(*m)) {
     m->suspend.compare_exchange_strong(asked, kRun, std::memory_order_relaxed);
-  } else if (m->suspend.compare_exchange_strong(asked, kStopped, std::memory_order_acq_rel)) {
+    return;
+  }
+  m->stopped_in_code = !interrupted_at_futex(context);
+  if (m->suspend.compare_exchange_strong(asked, kStopped, std::memory_order_acq_rel)) {
     while (m->suspend.load(std::memory_order_acquire) == kStopped) futex_wait(m->suspend, kStopped);
   }
 }

@@ -8,11 +8,15 @@
 
 namespace tuza::rt {
 
-ProcessSetup::ProcessSetup() {
+void open_standard_descriptors() {
   for (int fd = 0; fd <= 2; ++fd) {
     // open() takes the lowest number that is free, which is this one.
     if (sys::invoke(SYS_fcntl, fd, F_GETFD) == -EBADF) sys::invoke(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR);
   }
+}
+
+ProcessSetup::ProcessSetup() {
+  open_standard_descriptors();
   ignored_ = sigaction(SIGPIPE, nullptr, &before_) == 0 && before_.sa_handler == SIG_DFL;
   if (!ignored_) return;
   struct sigaction ignore{};

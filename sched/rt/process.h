@@ -11,6 +11,9 @@
 
 namespace tuza::rt {
 
+// The first of these, for who opens descriptors before there is a runtime.
+void open_standard_descriptors();
+
 class ProcessSetup {
  public:
   ProcessSetup();

@@ -27,9 +27,12 @@
 
 namespace tuza::rt {
 
+struct EndHooks;
+
 struct Sched {
   // -- Constant after start.
-  std::uint64_t run_number = 0;  // of this runtime among those of the process, from 1
+  EndHooks* end_hooks = nullptr;  // constant while it runs
+  std::uint64_t run_number = 0;   // of this runtime among those of the process, from 1
   DebugOptions debug;
   SliceOptions slice;
   std::int64_t started_ns = 0;

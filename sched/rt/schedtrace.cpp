@@ -52,7 +52,7 @@ void print_gs(const Sched& sched) {
     if (status == GStatus::kDead) continue;
     Line line;
     line << "  G" << g.id.get() << ": status=" << name(status);
-    if (status == GStatus::kWaiting) line << "(" << tuza::name(g.wait_reason) << ")";
+    if (waits(status)) line << "(" << tuza::name(g.wait_reason) << ")";
     line << " m=" << (status == GStatus::kRunning ? id_of(g.last_m) : -1) << " lockedm=" << id_of(g.locked_m)
          << " " << g.copy_name().text << "\n";
   }

@@ -18,6 +18,8 @@ constexpr std::uint32_t kRefusalsMax = 2;
 constexpr std::int64_t kBlockedNs = 50'000;
 // Where one did so, others may soon: sysmon looks as often as for marked calls, for so long.
 constexpr std::int64_t kBlockersNs = 10'000'000;
+// Not before so long: then the next look need not be at the pace of those that watch.
+constexpr std::int64_t kLongWaitNs = 1'000'000;
 // Nobody has looked for I/O for so long, while goroutines wait for it: some may be ready.
 constexpr std::int64_t kUnpolledNs = 2'000'000;
 
@@ -76,15 +78,15 @@ void Slices::came_back(const Sched& sched, std::int64_t wall_ns, std::int64_t cp
       std::memory_order_relaxed);
 }
 
-// The thread of `m` waits in the kernel, as far as /proc says. It is not asked about a thread that has used
-// a fourth of a CPU since the last look: reading it costs 10 us, the CPU clock less than one.
-bool Slices::thread_blocks(const M& m, Seen& seen, std::int64_t now) {
+// /proc is not asked about a thread that has used a fourth of a CPU since the last look: reading it costs
+// 10 us, the CPU clock less than one.
+Slices::Use Slices::use_of_cpu(const M& m, Seen& seen, std::int64_t now) {
   const std::int64_t cpu = thread_cpu_ns(m.thread_id);
-  const bool computes = seen.cpu_of == &m && (cpu - seen.cpu_ns) * 4 >= now - seen.cpu_at_ns;
-  seen.cpu_of = &m;
+  const bool computes = (cpu - seen.cpu_ns) * 4 >= now - seen.cpu_at_ns;
   seen.cpu_ns = cpu;
   seen.cpu_at_ns = now;
-  return !computes && !thread_is_runnable(m.thread_id, true);
+  if (computes) return Use::kComputes;
+  return thread_is_runnable(m.thread_id, true) ? Use::kWaitsForCore : Use::kBlocks;
 }
 
 bool Slices::take(Sched& sched, P& p, M* m, Seen& seen, GoneFor why) {
@@ -116,14 +118,17 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
   if (picks != seen.picks || seen.since_ns == 0) {
     seen = Seen{.picks = picks, .since_ns = now, .call = call};
     if (!waits) return Pace::kBusy;
+    seen.cpu_ns = thread_cpu_ns(m->thread_id);
+    seen.cpu_at_ns = now;
     return call != 0 || now - blocked_at_ns_ < kBlockersNs ? Pace::kCall : Pace::kSoon;
   }
   const std::int64_t stuck_ns = now - seen.since_ns;
   if (stuck_ns >= kLongRunNs) p.average_run_ns.store(kLongRunNs, std::memory_order_relaxed);
   const bool same_call = call != 0 && call == seen.call;
   seen.call = call;
-  const bool blocks = waits && call == 0 && stuck_ns >= kBlockedNs && sched.slice.early_ns > 0 &&
-                      thread_blocks(*m, seen, now);
+  const bool ask = waits && call == 0 && stuck_ns >= kBlockedNs && sched.slice.early_ns > 0;
+  const Use use = ask ? use_of_cpu(*m, seen, now) : Use::kUnknown;
+  const bool blocks = use == Use::kBlocks;
   const bool early = waits && sched.slice.early_ns > 0 && stuck_ns >= early_ns(sched);
   const bool used_up = stuck_ns >= sched.slice.slice_ns || blocks || early || (waits && same_call);
   const bool urgent = others == Waits::kWoken || !p.woken.empty();
@@ -142,6 +147,8 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
     return same_call || blocks ? Pace::kCall : Pace::kWatch;
   }
   if (!waits) return Pace::kSoon;
+  // Nothing is to be done before its time for an early handoff has come.
+  if (use == Use::kComputes && early_ns(sched) - stuck_ns >= kLongWaitNs) return Pace::kSoon;
   return call != 0 || now - blocked_at_ns_ < kBlockersNs ? Pace::kCall : Pace::kWatch;
 }
 

@@ -65,16 +65,18 @@ class Slices {
     std::uint64_t picks = 0;
     std::int64_t since_ns = 0;   // when these picks were seen first; 0: the P was idle
     std::uint32_t call = 0;      // G::calls of the blocking call that was seen; 0: none
-    std::int64_t cpu_ns = 0;     // CPU time of the thread at the last look that asked for it,
-    std::int64_t cpu_at_ns = 0;  // when that was,
-    const M* cpu_of = nullptr;   // and whose; null: nobody's
+    std::int64_t cpu_ns = 0;     // CPU time of the thread at the last look that asked for it;
+    std::int64_t cpu_at_ns = 0;  // when that was; 0: never
     bool asked = false;          // to yield
     std::uint32_t refused = 0;   // trials that have found it inside the runtime
   };
 
+  // What the thread of a goroutine does that has not come round.
+  enum class Use : std::uint8_t { kUnknown, kComputes, kWaitsForCore, kBlocks };
+
   Pace look_at(Sched& sched, P& p, Seen& seen, Waits others, std::int64_t now);
   bool take(Sched& sched, P& p, M* m, Seen& seen, GoneFor why);
-  static bool thread_blocks(const M& m, Seen& seen, std::int64_t now);
+  static Use use_of_cpu(const M& m, Seen& seen, std::int64_t now);
   void early_handoff(const Sched& sched);
 
   std::array<Seen, kMaxProcsLimit> seen_{};

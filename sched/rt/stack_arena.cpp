@@ -80,6 +80,16 @@ Stack StackArenas::carve(std::uint8_t stack_class) {
   return stack;
 }
 
+StackArenas::Carved StackArenas::carved() {
+  Carved sum{0, 0};
+  for (std::size_t c = 0; c < classes_.size(); ++c) {
+    const std::scoped_lock lock(classes_[c].mutex);
+    sum.stacks += classes_[c].carved;
+    sum.bytes += classes_[c].carved * kStackClassBytes[c];
+  }
+  return sum;
+}
+
 void StackArenas::trim(Stack& stack) {
   const std::uintptr_t end = stack.guard_low + kStackClassBytes[stack.stack_class];
   advise_pages(reinterpret_cast<void*>(stack.low), end - stack.low, MADV_DONTNEED);

@@ -35,6 +35,12 @@ class StackArenas {
   // A new stack of the class. stack.exists() is false when the kernel gives no more address space.
   Stack carve(std::uint8_t stack_class);
 
+  // Stacks made so far, and their address space. Inside the runtime.
+  struct Carved {
+    std::size_t stacks, bytes;
+  };
+  [[nodiscard]] Carved carved();
+
   // Gives the memory behind `stack` back to the kernel; the next goroutine finds zeroes. Guards stay.
   static void trim(Stack& stack);
 

@@ -14,10 +14,10 @@
 //   - prints schedtrace.
 //
 // Ticks: 20 us while work waits behind a marked blocking call, 250 us while it waits behind any P that does
-// not come round, 1 ms while work waits or a P does not come round, 2 ms else: a
-// goroutine may begin to compute at any moment. When every P has been idle for 50 ms, the lane is quiet and
-// nothing is left to give back, it sleeps until a P goes to work (p_busy) or a stack may be trimmed: an idle
-// process makes no wake-ups.
+// not come round (1 ms if that one computes and may do so for longer), 1 ms while work waits or a P does not
+// come round, 2 ms else: a goroutine may begin to compute at any moment. When every P has been idle for 50
+// ms, the lane is quiet and nothing is left to give back, it sleeps until a P goes to work (p_busy) or a
+// stack may be trimmed: an idle process makes no wake-ups.
 #pragma once
 
 #include <pthread.h>

@@ -8,6 +8,7 @@
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/schedule.h>
+#include <tuza/sched/stats.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
 #include <tuza/sched/time/sleep.h>
@@ -277,6 +278,25 @@ TEST_F(Rule6, LongWorkBehindALongGoroutineIsTakenByAnIdleP) {
     WaitGroup group;
     group.go([&ran] { ran = true; });
     while (!ran) rt::cpu_relax();  // this goroutine keeps its P: somebody else must come
+    group.wait();
+  });
+}
+
+TEST_F(Rule2, StatisticsSayWhatIsQueuedAndWhere) {
+  run_with(1, [] {
+    constexpr std::uint32_t kQueued = 300;
+    WaitGroup group;
+    for (std::uint32_t i = 0; i < kQueued; ++i) group.go([] {});
+    // Nobody else has a P, so they are where they were put: in runnext, the LRQ and, by rule 2, the GRQ.
+    const SchedStats stats = sched_stats();
+    const std::vector<ProcStats> procs = proc_stats();
+    ASSERT_EQ(procs.size(), 1u);
+    EXPECT_TRUE(procs[0].has_next);
+    EXPECT_EQ(procs[0].woken, 0u);
+    EXPECT_EQ(procs[0].queued + 1, stats.local_queues);
+    EXPECT_GT(stats.global_queue[1], 0u);
+    EXPECT_EQ(stats.local_queues + stats.global_queue[0] + stats.global_queue[1] + stats.global_queue[2],
+              kQueued);
     group.wait();
   });
 }

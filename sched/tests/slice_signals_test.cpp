@@ -1,11 +1,15 @@
 // The signal that suspends goroutines, among the signals, handlers and masks of the rest of the program.
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <tuza/sched/arch/current_m.h>
+#include <tuza/sched/arch/interrupted.h>
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/preempt.h>
+#include <tuza/sched/rt/futex.h>
 #include <tuza/sched/rt/preempt_signal.h>
+#include <tuza/sched/rt/thread_watch.h>
 #include <tuza/sched/tests/children.h>
 #include <tuza/sched/tests/hogs.h>
 
@@ -345,6 +349,74 @@ TEST_P(SignalsTest, TheThreadThatCallsRunMayBlockTheSignal) {
     EXPECT_EQ(sigismember(&after, SIGUSR1), everything ? 1 : 0);
   }
 }
+
+// -- Where it comes.
+
+#if !defined(__SANITIZE_THREAD__)  // which keeps signals back until the thread has waited
+// 1: at a futex, 0: in the middle of code.
+std::atomic<int> g_where{-1};
+std::atomic<std::uint32_t> g_word{0};
+void look_where(int, siginfo_t*, void* context) { g_where = interrupted_at_futex(context) ? 1 : 0; }
+
+// The tests' thread is no goroutine.
+template <class Condition>
+void wait_outside_for(Condition condition) {
+  while (!condition()) std::this_thread::sleep_for(1ms);
+}
+
+// Where a signal comes to a thread that does `body`, once it runs (`runnable`) or waits.
+template <class Body>
+int where_signal_comes(bool runnable, Body body) {
+  struct sigaction action{}, before{};
+  action.sa_sigaction = &look_where;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigaction(SIGUSR1, &action, &before);
+  g_where = -1;
+  g_word = 0;
+  std::atomic<std::int32_t> id{0};
+  std::thread thread([&] {
+    id = static_cast<std::int32_t>(::syscall(SYS_gettid));
+    body();
+  });
+  wait_outside_for([&] { return id != 0 && rt::thread_is_runnable(id, !runnable) == runnable; });
+  ::pthread_kill(thread.native_handle(), SIGUSR1);
+  wait_outside_for([] { return g_where >= 0; });
+  g_word = 1;  // it may only be about to wait again
+  rt::futex_wake(g_word, 1);
+  thread.join();
+  sigaction(SIGUSR1, &before, nullptr);
+  return g_where;
+}
+
+// It may be seen waiting for something else before: a page, or what an emulator waits for.
+TEST(InterruptedTest, WhoWaitsForALockIsAtAFutex) {
+  const auto wait_for_word = [] {
+    while (g_word == 0) rt::futex_wait(g_word, 0);
+  };
+  int where = 0;
+  for (int tries = 0; tries < 20 && where == 0; ++tries) where = where_signal_comes(false, wait_for_word);
+  EXPECT_EQ(where, 1);
+}
+
+// Its result is small, too.
+TEST(InterruptedTest, WhoWaitsForSomethingElseIsNot) {
+  const auto wait_for_events = [] {
+    const int epoll = ::epoll_create1(EPOLL_CLOEXEC);
+    struct epoll_event event{};
+    while (g_where < 0) ::epoll_wait(epoll, &event, 1, -1);
+    ::close(epoll);
+  };
+  EXPECT_EQ(where_signal_comes(false, wait_for_events), 0);
+}
+
+TEST(InterruptedTest, WhoComputesIsNot) {
+  const auto compute_until_it_has_come = [] {
+    while (g_where < 0) {
+    }
+  };
+  EXPECT_EQ(where_signal_comes(true, compute_until_it_has_come), 0);
+}
+#endif
 
 }  // namespace
 }  // namespace tuza

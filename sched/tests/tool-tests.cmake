@@ -2,9 +2,14 @@
 # with a message of its own; no test run passes over it.
 find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
 
-add_test(NAME models
-  COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/model/run_models.py ${PROJECT_BINARY_DIR}/models)
-set_tests_properties(models PROPERTIES TIMEOUT 900 LABELS models)
+file(GLOB models CONFIGURE_DEPENDS model/*.pml)
+foreach(file IN LISTS models)
+  cmake_path(GET file STEM model)
+  add_test(NAME models.${model}
+    COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/model/run_models.py ${PROJECT_BINARY_DIR}/models ${model})
+  # COST: the long ones begin first, or the last of them would run alone.
+  set_tests_properties(models.${model} PROPERTIES TIMEOUT 900 LABELS models COST 400)
+endforeach()
 
 add_executable(gdb_target tests/gdb_target.cpp)
 target_compile_options(gdb_target PRIVATE -O1 -g)

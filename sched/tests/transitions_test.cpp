@@ -141,6 +141,30 @@ TEST_F(TransitionsTest, OneThatHasUsedLittleCpuWithoutAPQueuesWithThoseThatWereW
   EXPECT_NE(order_after_losing_the_p(false).back(), 'r');
 }
 
+// Or those that never wait would stand before the woken for ever.
+TEST_F(TransitionsTest, ButOnlyOnceForAsLongAsItHasNotWaited) {
+  run_with(1, [] {
+    std::atomic<int> called = 0, ended = 0;
+    WaitGroup group;
+    group.go([&] {
+      for (int i = 1; i <= 4; ++i) {
+        if (i == 4) sleep_for(5ms);
+        const BlockingCall call(CallLength::kLong);
+        called = i;
+        while (ended < i) ::usleep(1000);
+      }
+    });
+    using enum rt::Level;
+    for (const rt::Level level : {kWoken, kReturned, kReturned, kWoken}) {
+      yield_until([&] { return called == ended + 1; });
+      ++ended;
+      while (queued(kWoken) + queued(kReturned) == 0) compute(1, 10);  // keeps the only P
+      EXPECT_EQ(queued(level), 1u) << "call " << ended;
+    }
+    group.wait();
+  });
+}
+
 TEST_F(TransitionsTest, OneThatParksInsideACallComesBackWithAP) {
   run_with(2, [] {
     const BlockingCall call(CallLength::kLong);

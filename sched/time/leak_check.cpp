@@ -26,7 +26,7 @@ void each_goroutine(Visit&& visit) {
 
 std::string describe(const rt::G& g) {
   const rt::GStatus status = g.status.load(std::memory_order_acquire);
-  const bool waits = status == rt::GStatus::kWaiting || status == rt::GStatus::kTrimming;
+  const bool waits = status == rt::GStatus::kWaiting || status == rt::GStatus::kPinned;
   std::string line = "goroutine " + std::to_string(g.id.get()) + " [";
   line += waits ? tuza::name(g.wait_reason) : rt::name(status);
   line += "]";

@@ -159,7 +159,7 @@ TEST(ErrorGroupDeathTest, TheLimitIsSetWhileNobodyRuns) {
   EXPECT_DEATH(run_with(1,
                         [] {
                           ErrorGroup group;
-                          group.go([] {});
+                          group.go([] { sleep_for(1h); });
                           group.set_limit(1);
                         }),
                "set_limit\\(\\) while goroutines of the group run");

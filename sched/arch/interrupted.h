@@ -1,0 +1,56 @@
+// Where a signal has come: just after a futex call, or elsewhere.
+//
+// A thread that comes from a futex is between two steps of its program: it has been woken to try for a lock, or
+// has let go of one and woken others. In the middle of code it may hold one; after other system calls too: who
+// flushes a stream holds it, and who maps memory for malloc holds an arena.
+//
+// Thread safety: async-signal-safe.
+#pragma once
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace tuza {
+
+// Whether the thread was on its way back from a futex call, or is about to make or repeat one. `context`: the
+// handler's third argument, or nullptr. False where it cannot be told.
+inline bool interrupted_at_futex(const void* context) {
+  if (context == nullptr) return false;
+  const auto& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
+  // An instruction that begins in another page than the next one may lie in memory that is not there.
+  constexpr std::uint64_t kPage = 4096;
+#if defined(__x86_64__)
+  constexpr std::uint16_t kSyscall = 0x050f;
+  // Who calls is not told after the call. Its second argument is: no other call has such a small number there
+  // and so small a result, or hardly ever.
+  constexpr std::uint64_t kFlags = FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME;
+  const std::uint64_t next = static_cast<std::uint64_t>(machine.gregs[REG_RIP]);
+  const bool operation = (static_cast<std::uint64_t>(machine.gregs[REG_RSI]) & ~kFlags) <= FUTEX_LOCK_PI2;
+  const auto calls = [](std::uint64_t address) {
+    std::uint16_t bytes = 0;
+    std::memcpy(&bytes, reinterpret_cast<const void*>(address), sizeof bytes);
+    return bytes == kSyscall;
+  };
+  if (!operation) return false;
+  if (next % kPage >= 2 && calls(next - 2)) return machine.gregs[REG_RAX] <= 1;
+  return next % kPage <= kPage - 2 && machine.gregs[REG_RAX] == SYS_futex && calls(next);
+#elif defined(__aarch64__)
+  constexpr std::uint32_t kSvc = 0xD4000001;
+  const std::uint64_t next = machine.pc;
+  const auto calls = [](std::uint64_t address) {
+    std::uint32_t bytes = 0;
+    std::memcpy(&bytes, reinterpret_cast<const void*>(address), sizeof bytes);
+    return bytes == kSvc;
+  };
+  if (next % sizeof kSvc != 0 || machine.regs[8] != SYS_futex) return false;
+  return calls(next) || (next % kPage != 0 && calls(next - sizeof kSvc));
+#else
+#error "processor not supported"
+#endif
+}
+
+}  // namespace tuza

@@ -1,0 +1,161 @@
+#include <tuza/sched/goroutine_dump.h>
+
+#include <tuza/sched/goroutine.h>
+#include <tuza/sched/park.h>
+#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/goroutine_record.h>
+#include <tuza/sched/rt/sched.h>
+#include <tuza/sched/stats.h>
+
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace tuza {
+namespace {
+
+using rt::GoroutineRecord;
+
+// So many are read in one stay inside the runtime, and formatted outside: some 50 us.
+constexpr std::size_t kAtOnce = 64;
+// After so many in words the others get a turn: some 20 us. Often, because a P looks at its timers, and
+// polls, only before every 61st pick.
+constexpr std::size_t kTurn = 4;
+constexpr std::size_t kPieceBytes = 32 << 10;
+
+// Reads all goroutines, a batch at a time, and gives each to `take`; after each batch calls `pause`, whose
+// false ends it.
+template <class Take, class Pause>
+void each_goroutine(bool stacks, Take&& take, Pause&& pause) {
+  const auto batch = std::make_unique<std::array<GoroutineRecord, kAtOnce>>();
+  const bool on_goroutine = rt::current_g() != nullptr;
+  std::uint64_t run = 0;
+  for (std::size_t at = 0, end = 1; at < end;) {
+    std::size_t n = 0;
+    {
+      // For a batch and no longer: the end of the run waits for it, and `take` and `pause` are the caller's.
+      const rt::ExternalEntry entry;
+      if (entry.sched() == nullptr) return;
+      if (at == 0) run = entry.sched()->run_number;
+      if (entry.sched()->run_number != run) return;
+      const rt::Enter rt;
+      end = entry.sched()->gs.count();
+      for (std::size_t looks = 0; looks < kAtOnce && at < end; ++looks, ++at) {
+        if (rt::read_goroutine(entry.sched()->gs.at(at), stacks, (*batch)[n])) ++n;
+      }
+    }
+    for (std::size_t i = 0; i < n; ++i) {
+      take((*batch)[i]);
+      if (i % kTurn == kTurn - 1 && on_goroutine) yield();
+    }
+    if (!pause()) return;
+    if (on_goroutine) yield();
+  }
+}
+
+std::string headline() {
+  const GoroutineCounts counts = count_goroutines();
+  const std::size_t all = counts.running + counts.runnable + counts.waiting;
+  return std::to_string(all) + (all == 1 ? " goroutine: " : " goroutines: ") +
+         std::to_string(counts.running) + " running, " + std::to_string(counts.runnable) + " runnable, " +
+         std::to_string(counts.waiting) + " waiting\n";
+}
+
+struct Group {
+  GoroutineRecord first;
+  std::size_t count = 0;
+  std::int64_t oldest_ns = 0, youngest_ns = 0;  // begin of their waits
+  std::vector<std::uint64_t> ids;               // the first few
+};
+
+class Groups {
+ public:
+  void add(const GoroutineRecord& record) {
+    constexpr std::size_t kIdsMax = 8;
+    std::vector<Group>& same_hash = groups_[record.hash()];
+    auto found = std::ranges::find_if(same_hash, [&](const Group& g) { return g.first.same_kind(record); });
+    if (found == same_hash.end()) {
+      same_hash.push_back(Group{record, 0, record.wait_since_ns, record.wait_since_ns, {}});
+      found = same_hash.end() - 1;
+    }
+    ++found->count;
+    found->oldest_ns = std::min(found->oldest_ns, record.wait_since_ns);
+    found->youngest_ns = std::max(found->youngest_ns, record.wait_since_ns);
+    if (found->ids.size() < kIdsMax) found->ids.push_back(record.id);
+  }
+
+  [[nodiscard]] std::vector<const Group*> by_count() const {
+    std::vector<const Group*> all;
+    for (const auto& [hash, groups] : groups_) {
+      for (const Group& group : groups) all.push_back(&group);
+    }
+    std::ranges::sort(all, [](const Group* a, const Group* b) {
+      return a->count != b->count ? a->count > b->count : a->first.id < b->first.id;
+    });
+    return all;
+  }
+
+ private:
+  std::unordered_map<std::size_t, std::vector<Group>> groups_;
+};
+
+void append(std::string& out, rt::FrameNames& names, const Group& group, std::int64_t now) {
+  if (group.count == 1) return append_goroutine(out, names, group.first, now);
+  out += '\n' + std::to_string(group.count) + " goroutines [";
+  append_state(out, group.first);
+  if (group.first.waits()) {
+    out += ", ";
+    rt::append_duration(out, now - group.youngest_ns);
+    out += " to ";
+    rt::append_duration(out, now - group.oldest_ns);
+  }
+  out += "]";
+  if (group.first.name.text[0] != '\0') out.append(" ").append(group.first.name.text);
+  out += ", numbers";
+  for (const std::uint64_t id : group.ids) out += ' ' + std::to_string(id);
+  out += group.count > group.ids.size() ? " ...:\n" : ":\n";
+  append_stack(out, names, group.first);
+}
+
+}  // namespace
+
+void dump_goroutines(const std::function<bool(std::string_view)>& write, DumpOptions options) {
+  rt::FrameNames names;
+  std::string text = headline();
+  const auto flush = [&](std::size_t at_least) {
+    if (text.size() < at_least) return true;
+    const bool more = write(text);
+    text.clear();
+    return more;
+  };
+  if (!options.group) {
+    bool more = true;
+    each_goroutine(
+        options.stacks, [&](const GoroutineRecord& g) { append_goroutine(text, names, g, rt::now_ns()); },
+        [&] { return more = flush(kPieceBytes); });
+    if (more) (void)flush(1);
+    return;
+  }
+  Groups groups;
+  each_goroutine(options.stacks, [&](const GoroutineRecord& g) { groups.add(g); }, [] { return true; });
+  for (const Group* group : groups.by_count()) {
+    append(text, names, *group, rt::now_ns());
+    if (!flush(kPieceBytes)) return;
+  }
+  (void)flush(1);
+}
+
+std::string dump_goroutines(DumpOptions options) {
+  std::string all;
+  dump_goroutines(
+      [&all](std::string_view text) {
+        all += text;
+        return true;
+      },
+      options);
+  return all;
+}
+
+}  // namespace tuza

@@ -1,0 +1,59 @@
+// What a dump says of one goroutine: read inside the runtime, put into words outside.
+//
+// Thread safety: read_goroutine() may be called by any number of threads; the rest belongs to one.
+#pragma once
+
+#include <tuza/sched/rt/g.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+
+namespace tuza::rt {
+
+struct GoroutineRecord {
+  static constexpr std::size_t kFramesMax = 32;
+
+  std::uint64_t id = 0, parent_id = 0;
+  GStatus status = GStatus::kDead;
+  WaitReason reason = WaitReason::kNone;
+  const char* runs = "";           // how it runs: with a P, without, suspended
+  std::int64_t machine = -1;       // the M that runs it
+  std::int64_t wait_since_ns = 0;  // by the coarse clock
+  bool locked = false;             // to its thread
+  G::Name name{};
+  const char* site_file = nullptr;
+  const char* site_function = nullptr;
+  std::uint32_t site_line = 0;
+  std::array<std::uintptr_t, kFramesMax> frames;
+  std::size_t frame_count = 0;
+
+  [[nodiscard]] bool waits() const { return status == GStatus::kWaiting; }
+  // Equal but for number, age, parent and M.
+  [[nodiscard]] bool same_kind(const GoroutineRecord& other) const;
+  [[nodiscard]] std::size_t hash() const;
+};
+
+// False: there is no goroutine any more. Inside the runtime, if on a goroutine: it may pin `g`. Allocates
+// nothing.
+bool read_goroutine(G& g, bool with_stack, GoroutineRecord& record);
+
+// -- In words. These allocate, look into files, and take locks of libc: not inside the runtime.
+
+// Lines for addresses in code, each looked up once.
+class FrameNames {
+ public:
+  const std::string& of(std::uintptr_t pc);
+
+ private:
+  std::unordered_map<std::uintptr_t, std::string> names_;
+};
+
+void append_goroutine(std::string& out, FrameNames& names, const GoroutineRecord& g, std::int64_t now);
+void append_state(std::string& out, const GoroutineRecord& g);
+void append_stack(std::string& out, FrameNames& names, const GoroutineRecord& g);
+void append_duration(std::string& out, std::int64_t ns);
+
+}  // namespace tuza::rt

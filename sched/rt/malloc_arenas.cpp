@@ -1,0 +1,46 @@
+#include <tuza/sched/rt/malloc_arenas.h>
+
+#include <malloc.h>
+#include <sys/resource.h>
+#include <tuza/sched/rt/sched.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <string_view>
+
+namespace tuza::rt {
+namespace {
+
+// The program's own threads want some, too.
+constexpr int kArenasMax = static_cast<int>(Sched::kMaxMs) + 1024;
+
+std::atomic<bool> g_one_for_each{false};
+
+bool user_has_a_limit() {
+  const char* tunables = std::getenv("GLIBC_TUNABLES");
+  return std::getenv("MALLOC_ARENA_MAX") != nullptr ||
+         (tunables != nullptr && std::string_view(tunables).contains("malloc.arena_"));
+}
+
+bool address_space_is_limited() {
+  struct rlimit limit{};
+  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+}  // namespace
+
+void allow_an_arena_per_m() {
+#ifdef M_ARENA_MAX
+  if (!user_has_a_limit() && !address_space_is_limited())
+    g_one_for_each.store(mallopt(M_ARENA_MAX, kArenasMax) == 1);
+#endif
+}
+
+void take_own_arena() {
+  if (!g_one_for_each.load(std::memory_order_relaxed)) return;
+  void* block = std::malloc(1);
+  // A compiler may leave out a malloc that is only freed.
+  if (malloc_usable_size(block) > 0) std::free(block);
+}
+
+}  // namespace tuza::rt

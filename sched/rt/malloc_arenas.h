@@ -1,0 +1,23 @@
+// An arena of malloc's for each M.
+//
+// glibc makes no more arenas than eight for each core; threads beyond that share them. A goroutine that is
+// suspended inside malloc (rt/lane.h) then keeps an arena's lock from all others that share it until its turn
+// comes: with 1,000 that allocate, those who answer waited for seconds, and so did the maker of Ms. An arena
+// costs address space (64 MiB, reserved), and memory only as it is used; those of threads that have ended are
+// used again.
+//
+// The limit is the process's. Who has set one by MALLOC_ARENA_MAX or GLIBC_TUNABLES keeps it (one set by
+// mallopt(3) cannot be seen, and is lost), and so does who has limited the address space (RLIMIT_AS): stacks
+// need it.
+#pragma once
+
+namespace tuza::rt {
+
+// Before there are Ms: glibc looks at the limit when there are more than eight arenas, and never again.
+void allow_an_arena_per_m();
+
+// The calling thread has its arena from here on. For a thread that cannot be suspended yet: the list of
+// arenas has a lock, too.
+void take_own_arena();
+
+}  // namespace tuza::rt

@@ -1,0 +1,66 @@
+// An arena of malloc's for each M. Sanitizers have an allocator of their own: these tests are not for them.
+#include <gtest/gtest.h>
+#include <tuza/sched/go.h>
+#include <tuza/sched/goroutine.h>
+#include <tuza/sched/sync/barrier.h>
+#include <tuza/sched/sync/wait_group.h>
+#include <tuza/sched/tests/testing.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <mutex>
+#include <set>
+#include <thread>
+
+namespace tuza::testing {
+namespace {
+
+// glibc's HEAP_MAX_SIZE: each arena but the first has heaps of that size, so aligned.
+constexpr std::uintptr_t kHeapBytes = std::uintptr_t{64} << 20;
+
+// More threads than glibc has arenas for, all at once; how many arenas gave them a block.
+std::size_t arenas_of_many_threads(unsigned threads) {
+  std::set<std::uintptr_t> heaps;
+  run_with(2, [&] {
+    std::mutex mutex;
+    Barrier all(static_cast<int>(threads));
+    WaitGroup done;
+    for (unsigned i = 0; i < threads; ++i) {
+      done.go([&] {
+        lock_os_thread();
+        void* block = std::malloc(24);
+        all.arrive_and_wait();
+        {
+          const std::scoped_lock lock(mutex);
+          heaps.insert(reinterpret_cast<std::uintptr_t>(block) / kHeapBytes);
+        }
+        std::free(block);
+        unlock_os_thread();
+      });
+    }
+    done.wait();
+  });
+  return heaps.size();
+}
+
+unsigned more_than_there_are_arenas() { return 8 * std::thread::hardware_concurrency() + 24; }
+
+TEST(MallocArenas, EachThreadHasItsOwn) {
+  const unsigned threads = more_than_there_are_arenas();
+  EXPECT_EQ(arenas_of_many_threads(threads), threads);
+}
+
+// In a process of its own: glibc looks at the limit once.
+TEST(MallocArenasDeathTest, ALimitOfTheUserStays) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        setenv("MALLOC_ARENA_MAX", "1", 1);  // too late for glibc, which has its usual limit
+        const std::size_t arenas = arenas_of_many_threads(more_than_there_are_arenas());
+        std::_Exit(arenas <= 8 * std::thread::hardware_concurrency() + 1 ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace tuza::testing
