@@ -4,10 +4,14 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/netpoll/poll/socket_name.h>
+#include <tuza/netpoll/poll/transport.h>
 #include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/tls.h>
 #include <tuza/sched/arch/syscall.h>
 
 #include <algorithm>
+#include <cerrno>
 
 namespace tuza::net {
 namespace {
@@ -32,18 +36,31 @@ Result<void> set_option(Descriptor& descriptor, int level, int name, int value) 
   }));
 }
 
-Result<Endpoint> get_name(Descriptor& descriptor, long call, std::string_view op) {
-  Endpoint endpoint;
-  socklen_t length = static_cast<socklen_t>(endpoint.capacity());
-  const Result<long> result =
-      descriptor.control(op, [&](int fd) { return sys::invoke(call, fd, endpoint.data(), &length); });
+Result<SocketName> get_name(Descriptor& descriptor, long call, std::string_view op) {
+  SocketName name;
+  const Result<long> result = descriptor.control(op, [&](int fd) { return name.ask(call, fd); });
   if (!result) return std::unexpected(result.error());
-  return endpoint;
+  return name;
 }
 
-Result<void> fill(Descriptor& descriptor, std::span<std::byte> into, const Context* ctx) {
+Result<Endpoint> get_endpoint(Descriptor& descriptor, long call, std::string_view op) {
+  const Result<SocketName> name = get_name(descriptor, call, op);
+  if (!name) return std::unexpected(name.error());
+  const std::optional<Endpoint> endpoint = name->endpoint();
+  if (!endpoint) return std::unexpected(Error::from_errno(EAFNOSUPPORT, op, name->text()));
+  return *endpoint;
+}
+
+Result<std::string> get_address(Descriptor& descriptor, long call, std::string_view op) {
+  const Result<SocketName> name = get_name(descriptor, call, op);
+  if (!name) return std::unexpected(name.error());
+  return name->text();
+}
+
+template <class Read>
+Result<void> fill(std::span<std::byte> into, Read read) {
   while (!into.empty()) {
-    const Result<std::size_t> n = descriptor.read(into, ctx);
+    const Result<std::size_t> n = read(into);
     if (!n) return std::unexpected(n.error());
     if (*n == 0) return std::unexpected(Error(Errc::kEndOfStream, "read"));
     into = into.subspan(*n);
@@ -54,27 +71,66 @@ Result<void> fill(Descriptor& descriptor, std::span<std::byte> into, const Conte
 }  // namespace
 
 void detail::Dispose::operator()(Descriptor* descriptor) const { descriptor->dispose(); }
+void detail::Dispose::operator()(Transport* transport) const {
+  transport->closing();
+  delete transport;
+}
 
-Result<std::size_t> Conn::read(std::span<std::byte> into) { return descriptor_->read(into); }
-Result<std::size_t> Conn::read(LazyBuffer& into) { return descriptor_->read(into); }
-
+Result<std::size_t> Conn::read(std::span<std::byte> into) {
+  if (transport_) [[unlikely]]
+    return transport_->read(into, nullptr, nullptr);
+  return descriptor_->read(into);
+}
+Result<std::size_t> Conn::read(LazyBuffer& into) {
+  if (transport_) [[unlikely]]
+    return transport_->read({}, &into, nullptr);
+  return descriptor_->read(into);
+}
 Result<std::size_t> Conn::read(const Context& ctx, std::span<std::byte> into) {
-  return descriptor_->read(into, &ctx);
+  return transport_ ? transport_->read(into, nullptr, &ctx) : descriptor_->read(into, &ctx);
 }
-Result<std::size_t> Conn::read(const Context& ctx, LazyBuffer& into) { return descriptor_->read(into, &ctx); }
+Result<std::size_t> Conn::read(const Context& ctx, LazyBuffer& into) {
+  return transport_ ? transport_->read({}, &into, &ctx) : descriptor_->read(into, &ctx);
+}
 
-Result<void> Conn::read_full(std::span<std::byte> into) { return fill(*descriptor_, into, nullptr); }
+Result<void> Conn::read_full(std::span<std::byte> into) {
+  return fill(into, [this](std::span<std::byte> rest) { return read(rest); });
+}
 Result<void> Conn::read_full(const Context& ctx, std::span<std::byte> into) {
-  return fill(*descriptor_, into, &ctx);
+  return fill(into, [this, &ctx](std::span<std::byte> rest) { return read(ctx, rest); });
 }
 
-Result<void> Conn::write_all(std::span<const std::byte> data) { return descriptor_->write_all(data); }
-Result<void> Conn::write_all(const Context& ctx, std::span<const std::byte> data) {
-  return descriptor_->write_all(data, &ctx);
+namespace {
+
+Result<void> write_through(Transport& transport, std::span<const std::byte> data, const Context* ctx,
+                           bool last = false) {
+  struct iovec piece{const_cast<std::byte*>(data.data()), data.size()};  // iovec serves reading, too
+  return transport.write_all(std::span(&piece, 1), ctx, last);
 }
-Result<void> Conn::writev_all(std::span<struct iovec> pieces) { return descriptor_->write_all(pieces); }
+
+}  // namespace
+
+Result<void> Conn::write_all(std::span<const std::byte> data) {
+  if (transport_) [[unlikely]]
+    return write_through(*transport_, data, nullptr);
+  return descriptor_->write_all(data);
+}
+Result<void> Conn::write_all(const Context& ctx, std::span<const std::byte> data) {
+  return transport_ ? write_through(*transport_, data, &ctx) : descriptor_->write_all(data, &ctx);
+}
+Result<void> Conn::write_last(std::string_view text) {
+  const std::span<const std::byte> data = std::as_bytes(std::span(text));
+  if (transport_) [[unlikely]]
+    return write_through(*transport_, data, nullptr, true);
+  return descriptor_->write_all(data);
+}
+Result<void> Conn::writev_all(std::span<struct iovec> pieces) {
+  if (transport_) [[unlikely]]
+    return transport_->write_all(pieces, nullptr, false);
+  return descriptor_->write_all(pieces);
+}
 Result<void> Conn::writev_all(const Context& ctx, std::span<struct iovec> pieces) {
-  return descriptor_->write_all(pieces, &ctx);
+  return transport_ ? transport_->write_all(pieces, &ctx, false) : descriptor_->write_all(pieces, &ctx);
 }
 
 void Conn::set_read_deadline(TimePoint when) { descriptor_->set_deadline(Side::kRead, to_ns(when)); }
@@ -88,13 +144,36 @@ void Conn::set_deadline(TimePoint when) {
 }
 
 Result<void> Conn::close_write() {
+  if (transport_) return transport_->close_write();
   return ignore_value(
       descriptor_->control("shutdown", [](int fd) { return sys::invoke(SYS_shutdown, fd, SHUT_WR); }));
 }
 
-void Conn::close() { descriptor_->close(); }
+void Conn::close() {
+  if (transport_) transport_->closing();
+  descriptor_->close();
+}
+
+void Conn::farewell() {
+  if (transport_) [[unlikely]]
+    transport_->farewell();
+}
+
+Result<void> Conn::handshake() {
+  if (!transport_) return {};
+  return transport_->handshake(nullptr);
+}
+Result<void> Conn::handshake(const Context& ctx) {
+  if (!transport_) return {};
+  return transport_->handshake(&ctx);
+}
+std::optional<TlsInfo> Conn::tls_info() const {
+  if (!transport_) return std::nullopt;
+  return transport_->tls_info();
+}
 
 Result<void> Conn::set_linger_zero() {
+  if (transport_) transport_->aborting();
   const struct linger linger{.l_onoff = 1, .l_linger = 0};
   return ignore_value(descriptor_->control("setsockopt", [&linger](int fd) {
     return sys::invoke(SYS_setsockopt, fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
@@ -105,10 +184,16 @@ Result<void> Conn::set_no_delay(bool on) { return set_option(*descriptor_, IPPRO
 Result<void> Conn::set_keep_alive(bool on) { return set_option(*descriptor_, SOL_SOCKET, SO_KEEPALIVE, on); }
 
 Result<Endpoint> Conn::local_endpoint() const {
-  return get_name(*descriptor_, SYS_getsockname, "getsockname");
+  return get_endpoint(*descriptor_, SYS_getsockname, "getsockname");
 }
 Result<Endpoint> Conn::remote_endpoint() const {
-  return get_name(*descriptor_, SYS_getpeername, "getpeername");
+  return get_endpoint(*descriptor_, SYS_getpeername, "getpeername");
+}
+Result<std::string> Conn::local_address() const {
+  return get_address(*descriptor_, SYS_getsockname, "getsockname");
+}
+Result<std::string> Conn::remote_address() const {
+  return get_address(*descriptor_, SYS_getpeername, "getpeername");
 }
 
 }  // namespace tuza::net

@@ -1,6 +1,7 @@
 #include <tuza/netpoll/endpoint.h>
 
 #include <netdb.h>
+#include <tuza/netpoll/poll/resolve_for.h>
 #include <tuza/sched/arch/last_error.h>
 #include <tuza/sched/blocking.h>
 
@@ -90,6 +91,20 @@ Result<Endpoint> resolve(std::string_view host_port) {
     return endpoint;
   }
   return std::unexpected(Error(Errc::kNoSuchHost, "resolve", std::string(host_port)));
+}
+
+Result<Endpoint> resolve_for(std::string_view network, std::string_view address) {
+  if (network != "tcp" && network != "tcp4" && network != "tcp6") {
+    return std::unexpected(Error::from_errno(EPROTONOSUPPORT, "network", std::string(network)));
+  }
+  Result<Endpoint> endpoint = resolve(address);
+  if (!endpoint) return endpoint;
+  const bool any = endpoint->address().is_unspecified();
+  if (network == "tcp4" && any) *endpoint = Endpoint(asio::ip::tcp::v4(), endpoint->port());
+  if (endpoint->address().is_v6() ? network == "tcp4" : network == "tcp6") {
+    return std::unexpected(Error::from_errno(EAFNOSUPPORT, "network", std::string(address)));
+  }
+  return endpoint;
 }
 
 std::string to_string(const Endpoint& endpoint) {

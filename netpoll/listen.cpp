@@ -1,9 +1,13 @@
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 #include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/netpoll/poll/new_socket.h>
+#include <tuza/netpoll/poll/resolve_for.h>
+#include <tuza/netpoll/poll/socket_name.h>
+#include <tuza/netpoll/poll/unix_socket.h>
 #include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/tls/transport.h>
 #include <tuza/sched/arch/syscall.h>
 
 #include <asio/ip/tcp.hpp>
@@ -15,43 +19,6 @@ namespace tuza::net {
 namespace {
 
 using Side = Descriptor::Side;
-
-// A socket that is closed again unless it was released.
-class NewSocket {
- public:
-  explicit NewSocket(int family)
-      : fd_(sys::invoke(SYS_socket, family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP)) {}
-  ~NewSocket() {
-    if (fd_ >= 0) sys::invoke(SYS_close, fd_);
-  }
-  NewSocket(const NewSocket&) = delete;
-  NewSocket& operator=(const NewSocket&) = delete;
-
-  [[nodiscard]] long fd() const { return fd_; }
-  int release() { return static_cast<int>(std::exchange(fd_, -1)); }
-  long set(int level, int name, int value) const {
-    return sys::invoke(SYS_setsockopt, fd_, level, name, &value, sizeof value);
-  }
-
- private:
-  long fd_;
-};
-
-Result<Endpoint> resolve_for(std::string_view network, std::string_view address) {
-  if (network != "tcp" && network != "tcp4" && network != "tcp6") {
-    return std::unexpected(Error::from_errno(EPROTONOSUPPORT, "network", std::string(network)));
-  }
-  Result<Endpoint> endpoint = resolve(address);
-  if (!endpoint) return endpoint;
-  const bool any = endpoint->address().is_unspecified();
-  if (network == "tcp4" && any) *endpoint = Endpoint(asio::ip::tcp::v4(), endpoint->port());
-  if (endpoint->address().is_v6() ? network == "tcp4" : network == "tcp6") {
-    return std::unexpected(Error::from_errno(EAFNOSUPPORT, "network", std::string(address)));
-  }
-  return endpoint;
-}
-
-int family_of(const Endpoint& endpoint) { return endpoint.address().is_v6() ? AF_INET6 : AF_INET; }
 
 // 0 or -errno.
 long bind_and_listen(const NewSocket& socket, const Endpoint& endpoint, std::string_view network,
@@ -87,6 +54,7 @@ bool is_lost_connection(long error) {
 }  // namespace
 
 Result<Listener> listen(std::string_view network, std::string_view address, const ListenOptions& options) {
+  if (network == "unix") return listen_unix(address, options.backlog);
   Result<Endpoint> endpoint = resolve_for(network, address);
   if (!endpoint) return std::unexpected(endpoint.error());
   const auto fail = [&](long error) {
@@ -94,7 +62,7 @@ Result<Listener> listen(std::string_view network, std::string_view address, cons
   };
   // ":80" on a machine without IPv6 is "0.0.0.0:80".
   for (;;) {
-    NewSocket socket(family_of(*endpoint));
+    NewSocket socket(endpoint->address().is_v6() ? AF_INET6 : AF_INET, IPPROTO_TCP);
     const bool any_v6 =
         network == "tcp" && endpoint->address().is_v6() && endpoint->address().is_unspecified();
     if (socket.fd() == -EAFNOSUPPORT && any_v6) {
@@ -108,8 +76,64 @@ Result<Listener> listen(std::string_view network, std::string_view address, cons
     sys::invoke(SYS_getsockname, socket.fd(), endpoint->data(), &length);
     Result<Descriptor*> descriptor = Descriptor::open(socket.release(), "listen");
     if (!descriptor) return std::unexpected(descriptor.error());
-    return Listener(detail::DescriptorOwner(*descriptor), *endpoint);
+    return Listener(detail::DescriptorOwner(*descriptor), *endpoint, to_string(*endpoint));
   }
+}
+
+Result<Listener> listen(std::string_view address, const ListenOptions& options) {
+  constexpr std::string_view kUnix = "unix:";
+  if (address.starts_with(kUnix)) return listen("unix", address.substr(kUnix.size()), options);
+  return listen("tcp", address, options);
+}
+
+Listener::Listener(detail::DescriptorOwner descriptor, Endpoint endpoint, std::string address)
+    : descriptor_(std::move(descriptor)), endpoint_(std::move(endpoint)), address_(std::move(address)) {}
+Listener::Listener(Listener&&) noexcept = default;
+Listener& Listener::operator=(Listener&&) noexcept = default;
+Listener::~Listener() = default;
+
+namespace {
+
+long option_of(int fd, int name) {
+  int value = 0;
+  socklen_t length = sizeof value;
+  const long error = sys::invoke(SYS_getsockopt, fd, SOL_SOCKET, name, &value, &length);
+  return error != 0 ? error : value;
+}
+
+// 0 or -errno: whether accept() on `fd` will do what Listener promises.
+long prepare_to_adopt(int fd) {
+  const long type = option_of(fd, SO_TYPE);
+  if (type < 0) return type;
+  if (type != SOCK_STREAM) return -EPROTOTYPE;
+  if (const long listens = option_of(fd, SO_ACCEPTCONN); listens != 1) return listens < 0 ? listens : -EINVAL;
+  const long flags = sys::invoke(SYS_fcntl, fd, F_GETFL, 0);
+  if (flags < 0) return flags;
+  const long error = sys::invoke(SYS_fcntl, fd, F_SETFL, flags | O_NONBLOCK);
+  return error < 0 ? error : sys::invoke(SYS_fcntl, fd, F_SETFD, FD_CLOEXEC);
+}
+
+}  // namespace
+
+Result<Listener> Listener::adopt(int fd) {
+  const auto fail = [fd](long error) {
+    sys::invoke(SYS_close, fd);
+    return std::unexpected(
+        Error::from_errno(static_cast<int>(-error), "adopt", "descriptor " + std::to_string(fd)));
+  };
+  SocketName name;
+  if (const long error = name.ask(SYS_getsockname, fd); error != 0) return fail(error);
+  const std::optional<Endpoint> endpoint = name.endpoint();
+  if (!endpoint && name.storage.ss_family != AF_UNIX) return fail(-EAFNOSUPPORT);
+  if (const long error = prepare_to_adopt(fd); error != 0) return fail(error);
+  const int on = 1;
+  if (endpoint) sys::invoke(SYS_setsockopt, fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  Result<Descriptor*> descriptor = Descriptor::open(fd, "adopt");
+  if (!descriptor) return std::unexpected(descriptor.error());
+  (*descriptor)->set_shared();
+  Listener listener(detail::DescriptorOwner(*descriptor), endpoint.value_or(Endpoint()), name.text());
+  listener.adopted_ = true;
+  return listener;
 }
 
 Result<Conn> Listener::accept() { return accept_within(nullptr); }
@@ -131,62 +155,26 @@ Result<Conn> Listener::accept_within(const Context* ctx) {
   }
   Result<Descriptor*> descriptor = Descriptor::open(static_cast<int>(*fd), "accept");
   if (!descriptor) return std::unexpected(descriptor.error());
-  return Conn(detail::DescriptorOwner(*descriptor));
+  detail::DescriptorOwner owner(*descriptor);
+  if (tls_) [[unlikely]] {
+    detail::TransportOwner transport = tls::make_server_transport(*owner, tls_);
+    if (transport == nullptr) return std::unexpected(Error::from_errno(ENOMEM, "accept"));
+    return Conn(std::move(owner), std::move(transport));
+  }
+  return Conn(std::move(owner));
 }
+
+void Listener::use_tls(std::shared_ptr<TlsServer> tls) { tls_ = std::move(tls); }
 
 void Listener::close() {
+  // First: nobody is to find a file that nobody answers at.
+  if (file_) file_->remove();
   // At once: the number is closed only when the last accept() has noticed, and until then the kernel would
-  // take connections that nobody serves.
-  (void)descriptor_->control("shutdown", [](int fd) { return sys::invoke(SYS_shutdown, fd, SHUT_RDWR); });
+  // take connections that nobody serves. Not if the socket is the service manager's, too: shutdown() would
+  // end it for all, and what connects now is for our successor.
+  if (!adopted_)
+    (void)descriptor_->control("shutdown", [](int fd) { return sys::invoke(SYS_shutdown, fd, SHUT_RDWR); });
   descriptor_->close();
-}
-
-namespace {
-
-Result<Conn> dial_within(std::string_view network, std::string_view address, TimePoint deadline,
-                         const Context* ctx) {
-  const Result<Endpoint> endpoint = resolve_for(network, address);
-  if (!endpoint) return std::unexpected(endpoint.error());
-  const auto fail = [&](Error error) {
-    return std::unexpected(Error(error.code(), "dial", std::string(address)));
-  };
-  NewSocket socket(family_of(*endpoint));
-  if (socket.fd() < 0) return fail(Error::from_errno(static_cast<int>(-socket.fd()), "dial"));
-  socket.set(IPPROTO_TCP, TCP_NODELAY, 1);
-  // Before it is registered: the poller would report a socket that is not even connecting as hung up.
-  const long begun = sys::invoke(SYS_connect, socket.fd(), endpoint->data(), endpoint->size());
-  if (begun != 0 && begun != -EINPROGRESS) return fail(Error::from_errno(static_cast<int>(-begun), "dial"));
-  Result<Descriptor*> opened = Descriptor::open(socket.release(), "dial");
-  if (!opened) return fail(opened.error());
-  Conn conn{detail::DescriptorOwner(*opened)};
-  conn.set_write_deadline(deadline);
-  const auto look = [](int fd) -> long {
-    int error = 0;
-    socklen_t length = sizeof error;
-    sys::invoke(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &length);
-    if (error != 0) return -error;
-    struct sockaddr_storage peer;
-    socklen_t peer_length = sizeof peer;
-    // Neither failed nor connected: not yet.
-    const long named = sys::invoke(SYS_getpeername, fd, &peer, &peer_length);
-    return named == -ENOTCONN ? -EAGAIN : named;
-  };
-  const Result<long> connected = (*opened)->retry(Side::kWrite, "dial", look, ctx);
-  if (!connected && ctx != nullptr && ctx->done()) return std::unexpected(ctx->cause());
-  if (!connected) return fail(connected.error());
-  conn.set_write_deadline(kNoDeadline);
-  return conn;
-}
-
-}  // namespace
-
-Result<Conn> dial(std::string_view network, std::string_view address, TimePoint deadline) {
-  return dial_within(network, address, deadline, nullptr);
-}
-
-Result<Conn> dial(const Context& ctx, std::string_view network, std::string_view address) {
-  if (ctx.done()) return std::unexpected(ctx.cause());
-  return dial_within(network, address, kNoDeadline, &ctx);
 }
 
 }  // namespace tuza::net

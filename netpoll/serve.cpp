@@ -1,12 +1,13 @@
 #include <tuza/netpoll/serve.h>
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/netpoll/poll/descriptor_limit.h>
 #include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/log.h>
+#include <tuza/sched/preempt.h>
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/time/sleep.h>
 
@@ -23,11 +24,8 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 std::int64_t limit_on_connections(const ServeOptions& options) {
-  if (options.max_connections != 0) return static_cast<std::int64_t>(options.max_connections);
-  struct rlimit limit{};
-  sys::invoke(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &limit);
-  const auto descriptors = static_cast<std::int64_t>(std::min<rlim_t>(limit.rlim_cur, 1 << 24));
-  return std::max<std::int64_t>({descriptors - 32, descriptors / 2, 1});
+  return static_cast<std::int64_t>(options.max_connections != 0 ? options.max_connections
+                                                                : connections_allowed());
 }
 
 bool is_out_of_resources(const Error& error) {
@@ -37,6 +35,12 @@ bool is_out_of_resources(const Error& error) {
 }
 
 }  // namespace
+
+std::size_t connections_allowed() {
+  const std::size_t descriptors = descriptors_allowed();
+  return std::max(
+      {descriptors - std::min(descriptors, kDescriptorsForOthers), descriptors / 2, std::size_t{1}});
+}
 
 // A descriptor to give up when there is no other: it buys the system call that tells one client to go away.
 class SpareDescriptor {
@@ -67,7 +71,10 @@ class SpareDescriptor {
 bool Session::begin_idle() {
   // seq_cst on both, against shutdown(): it either finds this session idle, or is seen here.
   idle_.store(true, std::memory_order_seq_cst);
-  return !server_.draining_.load(std::memory_order_seq_cst);
+  if (!server_.draining_.load(std::memory_order_seq_cst)) [[likely]]
+    return true;
+  end_idle();  // what the handler still reads is its own affair
+  return false;
 }
 
 void Session::interrupt_if_idle() {
@@ -124,7 +131,8 @@ Result<void> Server::accept_loop() {
     slots_.release();
     if (conn.error().closed()) return {};
     if (!is_out_of_resources(conn.error())) return std::unexpected(conn.error());
-    out_of_resources.log(LogLevel::kWarning, "tuza: " + conn.error().message() + "; new connections wait (" +
+    out_of_resources.log(LogLevel::kWarning, "tuza: " + conn.error().message() +
+                                                 "; new connections wait, or are closed (" +
                                                  std::to_string(connections()) + " are open)");
     spare.turn_one_away(listener_);
     // In small steps: a connection that ends makes room, and shutdown() should not be kept waiting.
@@ -168,6 +176,7 @@ void Server::run(Conn conn) {
     ~Removed() { server.remove(session); }
   } removed{*this, session};
   handler_(session);
+  session.conn_.farewell();
 }
 
 void Server::add(Session& session) {
@@ -187,6 +196,9 @@ void Server::remove(Session& session) {
 template <class Action>
 void Server::for_each_session(Action action) {
   const std::scoped_lock lock(mutex_);
+  // For thousands of sessions it takes longer than a slice, and each that ends waits for the mutex: not in the
+  // middle of it is this goroutine to be suspended behind others.
+  const NoPreempt keep_going;
   for (Session* session = sessions_; session != nullptr; session = session->next_) action(*session);
 }
 

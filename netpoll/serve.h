@@ -36,8 +36,9 @@ class Session {
   [[nodiscard]] Conn& conn() { return conn_; }
 
   // The handler is about to wait for the client to want something. False: the server is shutting down, and
-  // the handler should return instead. While idle, a shutdown interrupts the read (Errc::kTimeout), by means
-  // of its deadline: set one of your own before this call, not after it, or the interruption is lost.
+  // the handler should return instead; the session is not idle then, and may have lost its read deadline.
+  // While idle, a shutdown interrupts the read (Errc::kTimeout), by means of its deadline: set one of your
+  // own before this call, not after it, or the interruption is lost.
   [[nodiscard]] bool begin_idle();
   // Something has come: from here on, a shutdown lets the handler finish. Takes back an interruption that
   // came too late for the read, and the read deadline with it.
@@ -62,10 +63,13 @@ class Session {
 };
 
 struct ServeOptions {
-  // Connections open at once; more wait in the backlog. 0: as many as the descriptor limit allows, less 32
-  // for other uses (but at least half of it).
+  // Connections open at once; more wait in the backlog. 0: connections_allowed().
   std::size_t max_connections = 0;
 };
+
+// As many as the process may have descriptors, less 32 for other uses (but at least half of them). Of several
+// servers each may have its share of that. At least 1.
+[[nodiscard]] std::size_t connections_allowed();
 
 class Server {
  public:
@@ -81,6 +85,7 @@ class Server {
   ~Server();
 
   [[nodiscard]] const Endpoint& endpoint() const { return listener_.endpoint(); }
+  [[nodiscard]] const std::string& address() const { return listener_.address(); }
   // Connections that are open.
   // Zero is final after serve() has returned, and then the server may be destroyed.
   [[nodiscard]] std::size_t connections() const { return connections_.load(std::memory_order_acquire); }

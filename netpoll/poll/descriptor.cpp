@@ -15,14 +15,16 @@
 
 namespace tuza::net {
 
-Result<Descriptor*> Descriptor::open(int fd, std::string_view op) {
+Result<Descriptor*> Descriptor::open(int fd, std::string_view op, Watch watch) {
   Result<Netpoller*> netpoller = Netpoller::get();
   Descriptor* d = netpoller ? DescriptorPool::take() : nullptr;
   long error = d == nullptr ? -ENOMEM : 0;
   if (d != nullptr) {
     d->fd_ = fd;
     d->holders_.store(2, std::memory_order_relaxed);
-    error = (*netpoller)->poller().add(fd, d->cookie());
+    Poller& poller = (*netpoller)->poller();
+    d->watches_writes_ = watch == Watch::kBoth;
+    error = d->watches_writes_ ? poller.add(fd, d->cookie()) : poller.add_reader(fd, d->cookie());
   }
   if (error == 0) return d;
   if (d != nullptr) {
@@ -49,7 +51,10 @@ void Descriptor::dispose() {
 
 void Descriptor::close_number() {
   sequence_.fetch_add(1, std::memory_order_release);  // events for it are dropped from here on
-  sys::invoke(SYS_close, fd_);                        // ends the registration, too
+  if (shared_) {
+    if (const Result<Netpoller*> netpoller = Netpoller::get()) (*netpoller)->poller().remove(fd_);
+  }
+  sys::invoke(SYS_close, fd_);  // ends the registration, too
   fd_ = -1;
   drop_holder();
 }
@@ -59,7 +64,7 @@ void Descriptor::drop_holder() {
   // Not with the number: the owner may set deadlines until it lets go.
   read_deadline_.clear();
   write_deadline_.clear();
-  drained_ = false;
+  drained_ = shared_ = false;
   write_timeout_ns_.store(0, std::memory_order_relaxed);
   hung_up_.store(false, std::memory_order_relaxed);
   reader_.reset();
@@ -92,7 +97,19 @@ Result<void> Descriptor::wait_within(Side side, std::string_view op, const Conte
   return {};
 }
 
+Result<void> Descriptor::watch_writes(std::string_view op) {
+  const Result<Netpoller*> netpoller = Netpoller::get();
+  if (!netpoller) return std::unexpected(netpoller.error());
+  const long error = (*netpoller)->poller().watch_writes(fd_, cookie());
+  if (error != 0) return std::unexpected(Error::from_errno(static_cast<int>(-error), op));
+  watches_writes_ = true;
+  return {};
+}
+
 Result<void> Descriptor::wait(Side side, std::string_view op, const Context* ctx) {
+  if (side == Side::kWrite && !watches_writes_) [[unlikely]] {
+    if (Result<void> watched = watch_writes(op); !watched) return watched;
+  }
   if (ctx != nullptr && ctx->event() != nullptr) return wait_within(side, op, *ctx);
   const WaitReason why = side == Side::kRead ? WaitReason::kIoRead : WaitReason::kIoWrite;
   // Woken without an event and without a reason: the deadline was moved just when it passed.
@@ -137,9 +154,11 @@ Result<std::size_t> Descriptor::read_locked(std::span<std::byte> into, LazyBuffe
   if (Result<void> may = may_begin(Side::kRead, "read", ctx); !may) return std::unexpected(may.error());
   for (;;) {
     if (drained_ && !hung_up_.load(std::memory_order_acquire)) {
-      if (Result<void> waited = wait(Side::kRead, "read", ctx); !waited)
-        return std::unexpected(waited.error());
-      drained_ = false;  // the edge is used up, also if the system call fails
+      const Result<void> waited = wait(Side::kRead, "read", ctx);
+      // The edge is used up, also if the system call fails. Who has waited in vain asks the kernel next time:
+      // bytes may be there, and the edge still be on its way.
+      drained_ = false;
+      if (!waited) return std::unexpected(waited.error());
     }
     if (lazy != nullptr) into = lazy->take();
     const long n = sys::invoke(SYS_read, fd_, into.data(), into.size());
@@ -170,6 +189,10 @@ Result<std::size_t> Descriptor::read(LazyBuffer& into, const Context* ctx) {
 }
 
 Result<void> Descriptor::write_all(std::span<const std::byte> data, const Context* ctx) {
+  return write_on(data, ctx);
+}
+
+Result<void> Descriptor::write_on(std::span<const std::byte>& data, const Context* ctx) {
   rt::parking_point();
   const Use use(*this, Side::kWrite);
   if (!use) return std::unexpected(Error(Errc::kClosed, "write"));

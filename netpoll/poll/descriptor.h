@@ -4,16 +4,21 @@
 // a sequence number that go into the event cookie, so that an event for a recycled descriptor is recognised
 // and dropped instead of waking a stranger.
 //
-// One registration with the poller for life, edge-triggered, for both directions. What that asks of us: after
-// an edge, read until the socket is known to be drained. A read that returns less than was asked for says
-// so already, which saves the read that would return EAGAIN; the next read then waits for an edge first.
-// That is wrong for one case: the end of the stream may have come with the data, in the same edge. Events
-// that say "hang up" are therefore remembered, and after one every read asks the kernel.
+// One registration with the poller for life, edge-triggered: for reading, and from the first write that has
+// to wait on for both directions. Most sockets never get there, and are spared the event that says that a new
+// socket has room. What edges ask of us: after one, read until the socket is known to be drained. A read that
+// returns less than was asked for says so already, which saves the read that would return EAGAIN; the next
+// read then waits for an edge first. That is wrong for two cases: the end of the stream may have come with the
+// data, in the same edge; and a read of TCP stops where urgent data (MSG_OOB) was, with more behind it. Events
+// that say "hang up" or "urgent" are therefore remembered, and after one every read asks the kernel. It is
+// wrong, too, where a local stream carries descriptors (SCM_RIGHTS), which nobody here asks for: a read stops
+// behind them, no event says so, and the rest is read at the next edge. To ask the kernel once more for each
+// request of everybody's is not worth that.
 //
 // An edge is reported once, however many threads poll; but a report says what holds when it is made, not what
 // the edge was. An edge of the other direction can so report data whose own edge is about to be: the second
 // report, if it reaches the slot after the first was consumed, costs the next read a system call in vain. A
-// TCP socket has such edges only when a write had to wait. A local stream (the tests', there are no others)
+// TCP socket has such edges only when a write had to wait. A local stream of which a write had to wait once
 // has one each time that its peer reads: at most one read in vain for each of them, measured on two Ps: none
 // to 14 in 200. Taking an event that is in the slot before each read was tried, and changed nothing: the
 // second report comes when the read has begun. Watching for EPOLLOUT only while a write waits would help, at
@@ -55,9 +60,11 @@ class Descriptor {
  public:
   using Side = FdMutex::Side;
 
+  // kBoth: for one that is known to wait to write soon.
+  enum class Watch : std::uint8_t { kReads, kBoth };
   // Registers the open, non-blocking `fd`, and owns it from then on, also if this fails. The caller owns the
   // descriptor until dispose().
-  static Result<Descriptor*> open(int fd, std::string_view op);
+  static Result<Descriptor*> open(int fd, std::string_view op, Watch watch = Watch::kReads);
 
   // All calls return Errc::kClosed from now on, those that wait here included; the last of them gives the
   // number back to the system. May be called again, and by anybody. Does not park.
@@ -78,6 +85,13 @@ class Descriptor {
   Result<void> write_all(std::span<const std::byte> data, const Context* ctx = nullptr);
   // The same for several pieces, gathered into as few system calls as possible. Changes `pieces`.
   Result<void> write_all(std::span<struct iovec> pieces, const Context* ctx = nullptr);
+  // As the first, for a caller who goes on later: `data` becomes what is left. Parks.
+  Result<void> write_on(std::span<const std::byte>& data, const Context* ctx);
+  // The reason why a call of that side would fail at once, if there is one. Does not park.
+  [[nodiscard]] Result<void> may_start(Side side, std::string_view op, const Context* ctx) {
+    if (mutex_.closed()) return std::unexpected(Error(Errc::kClosed, op));
+    return may_begin(side, op, ctx);
+  }
   // Runs `call(fd)`, a system call that returns -errno, until it no longer says EAGAIN. Parks. For accept and
   // connect.
   template <class Call>
@@ -93,6 +107,9 @@ class Descriptor {
   void set_write_timeout(std::int64_t timeout_ns) {
     write_timeout_ns_.store(timeout_ns, std::memory_order_relaxed);
   }
+
+  // Others hold the socket, too, and it stays open when this closes its number. Before anybody uses it.
+  void set_shared() { shared_ = true; }
 
   // -- For the poller.
   [[nodiscard]] std::uint64_t cookie() const {
@@ -127,6 +144,7 @@ class Descriptor {
   // the context has ended.
   Result<void> wait(Side side, std::string_view op, const Context* ctx);
   Result<void> wait_within(Side side, std::string_view op, const Context& ctx);
+  Result<void> watch_writes(std::string_view op);
   // The reason not to wait, or not to go on waiting; if there is one.
   [[nodiscard]] bool must_not_wait(Side side) { return mutex_.closed() || deadline(side).expired(); }
   [[nodiscard]] Error reason(std::string_view op) const;
@@ -161,8 +179,10 @@ class Descriptor {
   std::atomic<std::uint32_t> sequence_{0};  // raised when the number is given back
   std::atomic<std::uint32_t> holders_{0};   // the owner, and the open number; at 0 the slot is recycled
   int fd_ = -1;                             // guarded by references: constant while there is one
+  bool shared_ = false;                     // constant while it is used
   bool drained_ = false;                    // guarded by the read lock: nothing to read until an edge
-  std::atomic<bool> hung_up_{false};        // the peer has ended the stream, or there is an error
+  bool watches_writes_ = false;             // guarded by the write lock: the poller tells of room to write
+  std::atomic<bool> hung_up_{false};        // the stream has ended, an error, urgent data: ask the kernel
   std::atomic<std::int64_t> write_timeout_ns_{0};
   FdMutex mutex_;
   WaitSlot reader_;

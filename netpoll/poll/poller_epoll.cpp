@@ -50,12 +50,33 @@ Poller::~Poller() {
   if (poll_fd_ >= 0) sys::invoke(SYS_close, poll_fd_);
 }
 
-long Poller::add(int fd, std::uint64_t cookie) {
+namespace {
+
+constexpr std::uint32_t kReads = EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLET;
+
+long control(int poll_fd, int operation, int fd, std::uint32_t events, std::uint64_t cookie) {
   struct epoll_event event{};
-  event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+  event.events = events;
   event.data.u64 = cookie;
-  return sys::invoke(SYS_epoll_ctl, poll_fd_, EPOLL_CTL_ADD, fd, &event);
+  return sys::invoke(SYS_epoll_ctl, poll_fd, operation, fd, &event);
 }
+
+}  // namespace
+
+long Poller::add(int fd, std::uint64_t cookie) {
+  return control(poll_fd_, EPOLL_CTL_ADD, fd, kReads | EPOLLOUT, cookie);
+}
+
+long Poller::add_reader(int fd, std::uint64_t cookie) {
+  return control(poll_fd_, EPOLL_CTL_ADD, fd, kReads, cookie);
+}
+
+// The kernel looks at the descriptor again: one that has become writable meanwhile is reported.
+long Poller::watch_writes(int fd, std::uint64_t cookie) {
+  return control(poll_fd_, EPOLL_CTL_MOD, fd, kReads | EPOLLOUT, cookie);
+}
+
+void Poller::remove(int fd) { control(poll_fd_, EPOLL_CTL_DEL, fd, 0, 0); }
 
 std::size_t Poller::wait(std::int64_t timeout_ns, std::span<PollEvent> into) {
   std::array<struct epoll_event, kEventsMax> events;
@@ -75,7 +96,7 @@ std::size_t Poller::wait(std::int64_t timeout_ns, std::span<PollEvent> into) {
       wake_pending_.exchange(false, std::memory_order_acq_rel);
       continue;
     }
-    const bool hung_up = (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+    const bool hung_up = (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLPRI)) != 0;
     into[count++] = PollEvent{.cookie = event.data.u64,
                               .readable = hung_up || (event.events & EPOLLIN) != 0,
                               .writable = hung_up || (event.events & EPOLLOUT) != 0,

@@ -5,11 +5,13 @@
 
 #include <fcntl.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/rt/clock.h>
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 namespace tuza::net::testing {
@@ -191,6 +193,32 @@ TEST_P(DescriptorTest, TheEndOfTheStreamIsSeenThoughItCameWithTheData) {
       EXPECT_TRUE(pair.there->write_all(bytes("last words")));
       if (i % 3 == 0) yield();
       pair.there.reset();
+      group.wait();
+    }
+  });
+}
+
+// A read stops there, and what came behind it was read when something else came.
+TEST_P(DescriptorTest, AShortReadAtUrgentDataIsNotTheLastOfWhatIsThere) {
+  run_with(GetParam(), [] {
+    for (int i = 0; i < scaled(100) && !HasFailure(); ++i) {
+      TcpPair pair = tcp_pair();
+      pair.server.set_read_deadline(Clock::now() + 10s);
+      WaitGroup group;
+      group.go([&pair] {
+        std::string all, got;
+        do {
+          all += got = read_some(pair.server);
+        } while (all.size() < 11 && !got.empty());
+        EXPECT_EQ(all, "beforeafter");
+      });
+      wait_until_parked(1, WaitReason::kIoRead);
+      for (const auto& [text, flags] :
+           {std::pair{"before", 0}, std::pair{"!", int{MSG_OOB}}, std::pair{"after", 0}}) {
+        EXPECT_TRUE(pair.client.descriptor().control("send", [&](int fd) {
+          return sys::invoke(SYS_sendto, fd, text, std::strlen(text), flags, nullptr, 0);
+        }));
+      }
       group.wait();
     }
   });

@@ -57,6 +57,9 @@ class FakePoller {
   ~FakePoller();
 
   long add(int fd, std::uint64_t cookie);
+  // It may tell of more than it was asked for.
+  long add_reader(int fd, std::uint64_t cookie) { return add(fd, cookie); }
+  long watch_writes(int fd, std::uint64_t cookie) { return add(fd, cookie); }
   std::size_t wait(std::int64_t timeout_ns, std::span<PollEvent> into);
   void wake();
 

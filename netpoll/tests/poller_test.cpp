@@ -152,6 +152,23 @@ TYPED_TEST(PollerContract, ReportsEveryTransitionToReadable) {
   }
 }
 
+// Also when that has changed before anybody looked.
+TYPED_TEST(PollerContract, AReaderIsToldOfRoomFromWhenItAsks) {
+  Stream<TypeParam> stream, roomy;
+  ASSERT_EQ(this->poller_.add_reader(stream.here, 1), 0);
+  ASSERT_EQ(this->poller_.add_reader(roomy.here, 2), 0);
+  ASSERT_EQ(TypeParam::send(stream.there, 10), 10u);
+  EXPECT_FALSE(this->await_readable(1).hung_up);
+  stream.fill_here();
+  ASSERT_EQ(this->poller_.watch_writes(stream.here, 1), 0);
+  this->forget();
+  stream.drain_there();
+  EXPECT_FALSE(this->await_writable(1).hung_up);
+  this->forget();
+  ASSERT_EQ(this->poller_.watch_writes(roomy.here, 2), 0);
+  EXPECT_FALSE(this->await_writable(2).hung_up);
+}
+
 // Readable twice between two looks: nobody may say "that one was reported before".
 TYPED_TEST(PollerContract, ReportsATransitionThatFollowsOneNobodyLookedAt) {
   Stream<TypeParam> stream;

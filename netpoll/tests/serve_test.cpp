@@ -187,6 +187,29 @@ TEST_P(ServeTest, ASessionThatCeasesToBeIdleJustThenIsNotInterrupted) {
   });
 }
 
+// Between shutdown()'s beginning and its look at the sessions: who was told then is not interrupted later.
+TEST_P(ServeTest, ASessionThatIsToldOfTheEndIsNotInterrupted) {
+  run_with(GetParam(), [] {
+    for (int i = 0; i < scaled(100); ++i) {
+      std::atomic<bool> begun{false}, told{false};
+      Running server([&](Session& session) {
+        begun = true;
+        while (!session.draining()) yield();
+        EXPECT_FALSE(session.begin_idle());
+        told = true;
+        EXPECT_EQ(read_some(session.conn()), "the last request");
+      });
+      Conn client = server.dial();
+      yield_until([&] { return begun.load(); });
+      WaitGroup group;
+      group.go([&] { EXPECT_TRUE(server.shutdown(far_away())); });
+      yield_until([&] { return told && goroutines_waiting(WaitReason::kSleep) >= 1; });
+      (void)client.write_all("the last request");
+      group.wait();
+    }
+  });
+}
+
 TEST_P(ServeTest, TheDeadlineOfShutdownForcesThoseThatAreLeft) {
   run_with(GetParam(), [] {
     std::atomic<int> reading{0}, forced{0};

@@ -1,0 +1,100 @@
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/netpoll/poll/new_socket.h>
+#include <tuza/netpoll/poll/resolve_for.h>
+#include <tuza/netpoll/poll/socket_name.h>
+#include <tuza/netpoll/tcp.h>
+#include <tuza/sched/time/sleep.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+namespace tuza::net {
+namespace {
+
+using Side = Descriptor::Side;
+
+Result<SocketName> name_of(std::string_view network, std::string_view address) {
+  if (network == "unix") {
+    if (const std::optional<SocketName> name = SocketName::of_path(address)) return *name;
+    const bool bad = address.empty() || address.find('\0') != address.npos;
+    return std::unexpected(Error::from_errno(bad ? EINVAL : ENAMETOOLONG, "dial", std::string(address)));
+  }
+  const Result<Endpoint> endpoint = resolve_for(network, address);
+  if (!endpoint) return std::unexpected(endpoint.error());
+  SocketName name;
+  std::memcpy(&name.storage, endpoint->data(), endpoint->size());
+  name.length = static_cast<socklen_t>(endpoint->size());
+  return name;
+}
+
+// connect(2), to `begun`. EAGAIN is of Unix sockets: the listener's queue is full, and nothing will tell when
+// there is room. So that is looked for now and then.
+Result<void> call_peer(const NewSocket& socket, const SocketName& peer, TimePoint deadline,
+                       const Context* ctx, long& begun) {
+  constexpr std::chrono::milliseconds kFirstPause{1}, kLongestPause{20};
+  for (auto pause = kFirstPause;; pause = std::min(pause * 2, kLongestPause)) {
+    begun = sys::invoke(SYS_connect, socket.fd(), peer.address(), peer.length);
+    if (begun != -EAGAIN) return {};
+    if (ctx != nullptr && ctx->done()) return std::unexpected(ctx->cause());
+    const auto left = deadline - std::chrono::steady_clock::now();
+    if (left <= left.zero()) return std::unexpected(Error(Errc::kTimeout, "dial"));
+    sleep_for(std::min<std::chrono::nanoseconds>(pause, left));
+  }
+}
+
+Result<Conn> dial_within(std::string_view network, std::string_view address, TimePoint deadline,
+                         const Context* ctx) {
+  const Result<SocketName> peer = name_of(network, address);
+  if (!peer) return std::unexpected(peer.error());
+  const auto fail = [&](Error error) {
+    return std::unexpected(Error(error.code(), "dial", std::string(address)));
+  };
+  const bool tcp = peer->storage.ss_family != AF_UNIX;
+  NewSocket socket(peer->storage.ss_family, tcp ? IPPROTO_TCP : 0);
+  if (socket.fd() < 0) return fail(Error::from_errno(static_cast<int>(-socket.fd()), "dial"));
+  if (tcp) socket.set(IPPROTO_TCP, TCP_NODELAY, 1);
+  // Before it is registered: the poller would report a socket that is not even connecting as hung up.
+  long begun = 0;
+  if (Result<void> called = call_peer(socket, *peer, deadline, ctx, begun); !called) {
+    return ctx != nullptr && ctx->done() ? std::unexpected(ctx->cause()) : fail(called.error());
+  }
+  if (begun != 0 && begun != -EINPROGRESS) return fail(Error::from_errno(static_cast<int>(-begun), "dial"));
+  const auto watch = begun == 0 ? Descriptor::Watch::kReads : Descriptor::Watch::kBoth;
+  Result<Descriptor*> opened = Descriptor::open(socket.release(), "dial", watch);
+  if (!opened) return fail(opened.error());
+  Conn conn{detail::DescriptorOwner(*opened)};
+  conn.set_write_deadline(deadline);
+  const auto look = [](int fd) -> long {
+    int error = 0;
+    socklen_t length = sizeof error;
+    sys::invoke(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &length);
+    if (error != 0) return -error;
+    SocketName found;
+    // Neither failed nor connected: not yet.
+    const long named = found.ask(SYS_getpeername, fd);
+    return named == -ENOTCONN ? -EAGAIN : named;
+  };
+  const Result<long> connected = (*opened)->retry(Side::kWrite, "dial", look, ctx);
+  if (!connected && ctx != nullptr && ctx->done()) return std::unexpected(ctx->cause());
+  if (!connected) return fail(connected.error());
+  conn.set_write_deadline(kNoDeadline);
+  return conn;
+}
+
+}  // namespace
+
+Result<Conn> dial(std::string_view network, std::string_view address, TimePoint deadline) {
+  return dial_within(network, address, deadline, nullptr);
+}
+
+Result<Conn> dial(const Context& ctx, std::string_view network, std::string_view address) {
+  if (ctx.done()) return std::unexpected(ctx.cause());
+  return dial_within(network, address, kNoDeadline, &ctx);
+}
+
+}  // namespace tuza::net

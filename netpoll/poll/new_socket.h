@@ -1,0 +1,34 @@
+// A socket that is closed again unless it was released: while one is set up, anything may fail.
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <tuza/sched/arch/syscall.h>
+
+#include <utility>
+
+namespace tuza::net {
+
+class NewSocket {
+ public:
+  // Non-blocking, close-on-exec stream.
+  NewSocket(int family, int protocol)
+      : fd_(sys::invoke(SYS_socket, family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol)) {}
+  ~NewSocket() {
+    if (fd_ >= 0) sys::invoke(SYS_close, fd_);
+  }
+  NewSocket(const NewSocket&) = delete;
+  NewSocket& operator=(const NewSocket&) = delete;
+
+  // -errno if there is none.
+  [[nodiscard]] long fd() const { return fd_; }
+  int release() { return static_cast<int>(std::exchange(fd_, -1)); }
+  long set(int level, int name, int value) const {
+    return sys::invoke(SYS_setsockopt, fd_, level, name, &value, sizeof value);
+  }
+
+ private:
+  long fd_;
+};
+
+}  // namespace tuza::net

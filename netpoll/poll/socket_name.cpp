@@ -1,0 +1,54 @@
+#include <tuza/netpoll/poll/socket_name.h>
+
+#include <sys/un.h>
+#include <tuza/sched/arch/syscall.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+namespace tuza::net {
+
+long SocketName::ask(long call, long fd) {
+  length = sizeof storage;
+  const long error = sys::invoke(call, fd, &storage, &length);
+  length = std::min<socklen_t>(length, sizeof storage);
+  return error;
+}
+
+std::optional<SocketName> SocketName::of_path(std::string_view path) {
+  struct sockaddr_un un{};
+  // The kernel does without a zero at the end, other programs do not.
+  if (path.empty() || path.size() >= sizeof un.sun_path || path.find('\0') != std::string_view::npos) {
+    return std::nullopt;
+  }
+  un.sun_family = AF_UNIX;
+  std::memcpy(un.sun_path, path.data(), path.size());
+  const bool abstract = path.front() == '@';
+  if (abstract) un.sun_path[0] = '\0';
+  SocketName name;
+  std::memcpy(&name.storage, &un, sizeof un);
+  name.length =
+      static_cast<socklen_t>(offsetof(struct sockaddr_un, sun_path) + path.size() + (abstract ? 0 : 1));
+  return name;
+}
+
+std::optional<Endpoint> SocketName::endpoint() const {
+  if (storage.ss_family != AF_INET && storage.ss_family != AF_INET6) return std::nullopt;
+  Endpoint endpoint;
+  std::memcpy(endpoint.data(), &storage, std::min<std::size_t>(length, endpoint.capacity()));
+  return endpoint;
+}
+
+std::string SocketName::text() const {
+  if (const std::optional<Endpoint> tcp = endpoint()) return to_string(*tcp);
+  if (storage.ss_family != AF_UNIX) return "family " + std::to_string(storage.ss_family);
+  constexpr std::size_t kBefore = offsetof(struct sockaddr_un, sun_path);
+  struct sockaddr_un un{};
+  std::memcpy(&un, &storage, sizeof un);
+  std::string path(un.sun_path, std::min(length > kBefore ? length - kBefore : 0, sizeof un.sun_path));
+  if (!path.empty() && path.front() == '\0') return "unix:@" + path.substr(1);
+  return "unix:" + path.substr(0, path.find('\0'));
+}
+
+}  // namespace tuza::net

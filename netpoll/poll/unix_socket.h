@@ -1,0 +1,33 @@
+// Listening on Unix-domain sockets, and the file that one leaves behind.
+#pragma once
+
+#include <tuza/netpoll/tcp.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tuza::net {
+
+// The file of a socket that listens: removed once, and only while it is still the one that was made.
+// Thread-safe.
+class UnixSocketFile {
+ public:
+  explicit UnixSocketFile(std::string path);
+  ~UnixSocketFile() { remove(); }
+  UnixSocketFile(const UnixSocketFile&) = delete;
+  UnixSocketFile& operator=(const UnixSocketFile&) = delete;
+
+  void remove();
+
+ private:
+  const std::string path_;
+  std::uint64_t device_ = 0, inode_ = 0;
+  std::atomic<bool> removed_{false};
+};
+
+// listen("unix", path). Goroutines only.
+Result<Listener> listen_unix(std::string_view path, int backlog);
+
+}  // namespace tuza::net

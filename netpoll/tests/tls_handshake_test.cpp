@@ -1,0 +1,259 @@
+// Handshakes: who is believed, which certificate is shown, what is agreed upon, and how it ends when it
+// fails.
+#include <tuza/netpoll/tests/tls_testing.h>
+#include <tuza/netpoll/tls/server.h>
+
+namespace tuza::net::testing {
+namespace {
+
+class TlsHandshakeTest : public TlsTest {
+ protected:
+  // What the client says of a server with that certificate.
+  std::string clients_view_of(const CertificateWish& wish) {
+    const TlsCertificate certificate = authority_.issue("wish", wish);
+    const Ends ends = meet({.certificates = {certificate}}, client_options());
+    EXPECT_EQ(ends.client.has_value(), ends.server.has_value());
+    return why(ends.client);
+  }
+};
+
+TEST_F(TlsHandshakeTest, BothSidesAgreeOnTheBest) {
+  run_with(2, [&] {
+    TlsServerOptions server = server_options();
+    server.alpn = {"h2", "http/1.1"};
+    TlsClientOptions client = client_options();
+    client.alpn = {"http/1.1", "spdy/1"};
+    const Ends ends = meet(server, client);
+    ASSERT_TRUE(ends.client) << why(ends.client);
+    ASSERT_TRUE(ends.server) << why(ends.server);
+    for (const Conn* conn : {&*ends.client, &*ends.server}) {
+      const TlsInfo info = conn->tls_info().value();
+      EXPECT_EQ(info.version, "TLSv1.3");
+      EXPECT_TRUE(info.cipher.starts_with("TLS_")) << info.cipher;
+      EXPECT_EQ(info.alpn, "http/1.1");
+      EXPECT_EQ(info.server_name, "localhost");
+      EXPECT_FALSE(info.resumed);
+    }
+    EXPECT_EQ(ends.client->tls_info()->peer_subject, "CN=localhost");
+    EXPECT_EQ(ends.server->tls_info()->peer_subject, "");
+    EXPECT_FALSE(tcp_pair().client.tls_info());
+  });
+}
+
+TEST_F(TlsHandshakeTest, NoCommonProtocolIsRefused) {
+  run_with(2, [&] {
+    TlsServerOptions server = server_options();
+    server.alpn = {"http/1.1"};
+    TlsClientOptions client = client_options();
+    client.alpn = {"spdy/1"};
+    EXPECT_EQ(why(meet(server, client).client),
+              "tls handshake localhost: tlsv1 alert no application protocol");
+    EXPECT_TRUE(meet(server, client_options()).client) << "who offers nothing need not agree";
+  });
+}
+
+TEST_F(TlsHandshakeTest, TheClientRefusesWhomItCannotTrust) {
+  run_with(2, [&] {
+    EXPECT_EQ(clients_view_of({}), "");
+    EXPECT_EQ(clients_view_of({.valid_for_s = -60}),
+              "tls handshake localhost: certificate verify failed: certificate has expired");
+    EXPECT_EQ(clients_view_of({.names = {"DNS:other.test"}}),
+              "tls handshake localhost: certificate verify failed: hostname mismatch");
+    EXPECT_EQ(clients_view_of({.names = {"DNS:local*"}}),
+              "tls handshake localhost: certificate verify failed: hostname mismatch");
+    EXPECT_EQ(why(meet(server_options(), client_options(), "127.0.0.1").client), "");
+    EXPECT_EQ(why(meet(server_options(), client_options(), "127.0.0.2").client),
+              "tls handshake 127.0.0.2: certificate verify failed: IP address mismatch");
+    Authority stranger("Stranger");
+    TlsClientOptions client = client_options();
+    client.ca_file = stranger.file();
+    const Ends ends = meet(server_options(), client);
+    EXPECT_EQ(why(ends.client),
+              "tls handshake localhost: certificate verify failed: unable to get local issuer certificate");
+    EXPECT_TRUE(is_tls_error(ends.client.error()));
+    EXPECT_EQ(why(ends.server), "tls handshake: tlsv1 alert unknown ca");
+    client.insecure_skip_verify = true;
+    EXPECT_TRUE(meet(server_options(), client).client);
+  });
+}
+
+TEST_F(TlsHandshakeTest, TheServerNameChoosesTheCertificate) {
+  run_with(2, [&] {
+    const auto issue = [&](const std::string& name, std::vector<std::string> names) {
+      return authority_.issue(name, {.common_name = name, .names = std::move(names)});
+    };
+    const auto server =
+        TlsServer::load(
+            {.certificates = {issue("first", {"DNS:first.test"}), issue("wild", {"DNS:*.wild.test"}),
+                              issue("exact", {"DNS:Exact.wild.test", "DNS:two.test"})}})
+            .value();
+    TlsClientOptions options = client_options();
+    options.insecure_skip_verify = true;
+    const auto client = TlsClient::load(options).value();
+    const auto shown = [&](std::string_view name) {
+      Ends ends = meet(server, client, name);
+      return ends.client ? ends.client->tls_info()->peer_subject : why(ends.client);
+    };
+    EXPECT_EQ(shown("first.test"), "CN=first");
+    EXPECT_EQ(shown("any.wild.test"), "CN=wild");
+    EXPECT_EQ(shown("EXACT.wild.test"), "CN=exact");
+    EXPECT_EQ(shown("two.test"), "CN=exact");
+    EXPECT_EQ(shown("two.test."), "CN=exact") << "a complete name";
+    EXPECT_EQ(shown("deep.any.wild.test"), "CN=first");
+    EXPECT_EQ(shown("wild.test"), "CN=first");
+    EXPECT_EQ(shown("127.0.0.1"), "CN=first") << "no name is sent for an address";
+  });
+}
+
+TEST_F(TlsHandshakeTest, ClientsShowCertificatesIfAskedFor) {
+  const TlsCertificate mine = authority_.issue("client", {.common_name = "gopher", .names = {}});
+  Authority stranger("Stranger");
+  const TlsCertificate strange = stranger.issue("client", {.common_name = "stranger", .names = {}});
+  run_with(2, [&] {
+    TlsServerOptions server = server_options();
+    server.client_ca_file = authority_.file();
+    // With TLS 1.3 the client is done before the server has seen its certificate: the server's view counts.
+    const auto servers_view = [&](ClientAuth auth, const TlsCertificate& certificate) {
+      server.client_auth = auth;
+      TlsClientOptions client = client_options();
+      client.certificate = certificate;
+      Ends ends = meet(server, client);
+      if (ends.client && !ends.server) {
+        EXPECT_TRUE(read_some(*ends.client).starts_with("<tls read localhost: ")) << "it learns why";
+      }
+      return ends.server ? ends.server->tls_info()->peer_subject : why(ends.server);
+    };
+    EXPECT_EQ(servers_view(ClientAuth::kRequire, mine), "CN=gopher");
+    EXPECT_EQ(servers_view(ClientAuth::kRequire, {}), "tls handshake: peer did not return a certificate");
+    EXPECT_EQ(servers_view(ClientAuth::kRequest, mine), "CN=gopher");
+    EXPECT_EQ(servers_view(ClientAuth::kRequest, {}), "");
+    EXPECT_EQ(servers_view(ClientAuth::kNone, mine), "");
+    EXPECT_TRUE(
+        servers_view(ClientAuth::kRequest, strange).starts_with("tls handshake: certificate verify failed"));
+  });
+}
+
+TEST_F(TlsHandshakeTest, WhatIsNoClientHelloIsRefused) {
+  run_with(2, [&] {
+    const auto server = TlsServer::load(server_options()).value();
+    std::string too_long("\x16\x03\x01\xff\xff", 5);  // that is what its record says
+    too_long.append(1000, 'x');
+    const std::vector<std::string> bad = {
+        "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        std::string(300, '\xff'),
+        too_long,
+        std::string("\x16\x03\x01\x00\x04\x01\x00\x00\x00", 9),  // an empty ClientHello
+        std::string("\x17\x03\x03\x00\x05hello", 10),
+    };
+    for (const std::string& bytes : bad) {
+      Listener listener = listen_on_loopback();
+      listener.use_tls(server);
+      TcpPair ends = connect(listener);
+      ASSERT_TRUE(ends.client.write_all(bytes));
+      const Result<void> shaken = ends.server.handshake();
+      ASSERT_FALSE(shaken);
+      EXPECT_TRUE(is_tls_error(shaken.error())) << shaken.error().message();
+      EXPECT_EQ(why(ends.server.write_all("x")), shaken.error().message()) << "it stays refused";
+      ends.server.close();
+      const std::string answer = read_to_end(ends.client);
+      // OpenSSL says nothing to who does not begin with a record.
+      const bool record = bytes.front() == '\x16' || bytes.front() == '\x17';
+      EXPECT_EQ(answer.starts_with("\x15\x03"), record) << answer;
+    }
+  });
+}
+
+TEST_F(TlsHandshakeTest, WhoSaysHalfAHelloAndGoesIsNoticed) {
+  run_with(2, [&] {
+    const auto server = TlsServer::load(server_options()).value();
+    Listener listener = listen_on_loopback();
+    listener.use_tls(server);
+    TcpPair ends = connect(listener);
+    ASSERT_TRUE(ends.client.write_all(std::string_view("\x16\x03\x01\x02", 4)));
+    ends.client.close();
+    EXPECT_TRUE(ends.server.handshake().error().is(Errc::kEndOfStream));
+  });
+}
+
+TEST_F(TlsHandshakeTest, SilenceEndsWithTheTimeoutAndOthersAreNotKeptWaiting) {
+  run_with(1, [&] {
+    TlsServerOptions options = server_options();
+    options.handshake_timeout = 300ms;
+    const auto server = TlsServer::load(options).value();
+    const auto client = TlsClient::load(client_options()).value();
+    Listener listener = listen_on_loopback();
+    listener.use_tls(server);
+    TcpPair silent = connect(listener);
+    silent.server.set_deadline(far_away());
+    Result<std::size_t> end = std::size_t{1};
+    WaitGroup group;
+    group.go([&] {
+      std::array<char, 8> some;
+      end = silent.server.read(std::span(some));
+    });
+    wait_until_parked(1, WaitReason::kIoRead);
+    EXPECT_TRUE(meet(server, client).client);
+    group.wait();
+    ASSERT_FALSE(end);
+    EXPECT_TRUE(end.error().timeout());
+    EXPECT_EQ(end.error().op(), "tls handshake");
+  });
+}
+
+// Counts the SSL objects that are made.
+class CountingSide final : public tls::Side {
+ public:
+  explicit CountingSide(std::shared_ptr<TlsServer> server) : server_(std::move(server)) {}
+  Result<Begun> begin() override {
+    ++begun;
+    return server_->state().begin();
+  }
+  [[nodiscard]] bool is_server() const override { return true; }
+  [[nodiscard]] std::chrono::milliseconds handshake_timeout() const override { return 60s; }
+  [[nodiscard]] std::string peer() const override { return {}; }
+  std::atomic<int> begun{0};
+
+ private:
+  const std::shared_ptr<TlsServer> server_;
+};
+
+TEST_F(TlsHandshakeTest, WhoIsSilentHasNoSslObject) {
+  run_with(2, [&] {
+    const auto side = std::make_shared<CountingSide>(TlsServer::load(server_options()).value());
+    TcpPair ends = tcp_pair();
+    tls::Stream stream(ends.server.descriptor(), side);
+    WaitGroup group;
+    group.go([&] { EXPECT_TRUE(stream.handshake(nullptr)); });
+    wait_until_parked(1, WaitReason::kIoRead);
+    EXPECT_EQ(side->begun, 0);
+    const Result<Conn> client =
+        TlsClient::load(client_options()).value()->start(std::move(ends.client), "localhost");
+    EXPECT_EQ(why(client), "");
+    group.wait();
+    EXPECT_EQ(side->begun, 1);
+  });
+}
+
+// What ends a call from outside does not end the handshake: the next call goes on.
+TEST_F(TlsHandshakeTest, ADeadlineOfTheCallersLeavesItToTheNextCall) {
+  run_with(2, [&] {
+    const auto server = TlsServer::load(server_options()).value();
+    const auto client = TlsClient::load(client_options()).value();
+    Listener listener = listen_on_loopback();
+    listener.use_tls(server);
+    TcpPair ends = connect(listener);
+    ends.server.set_read_deadline(long_ago());
+    EXPECT_EQ(why(ends.server.handshake()), "read: deadline exceeded");
+    ends.server.set_read_deadline(kNoDeadline);
+    const auto [ctx, cancel] = with_cancel(Context::background());
+    cancel();
+    EXPECT_TRUE(ends.server.handshake(ctx).error().cancelled());
+    WaitGroup group;
+    group.go([&] { EXPECT_TRUE(client->start(std::move(ends.client))); });
+    EXPECT_EQ(why(ends.server.handshake()), "");
+    group.wait();
+  });
+}
+
+}  // namespace
+}  // namespace tuza::net::testing

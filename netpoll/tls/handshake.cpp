@@ -1,0 +1,149 @@
+// The handshake of a Stream, and what it has come to.
+#include <openssl/err.h>
+#include <tuza/netpoll/tls/call.h>
+#include <tuza/netpoll/tls/stream.h>
+#include <tuza/sched/rt/handoff.h>
+
+#include <mutex>
+
+namespace tuza::net::tls {
+
+Result<void> Stream::handshake(const Context* ctx) {
+  if (open()) return {};
+  rt::parking_point();
+  const std::scoped_lock lock(reading_, writing_);
+  switch (state_.load(std::memory_order_relaxed)) {
+    case State::kOpen: return {};
+    case State::kNew: return shake_hands(ctx);
+    case State::kFailed: break;
+  }
+  const std::scoped_lock ssl_lock(ssl_mutex_);
+  return std::unexpected(*broken_);
+}
+
+// An end that is the caller's own (its context, its deadline, close()) leaves a handshake that goes on with
+// the next call. Everything else is final.
+Result<void> Stream::shake_hands(const Context* ctx) {
+  if (!shaken_by_) shaken_by_ = std::chrono::steady_clock::now() + side_->handshake_timeout();
+  const Context parent = ctx != nullptr ? *ctx : Context::background();
+  if (parent.done()) return std::unexpected(parent.cause());
+  Result<void> result;
+  {
+    const auto [limit, cancel] = with_deadline(parent, *shaken_by_);
+    result = exchange_flights(limit);
+  }
+  if (result) {
+    state_.store(State::kOpen, std::memory_order_release);
+    return {};
+  }
+  const std::scoped_lock lock(ssl_mutex_);
+  send_without_waiting();  // an alert tells the peer why
+  const bool in_time = std::chrono::steady_clock::now() < *shaken_by_;
+  const bool callers_own = result.error().closed() || parent.done() || (result.error().timeout() && in_time);
+  if (callers_own) return result;
+  if (result.error().timeout()) {
+    result = std::unexpected(Error(Errc::kTimeout, "tls handshake", side_->peer()));
+  }
+  if (broken_ == nullptr) broken_ = std::make_unique<const Error>(result.error());
+  state_.store(State::kFailed, std::memory_order_release);
+  return result;
+}
+
+Result<void> Stream::begin() {
+  Result<Side::Begun> begun = side_->begin();
+  if (!begun) return std::unexpected(begun.error());
+  const std::scoped_lock lock(ssl_mutex_);
+  BIO* bio = wire_.make_bio();
+  if (bio == nullptr) return std::unexpected(Error::from_errno(ENOMEM, "tls handshake"));
+  SSL_set_bio(begun->ssl.get(), bio, bio);
+  ssl_ = std::move(begun->ssl);
+  kept_ = std::move(begun->kept);
+  return {};
+}
+
+Stream::Outcome Stream::next_flight(Refill& refill) {
+  const std::scoped_lock lock(ssl_mutex_);
+  refill.move_into(wire_.in);
+  const Outcome outcome = call([](SSL* ssl) { return SSL_do_handshake(ssl); });
+  may_have_plaintext_ = !wire_.in.empty();
+  // Or 17 KB would stay with a client that has nothing to say for now.
+  if (outcome.status == SSL_ERROR_NONE && !may_have_plaintext_) SSL_free_buffers(ssl_.get());
+  // A server's last flight of TLS 1.3 are the tickets. They go with the answer to the request that is here, or
+  // when the reader has to wait. That of TLS 1.2 has what the client's handshake ends with.
+  tickets_held_ = outcome.status == SSL_ERROR_NONE && may_have_plaintext_ && side_->is_server() &&
+                  SSL_version(ssl_.get()) >= TLS1_3_VERSION;
+  return outcome;
+}
+
+Result<void> Stream::read_flight(Refill& refill, const Context& ctx) {
+  const Result<std::size_t> got = descriptor_.read(refill, &ctx);
+  if (!got) return std::unexpected(got.error());
+  if (*got == 0) return std::unexpected(Error(Errc::kEndOfStream, "tls handshake", side_->peer()));
+  refill.filled(*got);
+  return {};
+}
+
+Result<void> Stream::exchange_flights(const Context& ctx) {
+  Refill refill;
+  if (ssl_ == nullptr) {
+    // The first word is the client's. Before it has come there is no SSL object: that takes some 40 KB, and
+    // whoever opens connections and is silent would have one for each.
+    if (side_->is_server()) {
+      if (Result<void> read = read_flight(refill, ctx); !read) return read;
+    }
+    if (Result<void> begun = begin(); !begun) return begun;
+  }
+  for (;;) {
+    const Outcome outcome = next_flight(refill);
+    switch (outcome.status) {
+      case SSL_ERROR_NONE: return tickets_held_ ? Result<void>{} : send_out(&ctx);
+      case SSL_ERROR_WANT_WRITE:
+      case SSL_ERROR_WANT_READ:
+        if (Result<void> sent = send_out(&ctx); !sent) return sent;
+        break;
+      default: {
+        const std::scoped_lock lock(ssl_mutex_);
+        return std::unexpected(fail(outcome, "tls handshake"));
+      }
+    }
+    if (outcome.status != SSL_ERROR_WANT_READ) continue;
+    if (Result<void> read = read_flight(refill, ctx); !read) return read;
+  }
+}
+
+namespace {
+
+std::string subject_of(const X509* certificate) {
+  const Owner<BIO> bio(BIO_new(BIO_s_mem()));
+  X509_NAME_print_ex(bio.get(), X509_get_subject_name(certificate), 0,
+                     XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB);
+  char* text = nullptr;
+  const long length = BIO_get_mem_data(bio.get(), &text);
+  return {text, static_cast<std::size_t>(length)};
+}
+
+}  // namespace
+
+std::optional<TlsInfo> Stream::tls_info() {
+  if (!open()) return std::nullopt;
+  const std::scoped_lock lock(ssl_mutex_);
+  clear_errors();
+  SSL* ssl = ssl_.get();
+  TlsInfo info;
+  info.version = SSL_get_version(ssl);
+  info.cipher = SSL_get_cipher_name(ssl);
+  const unsigned char* protocol = nullptr;
+  unsigned length = 0;
+  SSL_get0_alpn_selected(ssl, &protocol, &length);
+  if (length > 0) info.alpn.assign(reinterpret_cast<const char*>(protocol), length);
+  if (const char* name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name); name != nullptr) {
+    info.server_name = name;
+  }
+  if (const X509* peer = SSL_get0_peer_certificate(ssl); peer != nullptr)
+    info.peer_subject = subject_of(peer);
+  info.resumed = SSL_session_reused(ssl) == 1;
+  clear_errors();
+  return info;
+}
+
+}  // namespace tuza::net::tls

@@ -1,0 +1,69 @@
+// What a TlsServer has: its certificates as they were read last, by name.
+#pragma once
+
+#include <tuza/netpoll/tls/context.h>
+#include <tuza/netpoll/tls/stream.h>
+#include <tuza/netpoll/tls/ticket_keys.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tuza::net {
+namespace tls {
+
+// One reading of the files. Constant after it was made; connections whose handshake began with it keep it.
+class Sites {
+ public:
+  static Result<std::shared_ptr<const Sites>> read(const TlsServerOptions& options,
+                                                   std::shared_ptr<TicketKeys> keys);
+
+  [[nodiscard]] SSL_CTX* first() const { return sites_.front().context.get(); }
+
+ private:
+  Result<void> add(const TlsServerOptions& options, const TlsCertificate& files,
+                   const std::string& client_cas);
+  [[nodiscard]] SSL_CTX* find(std::string name) const;
+  static int choose_certificate(SSL* ssl, int* alert, void* self);
+  static int choose_protocol(SSL* ssl, const unsigned char** chosen, unsigned char* length,
+                             const unsigned char* offered, unsigned offered_length, void* self);
+
+  std::shared_ptr<TicketKeys> ticket_keys_;
+  struct Site {
+    Owner<SSL_CTX> context;
+    std::vector<std::string> names;  // sorted
+    std::set<int> kinds;             // of keys: one certificate of each
+  };
+  std::vector<Site> sites_;
+  std::map<std::string, SSL_CTX*, std::less<>> by_name_;  // "*.example.org" as it is
+  std::string alpn_;                                      // as on the wire
+};
+
+}  // namespace tls
+
+// Thread-safe.
+class TlsServerState final : public tls::Side {
+ public:
+  explicit TlsServerState(TlsServerOptions options) : options_(std::move(options)) {}
+  Result<void> read_files();
+
+  Result<Begun> begin() override;
+  [[nodiscard]] bool is_server() const override { return true; }
+  [[nodiscard]] std::chrono::milliseconds handshake_timeout() const override {
+    return options_.handshake_timeout;
+  }
+  [[nodiscard]] std::string peer() const override { return {}; }
+  [[nodiscard]] tls::TicketKeys& ticket_keys() { return *ticket_keys_; }  // when files have been read
+
+ private:
+  const TlsServerOptions options_;
+  Mutex reading_;                                 // one reload at a time
+  std::shared_ptr<tls::TicketKeys> ticket_keys_;  // set by the first one, constant then
+  std::mutex mutex_;
+  std::shared_ptr<const tls::Sites> sites_;  // guarded by mutex_
+};
+
+}  // namespace tuza::net

@@ -1,0 +1,432 @@
+// Reading, writing and the end. The handshake is in handshake.cpp.
+#include <tuza/netpoll/tls/stream.h>
+
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <tuza/netpoll/tls/call.h>
+#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/time/sleep.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <optional>
+
+namespace tuza::net::tls {
+namespace {
+
+using Direction = Descriptor::Side;
+
+constexpr std::size_t kRecordBytes = SSL3_RT_MAX_PLAIN_LENGTH;
+// What AEAD adds to a record, of TLS 1.2, which is more than 1.3 needs: header, nonce, tag.
+constexpr std::size_t kRecordOverhead = 5 + 8 + 16;
+// A write of that many bytes is 32 records for a peer that takes 512 bytes in each (RFC 6066); and a message
+// or an alert beside them. Two full records still go into one buffer, and so into one system call.
+constexpr std::size_t kRecordRoom = kRecordBytes + 32 * kRecordOverhead + 64;
+static_assert(kRecordBytes + kRecordOverhead + kRecordRoom <= Buffer::kBytes);
+
+constexpr std::chrono::seconds kFarewellTime{5};
+// How long a write waits for the rest of a message that the peer has begun.
+constexpr std::chrono::seconds kMessageTime{5};
+// How often is looked at what nobody reports: soon, and then less and less often.
+constexpr std::chrono::milliseconds kLookAgain{1}, kLookAgainMax{50};
+// How long a reader who waits for room to write is blind to its own deadline, at most.
+constexpr std::chrono::milliseconds kRoomTimeMax{1000};
+constexpr std::size_t kTicketsMax = 64 << 10;
+
+std::chrono::milliseconds longer(std::chrono::milliseconds pause,
+                                 std::chrono::milliseconds max = kLookAgainMax) {
+  return std::min(2 * pause, max);
+}
+
+// Pieces of a write, as what goes into one record each: gathered, unless a piece fills it alone.
+class Gather {
+ public:
+  explicit Gather(std::span<struct iovec> pieces) : pieces_(pieces) { skip_empty(); }
+  ~Gather() {
+    if (scratch_ != nullptr) Buffer::give_back(scratch_);
+  }
+  Gather(const Gather&) = delete;
+  Gather& operator=(const Gather&) = delete;
+
+  [[nodiscard]] bool done() const { return pieces_.empty(); }
+  // For the next record, and takes it off the pieces.
+  std::span<const std::byte> next() {
+    if (pieces_.size() == 1 || pieces_.front().iov_len >= kRecordBytes) {
+      return take(std::min(pieces_.front().iov_len, kRecordBytes));
+    }
+    if (scratch_ == nullptr) scratch_ = Buffer::take();
+    std::size_t filled = 0;
+    while (filled < kRecordBytes && !done()) {
+      const std::span<const std::byte> part = take(std::min(pieces_.front().iov_len, kRecordBytes - filled));
+      std::memcpy(scratch_->bytes.data() + filled, part.data(), part.size());
+      filled += part.size();
+    }
+    return std::span(scratch_->bytes).first(filled);
+  }
+
+ private:
+  std::span<const std::byte> take(std::size_t n) {
+    struct iovec& first = pieces_.front();
+    const std::span taken(static_cast<const std::byte*>(first.iov_base), n);
+    first.iov_base = static_cast<std::byte*>(first.iov_base) + n;
+    first.iov_len -= n;
+    skip_empty();
+    return taken;
+  }
+  void skip_empty() {
+    while (!pieces_.empty() && pieces_.front().iov_len == 0) pieces_ = pieces_.subspan(1);
+  }
+  std::span<struct iovec> pieces_;
+  Buffer* scratch_ = nullptr;
+};
+
+}  // namespace
+
+Error Stream::fail(const Outcome& outcome, std::string_view op) {
+  const Error error =
+      outcome.code ? Error(outcome.code, op, side_->peer()) : Error(Errc::kEndOfStream, op, side_->peer());
+  if (broken_ == nullptr) broken_ = std::make_unique<const Error>(error);
+  return *broken_;
+}
+
+Result<std::size_t> Stream::read(std::span<std::byte> into, LazyBuffer* lazy, const Context* ctx) {
+  rt::parking_point();
+  if (!open()) [[unlikely]] {
+    if (Result<void> shaken = handshake(ctx); !shaken) return std::unexpected(shaken.error());
+  }
+  const std::scoped_lock lock(reading_);
+  if (Result<void> may = descriptor_.may_start(Direction::kRead, "read", ctx); !may) {
+    return std::unexpected(may.error());
+  }
+  if (lazy == nullptr && into.empty()) return std::size_t{0};
+  return read_locked(into, lazy, ctx);
+}
+
+Result<std::size_t> Stream::read_locked(std::span<std::byte> into, LazyBuffer* lazy, const Context* ctx) {
+  Refill refill;
+  std::chrono::milliseconds pause = kLookAgain;
+  for (;;) {
+    if (may_have_plaintext_ || refill.has_bytes()) {
+      if (lazy != nullptr) into = lazy->take();
+      bool wants_more = false, wants_room = false;
+      const Result<std::size_t> n = take_plaintext(into, refill, wants_more, wants_room);
+      if (leftovers_.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        send_leftovers();
+      if (!wants_more && n) return n;
+      if (lazy != nullptr) lazy->give_back();
+      if (!n) return n;
+      if (wants_room) {
+        if (Result<void> may = wait_for_room(pause, ctx); !may) return std::unexpected(may.error());
+        continue;
+      }
+    } else if (leftovers_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+      send_leftovers();
+    }
+    if (std::exchange(tickets_held_, false)) [[unlikely]]
+      send_leftovers();
+    const Result<std::size_t> got = descriptor_.read(refill, ctx);
+    if (!got) return got;
+    if (*got == 0) {
+      return std::unexpected(Error(Errc::kEndOfStream, "read", "tls: cut off without a close_notify"));
+    }
+    refill.filled(*got);
+  }
+}
+
+// For a reader, whom a peer keeps waiting who asks for answers of TLS' own and does not read them. Sends for
+// `pause` at most, since who waits to write is not woken by the read deadline; or just looks again then, if
+// somebody else writes.
+Result<void> Stream::wait_for_room(std::chrono::milliseconds& pause, const Context* ctx) {
+  const std::chrono::milliseconds at_most = std::exchange(pause, longer(pause, kRoomTimeMax));
+  bool waited = false;
+  Result<void> sent;
+  if (writing_.try_lock()) {
+    {
+      const std::scoped_lock lock(std::adopt_lock, writing_);
+      const auto [limit, cancel] = with_timeout(ctx != nullptr ? *ctx : Context::background(), at_most);
+      sent = send_out(&limit);
+      waited = sent || limit.done();
+    }
+    look_at_mark();
+  }
+  if (Result<void> may = descriptor_.may_start(Direction::kRead, "read", ctx); !may) return may;
+  if (!sent && !sent.error().timeout()) return sent;
+  if (!waited) sleep_for(std::min(at_most, kLookAgainMax));  // also if it is a write deadline that has passed
+  return {};
+}
+
+// 0 and not `wants_more` is the end of the stream. `wants_room`: more of wire_.out must be sent first.
+Result<std::size_t> Stream::take_plaintext(std::span<std::byte> into, Refill& refill, bool& wants_more,
+                                           bool& wants_room) {
+  const std::scoped_lock lock(ssl_mutex_);
+  if (broken_ != nullptr) return std::unexpected(*broken_);
+  refill.move_into(wire_.in);
+  std::size_t n = 0;
+  const Outcome outcome = call([&](SSL* ssl) { return SSL_read_ex(ssl, into.data(), into.size(), &n); });
+  // What the peer has ended it says again: that, too, is asked of OpenSSL.
+  may_have_plaintext_ =
+      !wire_.in.empty() || SSL_pending(ssl_.get()) > 0 || outcome.status == SSL_ERROR_ZERO_RETURN;
+  if (outcome.status != SSL_ERROR_NONE && !wire_.out.empty()) {
+    leftovers_.store(1, std::memory_order_relaxed);
+  }
+  switch (outcome.status) {
+    case SSL_ERROR_NONE:
+    case SSL_ERROR_ZERO_RETURN: return n;
+    case SSL_ERROR_WANT_READ: wants_more = true; return std::size_t{0};
+    case SSL_ERROR_WANT_WRITE:  // an answer of TLS' own has no room; OpenSSL goes on when there is some
+      wants_more = wants_room = may_have_plaintext_ = true;
+      return std::size_t{0};
+    default: return std::unexpected(fail(outcome, "tls read"));
+  }
+}
+
+Result<void> Stream::write_all(std::span<struct iovec> pieces, const Context* ctx, bool last) {
+  rt::parking_point();
+  if (!open()) [[unlikely]] {
+    if (Result<void> shaken = handshake(ctx); !shaken) return shaken;
+  }
+  Result<void> result;
+  {
+    const std::scoped_lock lock(writing_);
+    result = descriptor_.may_start(Direction::kWrite, "write", ctx);
+    if (result) result = write_locked(pieces, ctx, last);
+  }
+  look_at_mark();
+  return result;
+}
+
+Result<void> Stream::write_locked(std::span<struct iovec> pieces, const Context* ctx, bool last) {
+  if (goodbye_said_) return std::unexpected(Error::from_errno(EPIPE, "write"));
+  for (Gather gather(pieces); !gather.done();) {
+    if (Result<void> encrypted = encrypt(gather.next(), ctx); !encrypted) return encrypted;
+  }
+  if (last) {
+    const std::scoped_lock lock(ssl_mutex_);
+    say_goodbye();
+  }
+  return send_out(ctx);
+}
+
+Result<void> Stream::encrypt(std::span<const std::byte> data, const Context* ctx) {
+  std::optional<TimePoint> message_by;
+  std::chrono::milliseconds pause = kLookAgain;
+  for (;;) {
+    const Result<int> status = try_to_encrypt(data);
+    if (!status) return std::unexpected(status.error());
+    if (*status == SSL_ERROR_NONE) [[likely]]
+      return {};
+    if (*status == SSL_ERROR_WANT_WRITE) {
+      if (Result<void> sent = send_out(ctx); !sent) return sent;
+      continue;
+    }
+    const TimePoint now = std::chrono::steady_clock::now();
+    if (!message_by) message_by = now + kMessageTime;
+    if (now >= *message_by) return std::unexpected(Error(Errc::kTimeout, "tls write", side_->peer()));
+    if (Result<void> read = read_message(pause, ctx); !read) return read;
+  }
+}
+
+// SSL_ERROR_NONE, or a reason to try it again with the same data: WANT_WRITE, there is no room in wire_.out;
+// WANT_READ, the peer is in the middle of a message of TLS' own (tickets, keys), and OpenSSL writes nothing
+// before it has all of it.
+Result<int> Stream::try_to_encrypt(std::span<const std::byte> data) {
+  const std::scoped_lock lock(ssl_mutex_);
+  if (broken_ != nullptr) return std::unexpected(*broken_);
+  if (wire_.out.room() < kRecordRoom) return SSL_ERROR_WANT_WRITE;
+  std::size_t n = 0;
+  const Outcome outcome = call([&](SSL* ssl) { return SSL_write_ex(ssl, data.data(), data.size(), &n); });
+  switch (outcome.status) {
+    case SSL_ERROR_NONE:
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE: return outcome.status;
+    default: return std::unexpected(fail(outcome, "tls write"));
+  }
+}
+
+// For a writer: more of the peer's message, if it has come and nobody else reads. Who reads brings it as
+// well. That happens hardly ever, so it is looked for now and then rather than waited for.
+Result<void> Stream::read_message(std::chrono::milliseconds& pause, const Context* ctx) {
+  if (Result<void> may = descriptor_.may_start(Direction::kWrite, "write", ctx); !may) return may;
+  Result<long> got = 0L;
+  if (reading_.try_lock()) {
+    const std::scoped_lock lock(std::adopt_lock, reading_);
+    {
+      const std::scoped_lock ssl_lock(ssl_mutex_);
+      if (!wire_.in.empty()) return {};  // somebody has read meanwhile
+    }
+    Refill refill;
+    const std::span<std::byte> into = refill.take();
+    got = descriptor_.control("read", [into](int fd) {
+      const long n = sys::invoke(SYS_recvfrom, fd, into.data(), into.size(), MSG_DONTWAIT, nullptr, nullptr);
+      return n == -EAGAIN || n == -EINTR ? 0 : n == 0 ? -EPIPE : n;
+    });
+    if (got && *got > 0) {
+      refill.filled(static_cast<std::size_t>(*got));
+      const std::scoped_lock ssl_lock(ssl_mutex_);
+      refill.move_into(wire_.in);
+      may_have_plaintext_ = true;
+      return {};
+    }
+  }
+  if (!got) return std::unexpected(got.error());
+  sleep_for(std::exchange(pause, longer(pause)));
+  return {};
+}
+
+// Sends all of wire_.out; what is left of it if that fails goes first next time.
+Result<void> Stream::send_out(const Context* ctx) {
+  for (;;) {
+    std::span<const std::byte> unsent;
+    {
+      const std::scoped_lock lock(ssl_mutex_);
+      unsent = wire_.out.unread();
+      if (unsent.empty()) leftovers_.store(0, std::memory_order_relaxed);
+    }
+    if (unsent.empty()) return {};
+    std::span<const std::byte> left = unsent;
+    Result<void> sent = descriptor_.write_on(left, ctx);
+    {
+      const std::scoped_lock lock(ssl_mutex_);
+      wire_.out.consume(unsent.size() - left.size());
+      if (sent && wire_.out.empty()) {
+        leftovers_.store(0, std::memory_order_relaxed);
+        return {};
+      }
+    }
+    if (!sent) return sent;
+  }
+}
+
+void Stream::send_without_waiting() {
+  if (const std::span<const std::byte> unsent = wire_.out.unread(); !unsent.empty()) {
+    const Result<long> sent = descriptor_.control("write", [unsent](int fd) {
+      return sys::invoke(SYS_sendto, fd, unsent.data(), unsent.size(), MSG_NOSIGNAL | MSG_DONTWAIT, nullptr,
+                         0);
+    });
+    if (sent) wire_.out.consume(static_cast<std::size_t>(*sent));
+  }
+  if (wire_.out.empty()) leftovers_.store(0, std::memory_order_relaxed);
+}
+
+void Stream::send_leftovers() {
+  leftovers_.fetch_or(1, std::memory_order_acq_rel);
+  bool sent_all = true;
+  do {
+    if (!writing_.try_lock()) return;  // whoever has it looks at the mark afterwards
+    {
+      const std::scoped_lock lock(ssl_mutex_);
+      send_without_waiting();
+      sent_all = wire_.out.empty();
+    }
+    writing_.unlock();
+    // Somebody may have marked since, and have found the lock taken. What the socket has no room for is left
+    // to the next write.
+  } while (sent_all && leftovers_.fetch_or(0, std::memory_order_acq_rel) != 0);
+}
+
+// For who has let go of writing_. send_leftovers() marks and then tries the lock: of the two changes of one
+// word one is the first, and either the mark is seen here, or the lock is seen free there.
+void Stream::look_at_mark() {
+  if (leftovers_.fetch_or(0, std::memory_order_acq_rel) != 0) [[unlikely]]
+    send_leftovers();
+}
+
+void Stream::say_goodbye() {
+  if (!open() || broken_ != nullptr || std::exchange(goodbye_said_, true)) return;
+  (void)call([](SSL* ssl) { return SSL_shutdown(ssl); });
+}
+
+Result<void> Stream::close_write() {
+  {
+    const std::scoped_lock lock(writing_);
+    {
+      const std::scoped_lock ssl_lock(ssl_mutex_);
+      say_goodbye();
+    }
+    if (Result<void> sent = send_out(nullptr); !sent) return sent;
+  }
+  look_at_mark();
+  const Result<long> ended =
+      descriptor_.control("shutdown", [](int fd) { return sys::invoke(SYS_shutdown, fd, SHUT_WR); });
+  if (!ended) return std::unexpected(ended.error());
+  return {};
+}
+
+void Stream::farewell() {
+  if (aborted_.load(std::memory_order_relaxed)) return;
+  const TimePoint by = std::chrono::steady_clock::now() + kFarewellTime;
+  {
+    const std::scoped_lock lock(writing_);
+    bool sent_all = false;
+    {
+      const std::scoped_lock ssl_lock(ssl_mutex_);
+      say_goodbye();
+      send_without_waiting();
+      sent_all = wire_.out.empty();
+    }
+    if (!sent_all) {
+      const auto [limit, cancel] = with_deadline(Context::background(), by);
+      if (!send_out(&limit)) return;
+    }
+    if (!goodbye_said_) return;
+  }
+  if (!side_->is_server() || !reading_.try_lock()) return;
+  const std::scoped_lock lock(std::adopt_lock, reading_);
+  outlast_answer(by);
+}
+
+// What the client says while the answer is on its way, its own close_notify at least, nobody reads. A socket
+// that is closed with that unread, or that gets it then, is reset, and what is in the send queue is lost.
+// So an answer that is not all on its way yet is outlasted, and a client who was heard to speak before it had
+// all of its answer. Others mostly speak when they have it, and are not waited for: that cost a tenth of a full
+// handshake. One who speaks between the close and the end of an answer of which a packet is lost on the way
+// loses that.
+void Stream::outlast_answer(TimePoint by) {
+  const auto queued = [this](unsigned long request) {
+    int bytes = 0;
+    const auto ask = [&](int fd) { return sys::invoke(SYS_ioctl, fd, request, &bytes); };
+    return descriptor_.control("ioctl", ask) ? bytes : 0;
+  };
+  const auto has_spoken = [this] {
+    const std::scoped_lock lock(ssl_mutex_);
+    return may_have_plaintext_ || !wire_.in.empty();
+  };
+  if (queued(SIOCOUTQNSD) == 0 && queued(FIONREAD) == 0 && !has_spoken()) return;
+  if (queued(SIOCOUTQ) == 0) return;
+  (void)descriptor_.control("shutdown", [](int fd) { return sys::invoke(SYS_shutdown, fd, SHUT_WR); });
+  Refill scrap;
+  for (std::chrono::milliseconds pause = kLookAgain; queued(SIOCOUTQ) > 0; pause = longer(pause)) {
+    const TimePoint now = std::chrono::steady_clock::now();
+    if (now >= by) return;
+    // The deadlines of the handler, which has returned, are over.
+    descriptor_.set_deadline(Direction::kRead, (now + pause).time_since_epoch().count());
+    const Result<std::size_t> got = descriptor_.read(scrap, nullptr);
+    if (got ? *got == 0 : !got.error().timeout()) return;
+    scrap.give_back();
+  }
+}
+
+void Stream::closing() {
+  if (!open() || aborted_.load(std::memory_order_relaxed) || !writing_.try_lock()) return;
+  if (ssl_mutex_.try_lock()) {
+    say_goodbye();
+    send_without_waiting();
+    ssl_mutex_.unlock();
+  }
+  // A client that only writes has not read its tickets. Closing with something unread resets the connection,
+  // and the server would lose what it has not read by then.
+  if (!side_->is_server() && reading_.try_lock()) {
+    (void)descriptor_.control("read", [](int fd) {
+      return sys::invoke(SYS_recvfrom, fd, nullptr, kTicketsMax, MSG_TRUNC | MSG_DONTWAIT, nullptr, nullptr);
+    });
+    reading_.unlock();
+  }
+  writing_.unlock();
+}
+
+}  // namespace tuza::net::tls

@@ -1,0 +1,139 @@
+#include <tuza/netpoll/tls/ticket_keys.h>
+
+#include <openssl/evp.h>
+#include <openssl/params.h>
+#include <openssl/rand.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <ctime>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace tuza::net::tls {
+namespace {
+
+bool set_mac_key(EVP_MAC_CTX* mac, std::span<unsigned char> key) {
+  std::string digest = "SHA256";
+  const std::array<OSSL_PARAM, 3> params{
+      OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, key.data(), key.size()),
+      OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest.data(), 0), OSSL_PARAM_construct_end()};
+  return EVP_MAC_CTX_set_params(mac, params.data()) == 1;
+}
+
+// What follows runs within OpenSSL. When a ticket is made: the time of the full handshake that its session
+// comes from goes with it, which is now, unless the session was resumed, and has it already.
+int put_first_time(SSL* ssl, void*) {
+  SSL_SESSION* session = SSL_get_session(ssl);
+  void* known = nullptr;
+  std::size_t size = 0;
+  if (SSL_SESSION_get0_ticket_appdata(session, &known, &size) == 1 && size != 0) return 1;
+  const std::int64_t first = std::time(nullptr);
+  return SSL_SESSION_set1_ticket_appdata(session, &first, sizeof first);
+}
+
+bool is_too_old(const SSL* ssl, SSL_SESSION* session) {
+  void* data = nullptr;
+  std::size_t size = 0;
+  std::int64_t first = 0;
+  if (SSL_SESSION_get0_ticket_appdata(session, &data, &size) != 1 || size != sizeof first) return true;
+  std::memcpy(&first, data, sizeof first);
+  return std::time(nullptr) - first > SSL_CTX_get_timeout(SSL_get_SSL_CTX(ssl));
+}
+
+bool has_expired_peer(SSL_SESSION* session) {
+  const X509* peer = SSL_SESSION_get0_peer(session);
+  return peer != nullptr && X509_cmp_current_time(X509_get0_notAfter(peer)) <= 0;
+}
+
+// When one was opened, or not. One that is not taken makes it a full handshake, which ends with another ticket.
+SSL_TICKET_RETURN judge_ticket(SSL* ssl, SSL_SESSION* session, const unsigned char*, std::size_t,
+                               SSL_TICKET_STATUS status, void*) {
+  const bool opened = status == SSL_TICKET_SUCCESS || status == SSL_TICKET_SUCCESS_RENEW;
+  if (!opened || is_too_old(ssl, session) || has_expired_peer(session)) return SSL_TICKET_RETURN_IGNORE_RENEW;
+  return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
+}
+
+}  // namespace
+
+std::optional<TicketKeys::Key> TicketKeys::make_key(Clock::time_point now) {
+  Key key{};
+  key.made = now;
+  const auto fill = [](auto& bytes) { return RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) == 1; };
+  if (fill(key.name) && fill(key.cipher) && fill(key.mac)) return key;
+  return std::nullopt;
+}
+
+Result<std::shared_ptr<TicketKeys>> TicketKeys::make() {
+  clear_errors();
+  const std::optional<Key> first = make_key(Clock::now());
+  if (!first) return std::unexpected(Error(take_error(), "tls ticket keys"));
+  auto keys = std::make_shared<TicketKeys>();
+  keys->current_ = *first;
+  return keys;
+}
+
+void TicketKeys::use_for(SSL_CTX* context) {
+  SSL_CTX_set_app_data(context, this);
+  SSL_CTX_set_tlsext_ticket_key_evp_cb(context, &TicketKeys::on_ticket);
+  SSL_CTX_set_session_ticket_cb(context, &put_first_time, &judge_ticket, nullptr);
+}
+
+bool TicketKeys::renew(Clock::time_point now) {
+  const std::scoped_lock lock(mutex_);
+  if (previous_ && now - previous_->made >= 2 * kLife) previous_.reset();
+  if (now - current_.made < kLife) return false;
+  const std::optional<Key> fresh = make_key(now);
+  if (!fresh) return false;  // the old one is better than none
+  previous_.reset();
+  if (now - current_.made < 2 * kLife) previous_ = current_;
+  current_ = *fresh;
+  return true;
+}
+
+// Within OpenSSL. 1: done; 2: and the client is to get a new ticket; 0: the ticket is none of ours; -1:
+// failed.
+int TicketKeys::on_ticket(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher,
+                          EVP_MAC_CTX* mac, int encrypts) {
+  auto* keys = static_cast<TicketKeys*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));
+  keys->renew(Clock::now());
+  if (encrypts != 0) return keys->encrypt(name, iv, cipher, mac);
+  const int found = keys->decrypt(name, iv, cipher, mac);
+  // Those of TLS 1.3 are for one use each.
+  return found == 1 && SSL_version(ssl) >= TLS1_3_VERSION ? 2 : found;
+}
+
+int TicketKeys::encrypt(unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac) {
+  Key key;
+  {
+    const std::scoped_lock lock(mutex_);
+    key = current_;
+  }
+  const EVP_CIPHER* aes = EVP_aes_256_cbc();
+  std::copy(key.name.begin(), key.name.end(), name);
+  const bool good = RAND_bytes(iv, EVP_CIPHER_get_iv_length(aes)) == 1 &&
+                    EVP_EncryptInit_ex2(cipher, aes, key.cipher.data(), iv, nullptr) == 1 &&
+                    set_mac_key(mac, key.mac);
+  return good ? 1 : -1;
+}
+
+int TicketKeys::decrypt(const unsigned char* name, const unsigned char* iv, EVP_CIPHER_CTX* cipher,
+                        EVP_MAC_CTX* mac) {
+  Key key;
+  bool is_current = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto named = [name](const Key& k) { return std::equal(k.name.begin(), k.name.end(), name); };
+    is_current = named(current_);
+    if (!is_current && !(previous_ && named(*previous_))) return 0;
+    key = is_current ? current_ : *previous_;
+  }
+  const bool good = EVP_DecryptInit_ex2(cipher, EVP_aes_256_cbc(), key.cipher.data(), iv, nullptr) == 1 &&
+                    set_mac_key(mac, key.mac);
+  if (!good) return -1;
+  return is_current ? 1 : 2;
+}
+
+}  // namespace tuza::net::tls

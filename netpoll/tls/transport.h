@@ -1,0 +1,15 @@
+// How a listener makes connections TLS.
+#pragma once
+
+#include <tuza/netpoll/tcp.h>
+
+#include <memory>
+
+namespace tuza::net::tls {
+
+// Between a Conn and its `descriptor`; null if there is no memory. Does not park; the handshake comes with the
+// first use.
+detail::TransportOwner make_server_transport(Descriptor& descriptor,
+                                             const std::shared_ptr<TlsServer>& server);
+
+}  // namespace tuza::net::tls
