@@ -1,6 +1,7 @@
 #include <tuza/http/connection.h>
 
 #include <tuza/http/wire/framing.h>
+#include <tuza/netpoll/tls.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/time/coarse_clock.h>
 
@@ -23,6 +24,8 @@ net::TimePoint soon(std::chrono::milliseconds after) {
 constexpr std::uint64_t kSkippedBodyMax = 256 << 10;
 // How long a client that was refused may take to read why.
 constexpr std::chrono::milliseconds kLingerTime{2000};
+// How long an idle connection is kept when the server ends.
+constexpr std::chrono::milliseconds kLastLook{10};
 // More than this is sent before the handler of the next pipelined request runs.
 constexpr std::size_t kOutMax = 64 << 10;
 
@@ -54,8 +57,12 @@ Connection::~Connection() {
   if (exchange_ == nullptr) return;
   exchange_->input.consume(exchange_->input.unread().size());
   exchange_->end_request();
-  exchange_->out.clear();
   Exchange::give_back(exchange_);
+}
+
+std::string_view Connection::remote() {
+  if (remote_.empty()) remote_ = conn().remote_address().value_or("-");
+  return remote_;
 }
 
 std::span<std::byte> Connection::take() {
@@ -71,12 +78,15 @@ void Connection::give_back() {
 // Whatever else throws, memory is what may be missing anywhere, for the answer that says so too. The
 // connection ends then; the others go on, and have more.
 void Connection::serve() try {
-  while (read_head()) {
+  bool goes_on = true;
+  while (goes_on && read_head()) {
     if (std::optional<BadRequest> bad = begin_request()) return refuse(*bad);
     run_handler();
-    if (!finish_request()) return;
+    goes_on = finish_request();
   }
+  if (broken_) cut_off();
 } catch (const std::bad_alloc&) {
+  cut_off();
   static LogLimiter limiter;
   limiter.log(LogLevel::kError, "tuza: no memory for a request; its connection is closed");
 }
@@ -108,7 +118,7 @@ bool Connection::wait_for_bytes() {
   if (idle) {
     if (exchange_ != nullptr) Exchange::give_back(std::exchange(exchange_, nullptr));
     conn().set_read_deadline(soon(options_.idle_timeout));
-    if (!session_.begin_idle()) return false;
+    if (!session_.begin_idle()) return last_look();
   } else if (!std::exchange(head_deadline_set_, true)) {
     conn().set_read_deadline(Clock::now() + options_.header_timeout);
   }
@@ -118,11 +128,48 @@ bool Connection::wait_for_bytes() {
     exchange_->input.filled(*n);
     return true;
   }
-  if (idle) return false;
+  if (idle) {
+    // Nobody has waited for the client if it is the server that ends.
+    if (!n && n.error().timeout() && session_.draining()) return last_look();
+    if (!n) count_failed_read(n.error());
+    return false;
+  }
   if (n) {
     refuse({400, "the request ends in its head", 0});
-  } else if (n.error().timeout()) {
-    refuse({408, "the head did not arrive in time", 0});
+    return false;
+  }
+  count_failed_read(n.error());
+  if (n.error().timeout()) refuse({408, "the head did not arrive in time", 0});
+  return false;
+}
+
+// Of TLS, the first read is the handshake, whose time limit is its own.
+void Connection::count_failed_read(const Error& error) {
+  if (net::is_tls_error(error)) {
+    ServerCounters::add(counters_.tls_failures);
+  } else if (error.timeout()) {
+    const bool handshake = error.op() == "tls handshake";
+    ServerCounters::add(handshake     ? counters_.handshake_timeouts
+                        : head_begun_ ? counters_.header_timeouts
+                                      : counters_.idle_timeouts);
+  }
+}
+
+// The server is ending, and nobody has told the client: a request may be here already, or on its way.
+bool Connection::last_look() {
+  // The second asks the kernel: bytes may have come without having been reported yet.
+  for (int look = 0; look < 2; ++look) {
+    conn().set_read_deadline(Clock::now() + kLastLook);
+    const Result<std::size_t> n = conn().read(static_cast<net::LazyBuffer&>(*this));
+    if (n && *n > 0) {
+      exchange_->input.filled(*n);
+      return true;
+    }
+    if (n) return false;
+    if (!n.error().timeout()) {
+      count_failed_read(n.error());
+      return false;
+    }
   }
   return false;
 }
@@ -159,10 +206,12 @@ void Connection::run_handler() {
     if (std::current_exception() == nullptr) {
       // No exception of C++: goexit(). Earlier requests have been answered, if not on the wire.
       (void)flush();
+      cut_off();
       throw;
     }
     log_exception(request, "something that is no std::exception");
   }
+  ServerCounters::add(counters_.handlers_thrown);
   // What the handler has prepared is dropped; what has been sent cannot be taken back, only cut off.
   keep_alive_ = false;
   if (!response_.head_sent) {
@@ -186,7 +235,7 @@ bool Connection::finish_request() {
   if (broken_) return false;
   const bool skipped = body_.complete || (keep_alive_ && skip_body());
   if (!skipped || !keep_alive_) {
-    if (!flush()) return false;
+    if (!flush(true)) return false;
     if (!body_.complete || !exchange_->input.empty()) linger();
     return false;
   }
@@ -202,7 +251,7 @@ bool Connection::skip_body() {
   // The client may be waiting for the response before it sends the rest.
   if (exchange_->input.empty() && !flush()) return false;
   body_.deadline = Clock::now() + options_.skip_timeout;
-  std::array<std::byte, 1024> scrap;
+  std::array<std::byte, Input::kInlineBytes> scrap;
   for (std::uint64_t skipped = 0; skipped <= kSkippedBodyMax;) {
     const Result<std::size_t> n = read_body(scrap);
     if (!n) return false;
@@ -210,6 +259,12 @@ bool Connection::skip_body() {
     skipped += *n;
   }
   return false;
+}
+
+// The connection ends in the middle of a response. If that is how a complete one would end, too, the client
+// must not take this one for complete.
+void Connection::cut_off() {
+  if (response_.ends_with_connection) (void)conn().set_linger_zero();
 }
 
 // The one place that answers bad input: the status, a line of text, and the end of the connection.
@@ -220,6 +275,7 @@ void Connection::refuse(const BadRequest& bad) {
     (void)flush();
     return;
   }
+  counters_.add_refused(bad.status);
   drop_prepared_response();
   std::string text(bad.text);
   text += '\n';
@@ -230,7 +286,7 @@ void Connection::refuse(const BadRequest& bad) {
   response_.has_content_type = true;
   append_head(text.size());
   exchange_->out += text;
-  if (flush()) linger();
+  if (flush(true)) linger();
 }
 
 // Closing while the client still sends makes the kernel answer with a reset, which may overtake the response
@@ -238,20 +294,27 @@ void Connection::refuse(const BadRequest& bad) {
 void Connection::linger() {
   if (!conn().close_write()) return;
   conn().set_read_deadline(Clock::now() + kLingerTime);
-  std::array<std::byte, 1024> scrap;
+  Input& input = exchange_->input;
+  input.consume(input.unread().size());
+  input.end_request();
   for (;;) {
-    const Result<std::size_t> n = conn().read(scrap);
+    const Result<std::size_t> n = conn().read(input.space());
     if (!n || *n == 0) return;
   }
 }
 
-bool Connection::flush() {
+bool Connection::flush(bool last) {
   if (exchange_ == nullptr || exchange_->out.empty()) return true;
   if (!broken_) {
-    broken_ = !conn().write_all(exchange_->out);
+    broken_ = !sent(last ? conn().write_last(exchange_->out) : conn().write_all(exchange_->out));
     exchange_->out.clear();
   }
   return !broken_;
+}
+
+bool Connection::sent(const Result<void>& result) {
+  if (!result && result.error().timeout()) ServerCounters::add(counters_.write_timeouts);
+  return result.has_value();
 }
 
 }  // namespace tuza::http

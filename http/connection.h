@@ -13,6 +13,7 @@
 #include <tuza/http/exchange.h>
 #include <tuza/http/handler.h>
 #include <tuza/http/options.h>
+#include <tuza/http/server_stats.h>
 #include <tuza/http/wire/bad_request.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/serve.h>
@@ -25,8 +26,9 @@ namespace tuza::http {
 
 class Connection final : private net::LazyBuffer {
  public:
-  Connection(net::Session& session, const Handler& handler, const ServerOptions& options)
-      : session_(session), handler_(handler), options_(options) {}
+  Connection(net::Session& session, const Handler& handler, const ServerOptions& options,
+             ServerCounters& counters)
+      : session_(session), handler_(handler), options_(options), counters_(counters) {}
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection();
@@ -37,6 +39,7 @@ class Connection final : private net::LazyBuffer {
   // -- For Request and ResponseWriter, while a handler runs.
   [[nodiscard]] Exchange& exchange() { return *exchange_; }
   [[nodiscard]] net::Conn& conn() { return session_.conn(); }
+  [[nodiscard]] std::string_view remote();
   Result<std::size_t> read_body(std::span<std::byte> into);
   Result<std::string_view> pull_body();
 
@@ -49,6 +52,8 @@ class Connection final : private net::LazyBuffer {
   Result<void> write_body(std::string_view data);
   Result<void> flush_response();
   [[nodiscard]] bool head_sent() const { return response_.head_sent; }
+  [[nodiscard]] int status_code() const;
+  [[nodiscard]] std::uint64_t bytes_written() const;
 
  private:
   // The response in progress; between requests, the one there would be to bad input.
@@ -56,6 +61,7 @@ class Connection final : private net::LazyBuffer {
     int status = 200;
     bool head_sent = false;  // its head is in `out`, at least
     bool chunked = false;
+    bool ends_with_connection = false;  // neither chunked nor with a length: for HTTP/1.0
     bool finished = false;
     bool has_content_type = false;
     bool has_date = false;
@@ -83,35 +89,43 @@ class Connection final : private net::LazyBuffer {
 
   bool read_head();
   bool wait_for_bytes();
+  void count_failed_read(const Error& error);
+  bool last_look();
   std::optional<BadRequest> begin_request();
   void run_handler();
   bool finish_request();
   bool skip_body();
   void refuse(const BadRequest& bad);
+  void cut_off();
   void linger();
-  bool flush();
+  bool flush(bool last = false);  // `last`: nothing will be sent after it
 
   Result<std::size_t> fail_body(BadRequest bad);
+  Result<std::size_t> fail_body(const Error& error);  // of a read
   Result<std::size_t> fill_body_input();
   Result<std::size_t> read_known_length(std::span<std::byte> into);
   Result<std::size_t> read_chunked(std::span<std::byte> into);
   void prepare_to_wait_for_body();
 
   void append_head(std::optional<std::uint64_t> length);
+  void begin_stream();
   void append_chunk(std::string_view data);
   void finish_response();
   [[nodiscard]] bool body_allowed() const;
-  Result<void> send_large(std::string_view body);
+  Result<void> send_large(std::string_view body, std::string_view end = {});
+  bool sent(const Result<void>& result);
 
   net::Session& session_;
   const Handler& handler_;
   const ServerOptions& options_;
+  ServerCounters& counters_;
   Exchange* exchange_ = nullptr;  // null while idle
   Response response_;
   Body body_;
   bool head_begun_ = false;         // the parser is in the middle of a head
   bool head_deadline_set_ = false;  // header_timeout runs
   bool keep_alive_ = true;
+  std::string remote_;   // empty: nobody has asked yet
   bool broken_ = false;  // a write has failed: nothing more can be sent
 };
 

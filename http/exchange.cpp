@@ -25,14 +25,18 @@ Exchange* Exchange::take() {
   return made;
 }
 
-void Exchange::give_back(Exchange* exchange) { cache().put(exchange); }
+void Exchange::give_back(Exchange* exchange) {
+  shrink(exchange->out);
+  cache().put(exchange);
+}
 
 void Exchange::end_request() {
   input.end_request();
   path_value_count = 0;
-  extra.clear();
-  if (!body.empty()) shrink(body);
-  if (!pulled.empty()) shrink(pulled);
+  // Also of what is empty: a body that did not come has its room already.
+  shrink(extra);
+  shrink(body);
+  shrink(pulled);
   if (arena_used_) {
     arena_.release();
     arena_used_ = false;

@@ -23,6 +23,7 @@ namespace tuza::http {
 
 struct Exchange : rt::CacheNode {
   static Exchange* take();
+  // What is in `out` is dropped.
   static void give_back(Exchange* exchange);
 
   Input input;

@@ -10,7 +10,8 @@ namespace tuza::http {
 
 // Called on the connection's goroutine, for many connections at once: it must be thread-safe. It may block,
 // park, stream and throw; an exception becomes a 500, if the response has not begun, and a line in the log,
-// and the connection is closed. goexit() closes the connection, too, without an answer.
+// and the connection is closed; with a reset, if a response has begun that ends with the connection (HTTP/1.0
+// has those). goexit() closes the connection, too, without an answer.
 //
 // Request and ResponseWriter die when it returns: goroutines that it has started must not use them later.
 //

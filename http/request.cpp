@@ -12,7 +12,7 @@ namespace {
 char decode_at(std::string_view text, std::size_t& i, bool plus_is_space) {
   if (is_percent_escape(text, i)) {
     i += 2;
-    return static_cast<char>(hex_value(text[i - 1]) * 16 + hex_value(text[i]));
+    return unescaped(text, i - 2);
   }
   return plus_is_space && text[i] == '+' ? ' ' : text[i];
 }
@@ -108,5 +108,6 @@ std::optional<std::uint64_t> Request::content_length() const {
 Result<std::size_t> Request::read_body(std::span<std::byte> into) { return connection_.read_body(into); }
 Result<std::string_view> Request::body() { return connection_.pull_body(); }
 Result<net::Endpoint> Request::remote_endpoint() const { return connection_.conn().remote_endpoint(); }
+std::string_view Request::remote() const { return connection_.remote(); }
 
 }  // namespace tuza::http

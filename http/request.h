@@ -67,6 +67,9 @@ class Request {
 
   // The client's address.
   [[nodiscard]] Result<net::Endpoint> remote_endpoint() const;
+  // The same as text, "127.0.0.1:54102"; "-" if it is not known any more. Asked of the system once per
+  // connection. Valid until the handler returns.
+  [[nodiscard]] std::string_view remote() const;
 
   // For the server's own parts.
   [[nodiscard]] Connection& connection() { return connection_; }

@@ -1,14 +1,17 @@
 // Reading a request's body: known length or chunked, within its limits of size and time.
 #include <tuza/http/connection.h>
+#include <tuza/netpoll/tls.h>
 #include <tuza/sched/rt/clock.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstring>
 
 namespace tuza::http {
 namespace {
+
+// A body that is wanted as a whole is read in such pieces, to where it stays.
+constexpr std::size_t kPulledPiece = 16 << 10;
 
 constexpr BadRequest kTooLarge{413, "request body too large", 0};
 constexpr BadRequest kTooSlow{408, "the body did not arrive in time", 0};
@@ -18,9 +21,15 @@ constexpr BadRequest kCutOff{400, "the request ends in its body", 0};
 
 Result<std::size_t> Connection::fail_body(BadRequest bad) {
   keep_alive_ = false;
+  if (bad.status == 408 && !body_.error) ServerCounters::add(counters_.body_timeouts);
   body_.error = bad;
   const Errc code = bad.status == 408 ? Errc::kTimeout : Errc::kBadMessage;
   return std::unexpected(Error(code, "read body", std::string(bad.text)));
+}
+
+Result<std::size_t> Connection::fail_body(const Error& error) {
+  if (net::is_tls_error(error)) ServerCounters::add(counters_.tls_failures);
+  return fail_body(error.timeout() ? kTooSlow : kCutOff);
 }
 
 // The body must keep up with the minimum rate, after a grace that covers slow starts.
@@ -59,7 +68,7 @@ Result<std::size_t> Connection::read_known_length(std::span<std::byte> into) {
     prepare_to_wait_for_body();
     if (!flush()) return fail_body(kCutOff);
     const Result<std::size_t> got = conn().read(into);  // straight to where it is wanted
-    if (!got) return fail_body(got.error().timeout() ? kTooSlow : kCutOff);
+    if (!got) return fail_body(got.error());
     if (*got == 0) return fail_body(kCutOff);
     n = *got;
   }
@@ -73,7 +82,7 @@ Result<std::size_t> Connection::fill_body_input() {
   prepare_to_wait_for_body();
   if (!flush()) return fail_body(kCutOff);
   const Result<std::size_t> got = conn().read(exchange_->input.space());
-  if (!got) return fail_body(got.error().timeout() ? kTooSlow : kCutOff);
+  if (!got) return fail_body(got.error());
   if (*got == 0) return fail_body(kCutOff);
   exchange_->input.filled(*got);
   return got;
@@ -105,12 +114,14 @@ Result<std::string_view> Connection::pull_body() {
   if (!body_.chunked && body_.remaining > pulled.capacity()) {
     pulled.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(body_.remaining, 1 << 20)));
   }
-  std::array<char, 4096> piece;
   for (;;) {
-    const Result<std::size_t> n = read_body(std::as_writable_bytes(std::span(piece)));
+    const std::size_t had = pulled.size();
+    const std::size_t most = body_.chunked ? Input::kInlineBytes : body_.remaining;
+    pulled.resize(had + std::min<std::size_t>(most, kPulledPiece));
+    const Result<std::size_t> n = read_body(std::as_writable_bytes(std::span(pulled).subspan(had)));
+    pulled.resize(had + n.value_or(0));
     if (!n) return std::unexpected(n.error());
     if (*n == 0) return std::string_view(pulled);
-    pulled.append(piece.data(), *n);
   }
 }
 

@@ -17,7 +17,7 @@ namespace {
 
 // A body that is not larger is kept back until the handler has returned, so that its length can be told.
 constexpr std::size_t kKeptBackMax = 16 << 10;
-// What is streamed leaves in pieces of about this size.
+// What is streamed in smaller pieces is collected to this size.
 constexpr std::size_t kStreamedPiece = 16 << 10;
 // A body that is not larger is copied behind its head; a larger one is sent from where it is.
 constexpr std::size_t kCopiedMax = 16 << 10;
@@ -41,6 +41,11 @@ void append_status_line(std::string& out, int status) {
   out += "\r\n";
 }
 
+void append_chunk_size(std::string& out, std::size_t size) {
+  append_number(out, size, 16);
+  out += "\r\n";
+}
+
 // A line end in a value would let whoever provided it write the rest of the response.
 void require_one_line(std::string_view name, std::string_view value) {
   if (has_control_char(value)) [[unlikely]] {
@@ -58,6 +63,14 @@ void require(bool in_order, const char* otherwise) {
 bool Connection::body_allowed() const {
   return response_.status >= 200 && response_.status != 204 && response_.status != 205 &&
          response_.status != 304;
+}
+
+int Connection::status_code() const {
+  return body_.error && !response_.head_sent ? body_.error->status : response_.status;
+}
+
+std::uint64_t Connection::bytes_written() const {
+  return exchange_->head.method == Method::kHead || !body_allowed() ? 0 : response_.written;
 }
 
 void Connection::set_status(int code) {
@@ -122,7 +135,7 @@ void Connection::append_head(std::optional<std::uint64_t> length) {
     response_.chunked = true;
     out += "Transfer-Encoding: chunked\r\n";
   } else {
-    response_.close = true;
+    response_.close = response_.ends_with_connection = true;
   }
   if (response_.close) keep_alive_ = false;
   if (!keep_alive_) {
@@ -154,14 +167,16 @@ void Connection::send_whole(std::string_view content_type, std::string_view body
   }
 }
 
-Result<void> Connection::send_large(std::string_view body) {
+// What is collected, `body` from where it is, and `end`.
+Result<void> Connection::send_large(std::string_view body, std::string_view end) {
   std::string& out = exchange_->out;
-  std::array<struct iovec, 2> pieces{
-      {{out.data(), out.size()}, {const_cast<char*>(body.data()), body.size()}}};
-  Result<void> sent = conn().writev_all(pieces);
+  std::array<struct iovec, 3> pieces{{{out.data(), out.size()},
+                                      {const_cast<char*>(body.data()), body.size()},
+                                      {const_cast<char*>(end.data()), end.size()}}};
+  Result<void> result = conn().writev_all(pieces);
   out.clear();
-  broken_ = !sent;
-  return sent;
+  broken_ = !sent(result);
+  return result;
 }
 
 void Connection::append_chunk(std::string_view data) {
@@ -170,8 +185,8 @@ void Connection::append_chunk(std::string_view data) {
     out += data;
     return;
   }
-  append_number(out, data.size(), 16);
-  out.append("\r\n").append(data).append("\r\n");
+  append_chunk_size(out, data.size());
+  out.append(data).append("\r\n");
 }
 
 Result<void> Connection::write_body(std::string_view data) {
@@ -182,21 +197,34 @@ Result<void> Connection::write_body(std::string_view data) {
           "write() of more bytes than Content-Length says");
   if (exchange_->head.method == Method::kHead || !body_allowed() || data.empty()) return {};
   if (!response_.head_sent) {
-    exchange_->body += data;
-    return exchange_->body.size() <= kKeptBackMax ? Result<void>{} : flush_response();
+    if (exchange_->body.size() + data.size() <= kKeptBackMax) {
+      exchange_->body += data;
+      return {};
+    }
+    begin_stream();
   }
-  append_chunk(data);
-  if (exchange_->out.size() < kStreamedPiece || flush()) return {};
+  bool written = false;
+  if (data.size() >= kStreamedPiece) {
+    if (response_.chunked) append_chunk_size(exchange_->out, data.size());
+    written = send_large(data, response_.chunked ? "\r\n" : "").has_value();
+  } else {
+    append_chunk(data);
+    written = exchange_->out.size() < kStreamedPiece || flush();
+  }
+  if (written) return {};
   return std::unexpected(Error(Errc::kClosed, "write"));
 }
 
+// The head, and what was kept back behind it.
+void Connection::begin_stream() {
+  if (session_.draining() || body_.continue_wanted || body_.error) keep_alive_ = false;
+  append_head(response_.declared_length);
+  if (!exchange_->body.empty()) append_chunk(exchange_->body);
+  exchange_->body.clear();
+}
+
 Result<void> Connection::flush_response() {
-  if (!response_.head_sent) {
-    if (session_.draining() || body_.continue_wanted || body_.error) keep_alive_ = false;
-    append_head(response_.declared_length);
-    if (!exchange_->body.empty()) append_chunk(exchange_->body);
-    exchange_->body.clear();
-  }
+  if (!response_.head_sent) begin_stream();
   if (flush()) return {};
   return std::unexpected(Error(Errc::kClosed, "write"));
 }

@@ -26,5 +26,7 @@ void ResponseWriter::error(int code, std::string_view text) {
 Result<void> ResponseWriter::write(std::string_view data) { return connection_.write_body(data); }
 Result<void> ResponseWriter::flush() { return connection_.flush_response(); }
 bool ResponseWriter::head_sent() const { return connection_.head_sent(); }
+int ResponseWriter::status_code() const { return connection_.status_code(); }
+std::uint64_t ResponseWriter::bytes_written() const { return connection_.bytes_written(); }
 
 }  // namespace tuza::http

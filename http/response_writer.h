@@ -16,6 +16,7 @@
 #include <tuza/sched/result.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace tuza::http {
@@ -57,6 +58,14 @@ class ResponseWriter {
 
   // The status line may have been sent: it is too late for status() and header().
   [[nodiscard]] bool head_sent() const;
+
+  // -- For middleware, when the handler has returned.
+
+  // The status that was sent, or would be if the handler returned now: that of a request body that could not
+  // be read (400, 408, 413) included.
+  [[nodiscard]] int status_code() const;
+  // Bytes of body in it so far, without chunk framing; 0 where there must be none (HEAD, 304).
+  [[nodiscard]] std::uint64_t bytes_written() const;
 
  private:
   Connection& connection_;

@@ -28,17 +28,33 @@ Server::Server(Handler handler, ServerOptions options)
 }
 Server::~Server() = default;
 
-Result<void> Server::listen(std::string_view address) {
-  const std::scoped_lock lock(mutex_);
+// With mutex_ held.
+Result<void> Server::may_listen(std::string_view address) const {
   if (shut_down_) return std::unexpected(Error(Errc::kClosed, "listen", std::string(address)));
   if (server_ != nullptr) return std::unexpected(Error::from_errno(EBUSY, "listen", std::string(address)));
-  Result<net::Listener> listener = net::listen("tcp", address);
+  return {};
+}
+
+Result<void> Server::listen(std::string_view address) {
+  {
+    // Before a port is taken in vain.
+    const std::scoped_lock lock(mutex_);
+    if (Result<void> may = may_listen(address); !may) return may;
+  }
+  Result<net::Listener> listener = net::listen(address);
   if (!listener) return std::unexpected(listener.error());
+  return listen(std::move(*listener));
+}
+
+Result<void> Server::listen(net::Listener&& listener) {
+  const std::scoped_lock lock(mutex_);
+  if (Result<void> may = may_listen(listener.address()); !may) return may;
   server_ = std::make_unique<net::Server>(
-      std::move(*listener),
+      std::move(listener),
       [this](net::Session& session) {
+        ServerCounters::add(counters_.accepted);
         session.conn().set_write_timeout(options_.write_timeout);
-        Connection(session, handler_, options_).serve();
+        Connection(session, handler_, options_, counters_).serve();
       },
       net::ServeOptions{.max_connections = options_.max_connections});
   return {};
@@ -49,11 +65,14 @@ net::Server* Server::listening() const {
   return server_.get();
 }
 
-const net::Endpoint& Server::endpoint() const {
-  const net::Server* server = listening();
-  if (server == nullptr) rt::fatal("http::Server::endpoint() before listen()");
-  return server->endpoint();
+net::Server& Server::after_listen(const char* call) const {
+  net::Server* server = listening();
+  if (server == nullptr) rt::fatal(std::string("http::Server::") + call + " before listen()");
+  return *server;
 }
+
+const net::Endpoint& Server::endpoint() const { return after_listen("endpoint()").endpoint(); }
+const std::string& Server::address() const { return after_listen("address()").address(); }
 
 Result<void> Server::serve() {
   net::Server* server = nullptr;
@@ -80,6 +99,8 @@ std::size_t Server::connections() const {
   const net::Server* server = listening();
   return server == nullptr ? 0 : server->connections();
 }
+
+ServerStats Server::stats() const { return counters_.read(connections()); }
 
 namespace {
 
@@ -127,7 +148,7 @@ Result<void> listen_and_serve(std::string_view address, Handler handler, ServerO
   if (!signals) return std::unexpected(signals.error());
   WaitGroup waiting;
   waiting.go([&] { end_on_signal(*server, *signals); });
-  log_line(LogLevel::kInfo, "tuza: serving HTTP on " + net::to_string(server->endpoint()));
+  log_line(LogLevel::kInfo, "tuza: serving HTTP on " + server->address());
   Result<void> served = server->serve();
   signals->close();
   waiting.wait();

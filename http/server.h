@@ -16,11 +16,13 @@
 #include <tuza/http/handler.h>
 #include <tuza/http/options.h>
 #include <tuza/http/router.h>
+#include <tuza/http/server_stats.h>
 #include <tuza/netpoll/serve.h>
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/mutex.h>
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 namespace tuza::http {
@@ -34,30 +36,39 @@ class Server {
   // serve() must have returned, and connections() be zero: otherwise the process ends.
   ~Server();
 
-  // Opens the listening socket; connections wait in its backlog until serve(). An error if it has one, or
-  // after shutdown().
+  // Opens the listening socket; connections wait in its backlog until serve(). "127.0.0.1:80", ":80", or
+  // "unix:/run/app.sock". An error if it has one, or after shutdown().
   Result<void> listen(std::string_view address);
-  // Where it listens, with the port that the system chose for port 0. After listen().
+  // The same with a socket that is open already: one with TLS, or one inherited from systemd.
+  Result<void> listen(net::Listener&& listener);
+  // Where it listens, with the port that the system chose for port 0; endpoint() is for TCP only. After
+  // listen().
   [[nodiscard]] const net::Endpoint& endpoint() const;
+  [[nodiscard]] const std::string& address() const;
 
   // Serves until shutdown(); returns when the last connection has ended, or shutdown() has given up (see
   // connections()); at once after shutdown(). After listen(). Parks.
   Result<void> serve();
 
-  // Stops accepting, ends idle connections, lets requests in flight finish (their responses say
-  // "Connection: close"), and cuts off what is left after options.shutdown_timeout. A handler learns that
-  // when it reads or writes; one that does neither is given up a second later. Once. Parks. True: nothing had
-  // to be cut off.
+  // Stops accepting, ends idle connections that send nothing within a moment, lets requests in flight finish
+  // (their responses say "Connection: close"), and cuts off what is left after options.shutdown_timeout. A
+  // handler learns that when it reads or writes; one that does neither is given up a second later. Once.
+  // Parks. True: nothing had to be cut off.
   bool shutdown();
 
   // Connections that are open; after serve(), those whose handlers have been given up and still run.
   [[nodiscard]] std::size_t connections() const;
+  // Connections, requests refused, timeouts so far. A goroutine may ask at any time.
+  [[nodiscard]] ServerStats stats() const;
 
  private:
   [[nodiscard]] net::Server* listening() const;
+  [[nodiscard]] net::Server& after_listen(const char* call) const;
+  [[nodiscard]] Result<void> may_listen(std::string_view address) const;
 
   Handler handler_;
   const ServerOptions options_;
+  ServerCounters counters_;
   mutable Mutex mutex_;
   bool shut_down_ = false;               // guarded by mutex_
   std::unique_ptr<net::Server> server_;  // guarded by mutex_; set once

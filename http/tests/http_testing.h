@@ -3,11 +3,13 @@
 
 #include <tuza/http/server.h>
 #include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/tls.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
 
 #include <chrono>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,7 +23,9 @@ using Clock = std::chrono::steady_clock;
 // A server on a port of its own, for the length of a scope on a goroutine.
 class TestServer {
  public:
-  explicit TestServer(Handler handler, ServerOptions options = {});
+  // With `tls`, over that.
+  explicit TestServer(Handler handler, ServerOptions options = {},
+                      std::shared_ptr<net::TlsServer> tls = nullptr);
   ~TestServer();
 
   [[nodiscard]] std::string address() const { return net::to_string(server_.endpoint()); }
@@ -50,6 +54,7 @@ std::vector<Response> parse_responses(std::string_view bytes, bool closed, bool 
 class RawClient {
  public:
   explicit RawClient(const std::string& address);
+  explicit RawClient(net::Conn conn) : conn_(std::move(conn)) {}
 
   void send(std::string_view bytes);
   // Reads until `enough` is true of what has come, the peer closes, or `patience` passes without a byte.

@@ -1,6 +1,9 @@
 // What a response looks like on the wire, whatever its handler does.
 #include <tuza/http/tests/http_testing.h>
+#include <tuza/netpoll/tests/tls_testing.h>
+#include <tuza/sched/goroutine.h>
 
+#include <array>
 #include <stdexcept>
 
 namespace tuza::http::testing {
@@ -134,6 +137,48 @@ TEST_P(ResponseTest, AnErrorAfterCloseStillCloses) {
     EXPECT_EQ(all[0].status, 403);
     EXPECT_EQ(all[0].header("connection"), "close");
     EXPECT_FALSE(all[0].has("x-half"));
+  });
+}
+
+// Its length is where the connection ends, which must not look like an end then. With a length, or in chunks,
+// the client sees what is missing.
+TEST_P(ResponseTest, WhatEndsWithTheConnectionAndIsCutOffHasNoEnd) {
+  net::testing::Authority authority;
+  const net::TlsCertificate site = authority.issue("site");
+  run_with(GetParam(), [&] {
+    const auto write = [](ResponseWriter& res) {
+      EXPECT_TRUE(res.write(std::string(64 << 10, 'x')));
+      EXPECT_TRUE(res.flush());
+    };
+    const auto router = [&] {
+      Router all;
+      all.handle("GET /whole", [&](Request&, ResponseWriter& res) { write(res); });
+      all.handle("GET /throws", [&](Request&, ResponseWriter& res) {
+        write(res);
+        throw std::runtime_error("half of it");
+      });
+      all.handle("GET /exits", [&](Request&, ResponseWriter& res) {
+        write(res);
+        goexit();
+      });
+      return all;
+    };
+    const auto tls = net::TlsServer::load({.certificates = {site}}).value();
+    const auto client =
+        net::TlsClient::load({.ca_file = authority.file(), .server_name = "localhost"}).value();
+    TestServer plain(router()), secure(router(), {}, tls);
+    const auto end_of = [](net::Conn conn, const std::string& path) {
+      EXPECT_TRUE(conn.write_all("GET " + path + " HTTP/1.0\r\n\r\n"));
+      std::array<char, 16384> buffer;
+      Result<std::size_t> n = std::size_t{1};
+      while (n && *n > 0) n = conn.read(std::span(buffer));
+      return n ? "end" : n.error().message();
+    };
+    for (const std::string path : {"/whole", "/throws", "/exits"}) {
+      const bool whole = path == "/whole";
+      EXPECT_EQ(end_of(net::dial("tcp", plain.address()).value(), path) == "end", whole) << path;
+      EXPECT_EQ(end_of(client->dial("tcp", secure.address()).value(), path) == "end", whole) << path;
+    }
   });
 }
 

@@ -1,10 +1,12 @@
 // What a server does for its clients, and what it does not let them do.
+#include <tuza/http/exchange.h>
 #include <tuza/http/tests/http_testing.h>
 #include <tuza/http/tests/tcp_info.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/time/sleep.h>
 
+#include <array>
 #include <stdexcept>
 
 namespace tuza::http::testing {
@@ -189,6 +191,67 @@ TEST_P(ServerTest, StreamsInChunksWhatTheHandlerWritesBitByBit) {
     const Response last = parse_responses(old.received(), true).at(0);
     EXPECT_FALSE(last.has("transfer-encoding"));
     EXPECT_EQ(last.body.size(), 100'000u);
+  });
+}
+
+TEST_P(ServerTest, SmallAndLargePiecesOfABodyComeInTheirOrder) {
+  run_with(GetParam(), [] {
+    const std::array<std::string, 6> pieces{std::string(10, 'a'),    std::string(1 << 20, 'b'),
+                                            std::string(100, 'c'),   std::string(16 << 10, 'd'),
+                                            std::string(5'000, 'e'), std::string(40'000, 'f')};
+    std::string all;
+    for (const std::string& piece : pieces) all += piece;
+    const auto write = [&](Request&, ResponseWriter& res) {
+      for (const std::string& piece : pieces) ASSERT_TRUE(res.write(piece));
+    };
+    Router router;
+    router.handle("GET /chunked", write);
+    router.handle("GET /known", [&](Request& req, ResponseWriter& res) {
+      res.header("Content-Length", std::to_string(all.size()));
+      write(req, res);
+    });
+    router.handle("GET /large", [&](Request&, ResponseWriter& res) { ASSERT_TRUE(res.write(pieces[1])); });
+    TestServer server(std::move(router));
+    RawClient client(server.address());
+    client.send(get("/chunked") + get("/known") + get("/large"));
+    const std::vector<Response> responses = client.read_responses(3);
+    ASSERT_EQ(responses.size(), 3u);
+    EXPECT_EQ(responses[0].header("transfer-encoding"), "chunked");
+    EXPECT_TRUE(responses[0].body == all);
+    EXPECT_TRUE(responses[1].body == all);
+    EXPECT_TRUE(responses[2].body == pieces[1]);
+    RawClient old(server.address());
+    old.send("GET /chunked HTTP/1.0\r\n\r\n");
+    old.read_until_closed();
+    EXPECT_TRUE(parse_responses(old.received(), true).at(0).body == all);
+    EXPECT_EQ(
+        fetch(server.address(), "HEAD /known HTTP/1.1\r\nHost: a\r\n\r\n", true).header("content-length"),
+        std::to_string(all.size()));
+  });
+}
+
+TEST(ExchangeTest, DoesNotKeepALargeResponse) {
+  run_with(1, [] {
+    Exchange* exchange = Exchange::take();
+    exchange->out.assign(1 << 20, 'x');
+    Exchange::give_back(exchange);
+    // Nobody else is there to take it. To take it again and look is not the same: who has lost its P to
+    // another in between is given a new one.
+    EXPECT_TRUE(exchange->out.empty());
+    EXPECT_LE(exchange->out.capacity(), std::size_t{64} << 10);
+  });
+}
+
+// One that failed before its first byte had room for 1 MiB, and left it with the working set for ever.
+TEST(ExchangeTest, DoesNotKeepTheRoomOfABodyThatDidNotCome) {
+  run_with(1, [] {
+    Exchange* exchange = Exchange::take();
+    for (std::string* text : {&exchange->pulled, &exchange->body, &exchange->extra}) text->reserve(1 << 20);
+    exchange->end_request();
+    for (std::string* text : {&exchange->pulled, &exchange->body, &exchange->extra}) {
+      EXPECT_LE(text->capacity(), std::size_t{64} << 10);
+    }
+    Exchange::give_back(exchange);
   });
 }
 

@@ -84,4 +84,9 @@ constexpr bool is_percent_escape(std::string_view text, std::size_t at) {
          is(text[at + 2], kHexDigit);
 }
 
+// What the escape at `at` stands for.
+constexpr char unescaped(std::string_view text, std::size_t at) {
+  return static_cast<char>(hex_value(text[at + 1]) * 16 + hex_value(text[at + 2]));
+}
+
 }  // namespace tuza::http

@@ -1,0 +1,79 @@
+#include <tuza/http/files/open_beneath.h>
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <tuza/netpoll/file_calls.h>
+
+#include <atomic>
+
+namespace tuza::http {
+namespace {
+
+using tuza::detail::blocking_syscall;
+
+constexpr int kFileFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+constexpr int kTriesMax = 8;  // of a look-up that something else was renamed in the middle of
+
+}  // namespace
+
+OpenFile::~OpenFile() {
+  if (fd_ >= 0) blocking([fd = fd_] { return sys::invoke(SYS_close, fd); });
+}
+
+long OpenFile::stat(struct stat& into) const { return blocking_syscall(SYS_fstat, fd_, &into); }
+
+long OpenFile::pread(std::span<char> into, std::uint64_t offset) const {
+  std::size_t done = 0;
+  while (done < into.size()) {
+    const long n = blocking_syscall(SYS_pread64, fd_, into.data() + done, into.size() - done, offset + done);
+    if (n < 0 && done == 0) return n;
+    if (n <= 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  return static_cast<long>(done);
+}
+
+long open_folder(const std::string& path) {
+  return blocking_syscall(SYS_openat, AT_FDCWD, path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+}
+
+long open_beneath(int folder, const std::string& path) {
+  static std::atomic<bool> unknown_call{false};
+  if (unknown_call.load(std::memory_order_relaxed)) return open_beneath_by_steps(folder, path);
+  struct open_how how{};
+  how.flags = kFileFlags;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  long fd = -EAGAIN;
+  for (int i = 0; i < kTriesMax && fd == -EAGAIN; ++i) {
+    fd = blocking_syscall(SYS_openat2, folder, path.c_str(), &how, sizeof(how));
+  }
+  if (fd == -ENOSYS) {
+    unknown_call.store(true, std::memory_order_relaxed);
+    return open_beneath_by_steps(folder, path);
+  }
+  // Old filters answer unknown calls like that; a file that may not be read is so in the fall-back, too.
+  if (fd == -EPERM) return open_beneath_by_steps(folder, path);
+  return fd;
+}
+
+long open_beneath_by_steps(int folder, const std::string& path) {
+  OpenFile held;  // the folder we are in; none: `folder`
+  int at = folder;
+  std::size_t begin = 0;
+  for (;;) {
+    const std::size_t slash = path.find('/', begin);
+    const std::string name = path.substr(begin, slash - begin);
+    if (name == "..") return -EXDEV;
+    const bool last = slash == std::string::npos;
+    const int flags = last ? kFileFlags | O_NOFOLLOW : O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    const long fd = blocking_syscall(SYS_openat, at, name.c_str(), flags, 0);
+    if (fd < 0 || last) return fd;
+    held = OpenFile(static_cast<int>(fd));
+    at = held.fd();
+    begin = slash + 1;
+  }
+}
+
+}  // namespace tuza::http

@@ -1,0 +1,51 @@
+// Middleware: what stands around a handler, and sees each request before it and each response after it.
+//
+//     http::Middleware timed = [](http::Handler next) -> http::Handler {
+//       return [next = std::move(next)](http::Request& req, http::ResponseWriter& res) {
+//         const auto begun = std::chrono::steady_clock::now();
+//         http::observe(next, req, res, [&](int status) {
+//           note(req.method_name(), status, res.bytes_written(), std::chrono::steady_clock::now() - begun);
+//         });
+//       };
+//     };
+//     http::Server server(http::with(std::move(router), std::move(timed), std::move(authenticated)));
+//
+// Requests that the server refuses before it knows what they ask for (malformed, too large, too slow) reach
+// no middleware: Server::stats() counts them.
+#pragma once
+
+#include <tuza/http/handler.h>
+
+#include <functional>
+#include <utility>
+
+namespace tuza::http {
+
+// Makes a handler that does something besides calling the one it is given. It is called once, when the
+// service is put together; what it returns must be thread-safe, as every handler.
+using Middleware = std::move_only_function<Handler(Handler)>;
+
+// `handler` with all of them around it: the first is the outermost, sees the request first and the response
+// last.
+inline Handler with(Handler handler) { return handler; }
+template <class First, class... Rest>
+Handler with(Handler handler, First&& first, Rest&&... rest) {
+  return std::forward<First>(first)(with(std::move(handler), std::forward<Rest>(rest)...));
+}
+
+// Calls `handler`, and then done(status) with the status that the client gets: also if the handler throws,
+// which goes on to the server and makes it 500, or ends by goexit(), which leaves no answer: 0. A response
+// that had begun keeps its status, and is cut off. `done` must not throw. Parks as the handler does.
+template <class Done>
+void observe(const Handler& handler, Request& request, ResponseWriter& response, Done&& done) {
+  try {
+    handler(request, response);
+  } catch (...) {
+    const bool thrown = std::current_exception() != nullptr;  // no exception of C++: goexit()
+    done(response.head_sent() ? response.status_code() : thrown ? 500 : 0);
+    throw;
+  }
+  done(response.status_code());
+}
+
+}  // namespace tuza::http

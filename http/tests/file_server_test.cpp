@@ -1,0 +1,384 @@
+// Files over HTTP: what is served, under which conditions, and which part of it.
+#include <tuza/http/file_server.h>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <tuza/http/files/file_path.h>
+#include <tuza/http/files/http_date.h>
+#include <tuza/http/files/open_beneath.h>
+#include <tuza/http/files/ranges.h>
+#include <tuza/http/tests/http_testing.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+namespace tuza::http::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono;
+using tuza::testing::run_with;
+using tuza::testing::WithProcs;
+
+constexpr std::string_view kText = "0123456789abcdefghij";  // of a.txt
+constexpr std::string_view kModified = "Sun, 06 Nov 1994 08:49:37 GMT";
+
+// A folder with something in it, and something beside it.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "tuza_files_XXXXXX").string();
+    if (mkdtemp(name.data()) == nullptr) std::abort();
+    top_ = name;
+    fs::create_directories(root() / "dir/deep");
+    fs::create_directories(root() / ".git");
+    write(root() / "a.txt", kText);
+    write(root() / "empty.css", "");
+    write(root() / "dir/index.html", "<p>dir");
+    write(root() / "dir/deep/no index", "spaces");
+    write(root() / ".git/config", "hidden");
+    write(top_ / "secret.txt", "secret");
+    fs::create_symlink("a.txt", root() / "inside.txt");
+    fs::create_symlink("../secret.txt", root() / "outside.txt");
+    fs::create_symlink(top_ / "secret.txt", root() / "absolute.txt");
+    fs::create_directory_symlink("..", root() / "up");
+    mkfifo((root() / "fifo").c_str(), 0666);
+    fs::create_symlink("loop", root() / "loop");
+    set_time(root() / "a.txt", 784111777);
+  }
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(top_, ignored);
+  }
+  [[nodiscard]] fs::path root() const { return top_ / "root"; }
+  static void write(const fs::path& path, std::string_view text) {
+    std::ofstream(path, std::ios::binary) << text;
+  }
+  static void set_time(const fs::path& path, time_t seconds) {
+    const struct timespec times[2] = {{seconds, 0}, {seconds, 0}};
+    if (utimensat(AT_FDCWD, path.c_str(), times, 0) != 0) std::abort();
+  }
+
+ private:
+  fs::path top_;
+};
+
+std::string ask(std::string_view path, std::string_view fields = "", std::string_view method = "GET") {
+  return std::string(method) + " " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n" + std::string(fields) +
+         "\r\n";
+}
+
+class FileServerTest : public WithProcs {};
+TUZA_WITH_PROCS(FileServerTest);
+
+TEST_P(FileServerTest, ServesFilesAndNothingElse) {
+  const Folder folder;
+  run_with(GetParam(), [&] {
+    TestServer server(FileServer(folder.root().string()));
+    struct Case {
+      const char* path;
+      int status;
+      const char* body;
+      const char* type;
+    };
+    const Case cases[] = {
+        {"/a.txt", 200, kText.data(), "text/plain; charset=utf-8"},
+        {"/a%2etxt?q=1", 200, kText.data(), "text/plain; charset=utf-8"},
+        {"/empty.css", 200, "", "text/css; charset=utf-8"},
+        {"/dir/", 200, "<p>dir", "text/html; charset=utf-8"},
+        {"/dir/index.html", 200, "<p>dir", "text/html; charset=utf-8"},
+        {"/dir/deep/no%20index", 200, "spaces", "application/octet-stream"},
+        {"/inside.txt", 200, kText.data(), "text/plain; charset=utf-8"},
+        {"/", 404, nullptr, nullptr},
+        {"/dir/deep/", 404, nullptr, nullptr},
+        {"/nothing", 404, nullptr, nullptr},
+        {"/a.txt/", 404, nullptr, nullptr},
+        {"/a.txt/b", 404, nullptr, nullptr},
+        {"/outside.txt", 404, nullptr, nullptr},
+        {"/absolute.txt", 404, nullptr, nullptr},
+        {"/up/secret.txt", 404, nullptr, nullptr},
+        {"/../secret.txt", 404, nullptr, nullptr},
+        {"/dir/../../secret.txt", 404, nullptr, nullptr},
+        {"/%2e%2e/secret.txt", 404, nullptr, nullptr},
+        {"/..%2fsecret.txt", 404, nullptr, nullptr},
+        {"/dir%2findex.html", 404, nullptr, nullptr},
+        {"/a.txt%00", 404, nullptr, nullptr},
+        {"/./a.txt", 404, nullptr, nullptr},
+        {"//a.txt", 404, nullptr, nullptr},
+        {"/.git/config", 404, nullptr, nullptr},
+        {"/fifo", 404, nullptr, nullptr},
+        {"/loop", 404, nullptr, nullptr},
+    };
+    for (const Case& c : cases) {
+      const Response r = fetch(server.address(), ask(c.path));
+      EXPECT_EQ(r.status, c.status) << c.path;
+      if (c.body == nullptr) {
+        EXPECT_EQ(r.body.find("secret"), std::string::npos) << c.path;
+        continue;
+      }
+      EXPECT_EQ(r.body, c.body) << c.path;
+      EXPECT_EQ(r.header("content-type"), c.type) << c.path;
+      EXPECT_EQ(r.header("accept-ranges"), "bytes") << c.path;
+    }
+    const std::string long_name = "/" + std::string(300, 'x');
+    EXPECT_EQ(fetch(server.address(), ask(long_name)).status, 404);
+    const Response moved = fetch(server.address(), ask("/dir?a=b"));
+    EXPECT_EQ(moved.status, 301);
+    EXPECT_EQ(moved.header("location"), "/dir/?a=b");
+    const Response posted = fetch(server.address(), post("/a.txt", "x"));
+    EXPECT_EQ(posted.status, 405);
+    EXPECT_EQ(posted.header("allow"), "GET, HEAD");
+    const Response head = fetch(server.address(), ask("/a.txt", "Range: bytes=0-1\r\n", "HEAD"), true);
+    EXPECT_EQ(head.status, 200);
+    EXPECT_EQ(head.header("content-length"), "20");
+    EXPECT_EQ(head.body, "");
+  });
+}
+
+TEST_P(FileServerTest, ConditionsInTheOrderOfRfc9110) {
+  const Folder folder;
+  run_with(GetParam(), [&] {
+    TestServer server(FileServer(folder.root().string(), {.cache_control = "no-cache"}));
+    const Response first = fetch(server.address(), ask("/a.txt"));
+    const std::string etag = first.header("etag");
+    EXPECT_TRUE(etag.starts_with('"')) << etag;  // strong: it is old
+    EXPECT_EQ(first.header("last-modified"), kModified);
+    const std::string date(kModified), other = "\"other\"";
+    const std::string earlier = "Sun, 06 Nov 1994 08:49:36 GMT";
+    struct Case {
+      std::string fields;
+      int status;
+    };
+    const Case cases[] = {
+        {"If-None-Match: " + etag, 304},
+        {"If-None-Match: W/" + etag, 304},
+        {"If-None-Match: " + other + " , " + etag, 304},
+        {"If-None-Match: " + other + "\r\nIf-None-Match: " + etag, 304},
+        {"If-None-Match: *", 304},
+        {"If-None-Match: " + other, 200},
+        {"If-None-Match: nonsense", 200},
+        {"If-Modified-Since: " + date, 304},
+        {"If-Modified-Since: Sunday, 06-Nov-94 08:49:37 GMT", 304},
+        {"If-Modified-Since: Sun Nov  6 08:49:37 1994", 304},
+        {"If-Modified-Since: " + earlier, 200},
+        {"If-Modified-Since: yesterday", 200},
+        {"If-None-Match: " + other + "\r\nIf-Modified-Since: " + date, 200},  // the date does not count
+        {"If-Match: " + etag, 200},
+        {"If-Match: *", 200},
+        {"If-Match: W/" + etag, 412},  // strong comparison
+        {"If-Match: " + other, 412},
+        {"If-Match: " + etag + "\r\nIf-Unmodified-Since: " + earlier, 200},
+        {"If-Unmodified-Since: " + date, 200},
+        {"If-Unmodified-Since: " + earlier, 412},
+        {"If-Unmodified-Since: nonsense", 200},
+        {"If-Match: " + other + "\r\nIf-None-Match: " + etag, 412},
+        {"If-Match: " + etag + "\r\nIf-None-Match: " + etag, 304},
+        {"If-None-Match: " + etag + "\r\nRange: bytes=0-1", 304},
+        {"Range: bytes=0-1\r\nIf-Range: " + etag, 206},
+        {"Range: bytes=0-1\r\nIf-Range: W/" + etag, 200},
+        {"Range: bytes=0-1\r\nIf-Range: " + other, 200},
+        {"Range: bytes=0-1\r\nIf-Range: " + date, 206},
+        {"Range: bytes=0-1\r\nIf-Range: " + earlier, 200},
+        {"Range: bytes=99-\r\nIf-Range: " + other, 200},
+    };
+    for (const Case& c : cases) {
+      const Response r = fetch(server.address(), ask("/a.txt", c.fields + "\r\n"));
+      EXPECT_EQ(r.status, c.status) << c.fields;
+      if (c.status == 412) continue;
+      EXPECT_EQ(r.header("etag"), etag) << c.fields;
+      EXPECT_EQ(r.header("cache-control"), "no-cache") << c.fields;
+      EXPECT_EQ(r.body, c.status == 200 ? kText : c.status == 206 ? "01" : "") << c.fields;
+    }
+    // Just written: the tag is weak, and ranges are not joined on the strength of it.
+    Folder::write(folder.root() / "new.txt", "new");
+    const Response young = fetch(server.address(), ask("/new.txt"));
+    EXPECT_TRUE(young.header("etag").starts_with("W/\""));
+    EXPECT_EQ(
+        fetch(server.address(),
+              ask("/new.txt", "Range: bytes=0-0\r\nIf-Range: " + young.header("last-modified") + "\r\n"))
+            .status,
+        200);
+    // A new version has a new tag.
+    Folder::write(folder.root() / "a.txt", "01234567890123456789");
+    Folder::set_time(folder.root() / "a.txt", 784111778);
+    EXPECT_EQ(fetch(server.address(), ask("/a.txt", "If-None-Match: " + etag + "\r\n")).status, 200);
+  });
+}
+
+TEST_P(FileServerTest, Ranges) {
+  const Folder folder;
+  run_with(GetParam(), [&] {
+    TestServer server(FileServer(folder.root().string(), {.cache_control = "max-age=60"}));
+    struct Case {
+      const char *range, *body, *content_range;
+    };
+    const Case cases[] = {
+        {"bytes=0-4", "01234", "bytes 0-4/20"},
+        {"bytes=5-5", "5", "bytes 5-5/20"},
+        {"bytes=18-", "ij", "bytes 18-19/20"},
+        {"bytes=-3", "hij", "bytes 17-19/20"},
+        {"BYTES=18-99", "ij", "bytes 18-19/20"},
+        {"bytes=-99", kText.data(), "bytes 0-19/20"},
+        {"bytes=0-0,99-", "0", "bytes 0-0/20"},
+        {"bytes= ,1-2 ,", "12", "bytes 1-2/20"},
+        {"bytes=19-18446744073709551615", "j", "bytes 19-19/20"},
+        {"bytes=19-99999999999999999999999", "j", "bytes 19-19/20"},
+    };
+    for (const Case& c : cases) {
+      const Response r = fetch(server.address(), ask("/a.txt", "Range: " + std::string(c.range) + "\r\n"));
+      EXPECT_EQ(r.status, 206) << c.range;
+      EXPECT_EQ(r.body, c.body) << c.range;
+      EXPECT_EQ(r.header("content-range"), c.content_range) << c.range;
+      EXPECT_EQ(r.header("content-type"), "text/plain; charset=utf-8") << c.range;
+      EXPECT_EQ(r.header("cache-control"), "max-age=60") << c.range;
+    }
+    for (const char* range : {"bytes=20-", "bytes=-0", "bytes=20-30,99999999999999999999-"}) {
+      const Response r = fetch(server.address(), ask("/a.txt", "Range: " + std::string(range) + "\r\n"));
+      EXPECT_EQ(r.status, 416) << range;
+      EXPECT_EQ(r.header("content-range"), "bytes */20") << range;
+      for (const char* of_the_file : {"cache-control", "etag", "last-modified"}) {
+        EXPECT_FALSE(r.has(of_the_file)) << range << " " << of_the_file;
+      }
+    }
+    for (const char* range : {"lines=0-1", "bytes=", "bytes", "bytes=-", "bytes=3-2", "bytes=a-b",
+                              "bytes=1-2,x", "bytes=+1-2", "bytes=0-19,0-19",
+                              "bytes=0-0,1-1,2-2,3-3,4-4,5-5,6-6,7-7,8-8,9-9,"
+                              "10-10,11-11,12-12,13-13,14-14,15-15,16-16"}) {
+      const Response r = fetch(server.address(), ask("/a.txt", "Range: " + std::string(range) + "\r\n"));
+      EXPECT_EQ(r.status, 200) << range;
+      EXPECT_EQ(r.body, kText) << range;
+    }
+    EXPECT_EQ(fetch(server.address(), ask("/empty.css", "Range: bytes=0-1\r\n")).status, 200);
+    const Response parts = fetch(server.address(), ask("/a.txt", "Range: bytes=0-1, -2, 50-60, 5-7\r\n"));
+    ASSERT_EQ(parts.status, 206);
+    const std::string type = parts.header("content-type"), prefix = "multipart/byteranges; boundary=";
+    ASSERT_TRUE(type.starts_with(prefix)) << type;
+    const std::string line = "\r\n--" + type.substr(prefix.size());
+    const auto part = [&](std::string_view range, std::string_view text) {
+      return line + "\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Range: bytes " +
+             std::string(range) + "/20\r\n\r\n" + std::string(text);
+    };
+    EXPECT_EQ(parts.body, part("0-1", "01") + part("18-19", "ij") + part("5-7", "567") + line + "--\r\n");
+    EXPECT_FALSE(parts.has("content-range"));
+  });
+}
+
+// System calls of this process that read.
+std::uint64_t reads() {
+  std::ifstream io("/proc/self/io");
+  for (std::string name; io >> name;) {
+    std::uint64_t value = 0;
+    io >> value;
+    if (name == "syscr:") return value;
+  }
+  ADD_FAILURE() << "/proc/self/io does not count system calls";
+  return 0;
+}
+
+TEST_P(FileServerTest, ASmallFirstRangeDoesNotMakeTheOthersSlow) {
+  const Folder folder;
+  const std::string large(200'000, 'x');
+  Folder::write(folder.root() / "large", large);
+  run_with(GetParam(), [&] {
+    TestServer server(FileServer(folder.root().string()));
+    const std::uint64_t before = reads();
+    const Response parts = fetch(server.address(), ask("/large", "Range: bytes=0-0,2-\r\n"));
+    EXPECT_LT(reads() - before, 10'000u) << "one for each byte";
+    EXPECT_EQ(parts.status, 206);
+    EXPECT_NE(parts.body.find(large.substr(2) + "\r\n--"), std::string::npos);
+  });
+}
+
+TEST_P(FileServerTest, LargeFilesAreStreamedAndAShrinkingOneClosesTheConnection) {
+  const Folder folder;
+  std::string large(8 << 20, '\0');
+  for (std::size_t i = 0; i < large.size(); ++i) large[i] = static_cast<char>('a' + i % 23);
+  Folder::write(folder.root() / "large", large);
+  run_with(GetParam(), [&] {
+    TestServer server(FileServer(folder.root().string()));
+    EXPECT_EQ(fetch(server.address(), ask("/large")).body, large);
+    const Response end = fetch(server.address(), ask("/large", "Range: bytes=8000000-\r\n"));
+    EXPECT_EQ(end.body, large.substr(8'000'000));
+    // The sockets' buffers do not hold all of it: the server is in the middle when the file loses its end.
+    RawClient client(server.address());
+    client.send(ask("/large") + ask("/a.txt"));
+    client.read_until([&] { return client.received().size() > 1000; });
+    fs::resize_file(folder.root() / "large", 1 << 20);
+    client.read_until_closed();
+    EXPECT_TRUE(client.closed());
+    EXPECT_GT(client.received().size(), std::size_t{1} << 20);
+    EXPECT_LT(client.received().size(), large.size());
+    EXPECT_EQ(client.received().find(kText),
+              std::string::npos);  // no second response in the place of the rest
+  });
+}
+
+// They are for those who must be answered when everybody else waits.
+TEST_P(FileServerTest, LeavesTheLastDescriptorsToOthers) {
+  const Folder folder;
+  run_with(GetParam(), [&] {
+    TestServer server(FileServer(folder.root().string()));
+    const RawClient client(server.address());
+    EXPECT_EQ(fetch(server.address(), ask("/a.txt")).status, 200);
+    struct rlimit before{};
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const long next = dup(0);
+    close(static_cast<int>(next));
+    const struct rlimit few{.rlim_cur = static_cast<rlim_t>(next) + 10, .rlim_max = before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    EXPECT_EQ(fetch(server.address(), ask("/a.txt")).status, 503);
+    EXPECT_EQ(fetch(server.address(), ask("/nothing")).status, 404);
+    setrlimit(RLIMIT_NOFILE, &before);
+    EXPECT_EQ(fetch(server.address(), ask("/a.txt")).status, 200);
+  });
+}
+
+TEST(FileServerFoldersTest, StepByStepAsByOneCall) {
+  const Folder folder;
+  const OpenFile root(static_cast<int>(open_folder(folder.root().string())));
+  ASSERT_GE(root.fd(), 0);
+  const auto opens = [&](auto&& open, const char* path) {
+    const long fd = open(root.fd(), path);
+    if (fd >= 0) close(static_cast<int>(fd));
+    return fd >= 0 ? 0 : fd;
+  };
+  for (const char* path : {"a.txt", "dir/index.html", "dir/deep/no index", "fifo"}) {
+    EXPECT_EQ(opens(open_beneath, path), 0) << path;
+    EXPECT_EQ(opens(open_beneath_by_steps, path), 0) << path;
+  }
+  for (const char* path : {"outside.txt", "absolute.txt", "up/secret.txt", "../secret.txt",
+                           "dir/../../secret.txt", "loop", "nothing", "a.txt/b"}) {
+    EXPECT_LT(opens(open_beneath, path), 0) << path;
+    EXPECT_LT(opens(open_beneath_by_steps, path), 0) << path;
+  }
+  EXPECT_THROW(FileServer("/no/such/folder"), std::system_error);
+  EXPECT_THROW(FileServer(folder.root().string(), {.prefix = "assets"}), std::invalid_argument);
+  EXPECT_THROW(FileServer(folder.root().string(), {.cache_control = "a\nb"}), std::invalid_argument);
+}
+
+TEST(FileServerFoldersTest, PathsAndDates) {
+  EXPECT_EQ(file_path("a/b%20c/", false), "a/b c/");
+  EXPECT_EQ(file_path(".well-known/x", false), ".well-known/x");
+  EXPECT_EQ(file_path(".env", true), ".env");
+  for (const char* bad : {".env", "a//b", "a/..", "%2E", "a%2Fb", "%00", "%", "%4", "%zz"}) {
+    EXPECT_FALSE(file_path(bad, false)) << bad;
+  }
+  const sys_seconds now = sys_days(2026y / 11 / 22);
+  EXPECT_EQ(format_http_date(sys_seconds(784111777s)), kModified);
+  EXPECT_EQ(parse_http_date(kModified, now), sys_seconds(784111777s));
+  EXPECT_EQ(parse_http_date("Monday, 01-Jan-35 00:00:00 GMT", now), sys_days(2035y / 1 / 1));
+  EXPECT_EQ(parse_http_date("Friday, 01-Jan-99 00:00:00 GMT", now), sys_days(1999y / 1 / 1));
+  for (const char* bad :
+       {"", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 24:00:00 GMT", "Sun, 31 Feb 1994 00:00:00 GMT",
+        "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT ", "sun, 06 nov 1994 08:49:37 gmt"}) {
+    EXPECT_FALSE(parse_http_date(bad, now)) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace tuza::http::testing

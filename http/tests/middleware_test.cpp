@@ -1,0 +1,223 @@
+// What middleware sees of a response, and what the server counts beside it.
+#include <tuza/http/middleware.h>
+#include <tuza/http/tests/http_testing.h>
+#include <tuza/netpoll/tests/tls_testing.h>
+#include <tuza/sched/goroutine.h>
+
+#include <stdexcept>
+
+namespace tuza::http::testing {
+namespace {
+
+using tuza::testing::run_with;
+using tuza::testing::WithProcs;
+
+class MiddlewareTest : public WithProcs {};
+TUZA_WITH_PROCS(MiddlewareTest);
+
+struct Seen {
+  int status = -1;
+  std::uint64_t bytes = 0;
+  bool operator==(const Seen&) const = default;
+};
+
+void PrintTo(const Seen& seen, std::ostream* out) { *out << seen.status << " with " << seen.bytes; }
+
+// Notes what came of each request; one client at a time.
+Middleware recorder(std::vector<Seen>& all, Mutex& mutex) {
+  return [&](Handler next) -> Handler {
+    return [&, next = std::move(next)](Request& req, ResponseWriter& res) {
+      observe(next, req, res, [&](int status) {
+        const std::scoped_lock lock(mutex);
+        all.push_back({status, res.bytes_written()});
+      });
+    };
+  };
+}
+
+Router all_kinds() {
+  Router router = hello_router();
+  router.handle("GET /empty", [](Request&, ResponseWriter&) {});
+  router.handle("GET /teapot", [](Request&, ResponseWriter& res) { res.error(418, "short"); });
+  router.handle("GET /not-modified", [](Request&, ResponseWriter& res) {
+    res.status(304);
+    (void)res.write("dropped");
+  });
+  router.handle("GET /streamed", [](Request&, ResponseWriter& res) {
+    for (int i = 0; i < 10; ++i) (void)res.write(std::string(10'000, 's'));
+  });
+  router.handle("GET /throws", [](Request&, ResponseWriter& res) {
+    res.status(201);
+    throw std::runtime_error("on purpose");
+  });
+  router.handle("GET /throws-late", [](Request&, ResponseWriter& res) {
+    (void)res.write("half");
+    (void)res.flush();
+    throw std::runtime_error("on purpose");
+  });
+  router.handle("GET /goexit", [](Request&, ResponseWriter&) { goexit(); });
+  router.handle("POST /reads", [](Request& req, ResponseWriter& res) {
+    if (req.body()) res.text("read");
+  });
+  return router;
+}
+
+TEST_P(MiddlewareTest, SeesWhatTheClientGets) {
+  run_with(GetParam(), [] {
+    std::vector<Seen> all;
+    Mutex mutex;
+    ServerOptions options;
+    options.body_bytes_max = 100;
+    {
+      TestServer server(with(all_kinds(), recorder(all, mutex)), options);
+      const struct {
+        std::string request;
+        int status;  // on the wire; 0: no whole response
+        Seen seen;
+      } cases[] = {
+          {get("/"), 200, {200, 13}},
+          {"HEAD / HTTP/1.1\r\nHost: a\r\n\r\n", 200, {200, 0}},
+          {get("/empty"), 200, {200, 0}},
+          {get("/teapot"), 418, {418, 5}},
+          {get("/not-modified"), 304, {304, 0}},
+          {get("/streamed"), 200, {200, 100'000}},
+          {get("/nowhere"), 404, {404, 10}},
+          {get("/throws"), 500, {500, 0}},
+          {get("/throws-late"), 0, {200, 4}},
+          {get("/goexit"), 0, {0, 0}},
+          {"POST /reads HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400, {400, 0}},
+      };
+      for (const auto& one : cases) {
+        {
+          const std::scoped_lock lock(mutex);
+          all.clear();
+        }
+        const bool head = one.request.starts_with("HEAD");
+        EXPECT_EQ(fetch(server.address(), one.request, head).status, one.status) << one.request;
+        // The answer may come before middleware has returned.
+        tuza::testing::yield_until([&] {
+          const std::scoped_lock lock(mutex);
+          return !all.empty();
+        });
+        const std::scoped_lock lock(mutex);
+        EXPECT_EQ(all.front(), one.seen) << one.request;
+      }
+      EXPECT_EQ(server.server().stats().handlers_thrown, 2u);
+    }
+  });
+}
+
+TEST_P(MiddlewareTest, TheFirstIsTheOutermost) {
+  run_with(GetParam(), [] {
+    std::string order;
+    const auto named = [&order](char in, char out) -> Middleware {
+      return [&order, in, out](Handler next) -> Handler {
+        return [&order, in, out, next = std::move(next)](Request& req, ResponseWriter& res) {
+          order += in;
+          next(req, res);
+          order += out;
+        };
+      };
+    };
+    Handler handler = with([&order](Request&, ResponseWriter&) { order += '.'; }, named('a', 'A'),
+                           named('b', 'B'), named('c', 'C'));
+    {
+      TestServer server(std::move(handler));
+      EXPECT_EQ(fetch(server.address(), get("/")).status, 200);
+    }
+    EXPECT_EQ(order, "abc.CBA");
+  });
+}
+
+TEST_P(MiddlewareTest, TheServerCountsWhatNoHandlerSees) {
+  run_with(GetParam(), [] {
+    ServerOptions options;
+    options.header_timeout = 50ms;
+    options.idle_timeout = 100ms;
+    options.body_timeout = 50ms;
+    options.body_bytes_max = 100;
+    options.request_line_bytes_max = 100;
+    TestServer server(all_kinds(), options);
+    const auto status = [&](std::string_view request) { return fetch(server.address(), request).status; };
+    EXPECT_EQ(status("GET / HTTP/1.1\r\n\r\n"), 400);  // no Host
+    EXPECT_EQ(status("GET / HTT"), 408);
+    EXPECT_EQ(status("POST /reads HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf"), 408);
+    EXPECT_EQ(status("POST /reads HTTP/1.1\r\nHost: a\r\nContent-Length: 101\r\n\r\n"), 413);
+    EXPECT_EQ(status(get("/" + std::string(200, 'a'))), 414);
+    EXPECT_EQ(status("BREW / HTTP/1.1\r\nHost: a\r\n\r\n"), 501);
+    RawClient silent(server.address());
+    silent.read_until_closed();
+    tuza::testing::yield_until([&] { return server.server().stats().open == 0; });
+
+    const ServerStats stats = server.server().stats();
+    EXPECT_EQ(stats.accepted, 7u);
+    const std::array<std::uint64_t, kRefusedStatuses.size()> refused{1, 2, 1, 1, 0, 0, 1, 0};
+    EXPECT_EQ(stats.refused, refused);
+    EXPECT_EQ(stats.idle_timeouts, 1u);
+    EXPECT_EQ(stats.header_timeouts, 1u);
+    EXPECT_EQ(stats.body_timeouts, 1u);
+    EXPECT_EQ(stats.write_timeouts, 0u);
+    EXPECT_EQ(stats.handlers_thrown, 0u);
+  });
+}
+
+TEST_P(MiddlewareTest, FailuresOfTlsAreCounted) {
+  net::testing::Authority authority;
+  const net::TlsCertificate site = authority.issue("site");
+  run_with(GetParam(), [&] {
+    ServerOptions options;
+    options.idle_timeout = 60s;
+    TestServer server(all_kinds(), options,
+                      net::TlsServer::load({.certificates = {site}, .handshake_timeout = 500ms}).value());
+    RawClient silent(server.address());
+    silent.read_until_closed();
+    RawClient garbage(server.address());
+    garbage.send("GET / HTTP/1.1\r\n\r\n");
+    garbage.read_until_closed();
+    {
+      RawClient goes_away(server.address());
+    }
+    const auto stranger = net::TlsClient::load({.server_name = "localhost"}).value();
+    EXPECT_FALSE(stranger->dial("tcp", server.address())) << "it does not know who has signed";
+    // Records that are none, in bodies, and instead of what the server looks for when it ends.
+    const std::string_view garbage_record("\x17\x02\x00\x00\x05hello", 10);
+    const auto client =
+        net::TlsClient::load({.ca_file = authority.file(), .server_name = "localhost"}).value();
+    for (const char* length : {"Content-Length: 9", "Transfer-Encoding: chunked"}) {
+      RawClient breaks(client->dial("tcp", server.address()).value());
+      breaks.send("POST /reads HTTP/1.1\r\nHost: a\r\n" + std::string(length) + "\r\n\r\n");
+      EXPECT_TRUE(breaks.conn().descriptor().write_all(std::as_bytes(std::span(garbage_record))));
+      breaks.read_until_closed();
+    }
+    tuza::testing::yield_until([&] { return server.server().stats().open == 0; });
+    EXPECT_EQ(server.server().stats().tls_failures, 4u);
+    RawClient late(server.address());
+    tuza::testing::yield_until([&] { return server.server().stats().open == 1; });
+    late.send("GET / HTTP/1.1\r\n\r\n");
+    EXPECT_TRUE(server.server().shutdown());
+
+    const ServerStats stats = server.server().stats();
+    EXPECT_EQ(stats.handshake_timeouts, 1u);
+    EXPECT_EQ(stats.tls_failures, 5u);
+    EXPECT_EQ(stats.idle_timeouts, 0u);
+  });
+}
+
+TEST_P(MiddlewareTest, AClientThatDoesNotReadIsCounted) {
+  run_with(GetParam(), [] {
+    ServerOptions options;
+    options.write_timeout = 50ms;
+    Router router;
+    const std::string large(64 << 20, 'l');
+    router.handle("GET /large", [&](Request&, ResponseWriter& res) { res.text(large); });
+    TestServer server(std::move(router), options);
+    RawClient client(server.address());
+    client.send(get("/large"));
+    tuza::testing::yield_until([&] { return server.server().stats().write_timeouts > 0; });
+    tuza::testing::yield_until([&] { return server.server().connections() == 0; });
+    EXPECT_EQ(server.server().stats().write_timeouts, 1u);
+  });
+}
+
+}  // namespace
+}  // namespace tuza::http::testing
