@@ -39,7 +39,7 @@ endif()
 run("configure" ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${WORK}/build -G ${GENERATOR}
   -DCMAKE_MAKE_PROGRAM=${MAKE_PROGRAM} -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_PREFIX_PATH=${prefix}
   -DTUZA_PREFIX=${prefix})
-run("build, each header alone" ${CMAKE_COMMAND} --build ${WORK}/build --parallel 2)
+run("build, with all headers" ${CMAKE_COMMAND} --build ${WORK}/build --parallel 2)
 run("run" ${WORK}/build/consumer)
 run("run, sched alone" ${WORK}/build/consumer_sched)
 run("run, with checkpoints" ${WORK}/build/consumer_checkpoints)

@@ -1,6 +1,9 @@
-// Logging to a standard error that nobody reads any more, or that was closed.
+// Log lines, where they go, and what becomes of them when nobody takes them.
+#include <tuza/framework/keep_for_ever.h>
 #include <tuza/framework/log.h>
-#include <tuza/framework/stderr_sink.h>
+#include <tuza/framework/log/line.h>
+#include <tuza/framework/log/line_queue.h>
+#include <tuza/framework/log/output.h>
 #include <tuza/http/server.h>
 #include <tuza/netpoll/tcp.h>
 #include <tuza/sched/go.h>
@@ -10,14 +13,20 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <signal.h>
-#include <spdlog/sinks/sink.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -59,29 +68,263 @@ std::string drain(const Pipe& pipe) {
   return all;
 }
 
-void log(spdlog::sinks::sink& sink, const std::string& text) {
-  sink.log(spdlog::details::log_msg("", spdlog::level::info, text));
-}
+bool never() { return false; }
 
-TEST(StderrSink, TellsHowManyLinesItHasDropped) {
+TEST(LogOutput, WritesWhatThereIsRoomForAndEndsALineThatItHasCutOff) {
   const Pipe pipe = make_pipe();
-  const auto sink = make_stderr_sink(pipe.write_end);
-  sink->set_pattern("%v");
-  log(*sink, "first");
+  logging::Output output(pipe.write_end);
+  EXPECT_EQ(output.write("first\n", never), 6u);
   EXPECT_EQ(drain(pipe), "first\n");
   fill(pipe);
-  const Clock::time_point begin = Clock::now();
-  for (int i = 0; i < 1000; ++i) log(*sink, "dropped");
-  EXPECT_LT(Clock::now() - begin, 5s) << "it waits once, not for each line";
+  EXPECT_EQ(output.write("dropped\n", never), 0u);
   (void)drain(pipe);
-  log(*sink, "again");
-  log(*sink, "and again");
-  EXPECT_EQ(drain(pipe), "(1000 lines dropped here)\nagain\nand again\n");
   const std::string large(100'000, 'x');  // the pipe takes 65,536 bytes
-  log(*sink, large);
+  EXPECT_EQ(output.write(large, never), 65536u);
   EXPECT_EQ(drain(pipe), large.substr(0, 65536));
-  log(*sink, "on a line of its own");
-  EXPECT_EQ(drain(pipe), "\n(1 line dropped here)\non a line of its own\n");
+  EXPECT_EQ(output.write("on a line of its own\n", never), 21u);
+  EXPECT_EQ(drain(pipe), "\non a line of its own\n");
+  close(pipe.read_end);
+  close(pipe.write_end);
+}
+
+TEST(LogOutput, WaitsAsLongAsItIsToldTo) {
+  const Pipe pipe = make_pipe();
+  fill(pipe);
+  logging::Output output(pipe.write_end);
+  int asked = 0;
+  const auto until_the_third_time = [&] {
+    if (++asked == 3) (void)drain(pipe);
+    return asked < 10;
+  };
+  EXPECT_EQ(output.write("late\n", until_the_third_time), 5u);
+  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(drain(pipe), "late\n");
+  close(pipe.read_end);
+  close(pipe.write_end);
+}
+
+std::string line_of(logging::Form form, std::string_view text) {
+  logging::Line line(form, 1'790'000'000'123'456'789, "info");
+  line.message(text);
+  return std::string(line.finish());
+}
+
+constexpr std::string_view kConsoleBegin = "2026-09-21T14:13:20.123Z info    ";
+constexpr std::string_view kJsonBegin = R"({"time":"2026-09-21T14:13:20.123Z","level":"info","message":")";
+
+std::string console(std::string_view text) { return std::string(kConsoleBegin).append(text) + "\n"; }
+std::string json(std::string_view text) { return std::string(kJsonBegin).append(text) + "\"}\n"; }
+
+TEST(LogLine, IsOneRecordWhateverIsInIt) {
+  EXPECT_EQ(line_of(logging::Form::kConsole, "a\nb\x1b \"c\" \xff\xc3\xa9"),
+            console("a\\x0ab\\x1b \"c\" \\xff\xc3\xa9"));
+  EXPECT_EQ(line_of(logging::Form::kJson, "a\nb \"c\\ \xff\xc3\xa9 \xed\xa0\x80"),
+            json("a\\u000ab \\\"c\\\\ \\ufffd\xc3\xa9 \\ufffd\\ufffd\\ufffd"));
+}
+
+// U+009B is what ESC [ is, in one character.
+TEST(LogLine, ControlCharactersOfTwoBytesAreSpelledOutToo) {
+  const std::string_view text = "\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0\xc2";
+  EXPECT_EQ(line_of(logging::Form::kConsole, text), console("\\x80\\x9b\\x9f\xc2\xa0\\xc2"));
+  EXPECT_EQ(line_of(logging::Form::kJson, text), json("\\u0080\\u009b\\u009f\xc2\xa0\\ufffd"));
+}
+
+// The plain ones are looked for eight at a time.
+TEST(LogLine, EachByteIsSeenWhereverItStands) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const char c = static_cast<char>(byte);
+    const bool plain = byte >= 0x20 && byte < 0x7f && c != '"' && c != '\\';
+    for (std::size_t at = 0; at < 20; ++at) {
+      std::string text(20, 'x');
+      text[at] = c;
+      EXPECT_EQ(line_of(logging::Form::kJson, text) == json(text), plain) << byte << " at " << at;
+    }
+  }
+}
+
+TEST(LogLine, GrowsWithoutLosingAnything) {
+  for (const std::size_t n : {900, 960, 1000, 1024, 5000}) {
+    const std::string text(n, 'x');
+    EXPECT_EQ(line_of(logging::Form::kJson, text + "\n"), json(text + "\\u000a"));
+  }
+}
+
+TEST(LogLine, TheTimeOfADayIsRightAfterThatOfAnother) {
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(logging::Line(logging::Form::kConsole, 1'709'251'199'999'000'000, "info").finish(),
+              "2024-02-29T23:59:59.999Z info   \n");
+    EXPECT_EQ(logging::Line(logging::Form::kConsole, 1'709'251'200'000'000'000, "error").finish(),
+              "2024-03-01T00:00:00.000Z error  \n");
+    EXPECT_EQ(logging::Line(logging::Form::kConsole, 0, "info").finish(),
+              "1970-01-01T00:00:00.000Z info   \n");
+  }
+}
+
+// Reads until the pipe's other end is closed.
+std::string read_all(int fd) {
+  std::string all;
+  std::array<char, 65536> buffer;
+  for (ssize_t n = 0; (n = read(fd, buffer.data(), buffer.size())) > 0;) {
+    all.append(buffer.data(), static_cast<std::size_t>(n));
+  }
+  return all;
+}
+
+// Whoever waits for a queue may not destroy it: its thread may be on its last instructions.
+std::atomic<std::uint64_t> g_lost{0};
+logging::LineQueue& make_queue(logging::Output output) {
+  return keep_for_ever<logging::LineQueue>(std::move(output), logging::Form::kConsole, std::size_t{1000},
+                                           g_lost);
+}
+
+TEST(LogQueue, TheEndWaitsForWhoeverReadsLate) {
+  const Pipe pipe = make_pipe();
+  fill(pipe);
+  logging::LineQueue& queue = make_queue(logging::Output(pipe.write_end));
+  ASSERT_TRUE(queue.start());
+  for (int i = 0; i < 100; ++i) EXPECT_TRUE(queue.push("late\n"));
+  std::string text;
+  std::thread reader([&] {
+    std::this_thread::sleep_for(400ms);  // longer than one wait for room
+    text = read_all(pipe.read_end);
+  });
+  queue.stop(60s);
+  close(pipe.write_end);
+  reader.join();
+  close(pipe.read_end);
+  std::size_t lines = 0;
+  for (std::size_t at = 0; (at = text.find("late\n", at)) != std::string::npos; at += 5) ++lines;
+  EXPECT_EQ(lines, 100u);
+}
+
+class LogFile : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string folder = ::testing::TempDir() + "tuza_log_XXXXXX";
+    ASSERT_NE(mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
+    path_ = folder_ / "log";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string text() const {
+    std::ifstream file(path_);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  std::filesystem::path folder_, path_;
+};
+
+TEST_F(LogFile, WhatWasLostIsSaidAtTheEndAtLatest) {
+  std::filesystem::create_symlink("/dev/full", path_);
+  logging::LineQueue& queue = make_queue(logging::Output::open(path_).value());
+  ASSERT_TRUE(queue.start());
+  const std::uint64_t lost_before = g_lost;
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(queue.push("lost\n"));
+  ASSERT_TRUE(queue.drain(60s));
+  EXPECT_EQ(g_lost - lost_before, 3u);
+  std::filesystem::remove(path_);
+  ASSERT_TRUE(queue.reopen());
+  queue.stop(60s);
+  EXPECT_NE(text().find("log: 3 lines dropped here\n"), std::string::npos) << text();
+}
+
+TEST_F(LogFile, AFifoThatNobodyReadsIsRefusedAtOnce) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  const Result<logging::Output> refused = logging::Output::open(path_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message(),
+            "log file " + path_.string() + ", a FIFO that nobody reads: No such device or address");
+  const int reader = open(path_.c_str(), O_RDONLY | O_NONBLOCK);
+  Result<logging::Output> taken = logging::Output::open(path_);
+  ASSERT_TRUE(taken) << taken.error().message();
+  EXPECT_EQ(taken->write("line\n", never), 5u);
+  std::array<char, 16> buffer;
+  EXPECT_EQ(read(reader, buffer.data(), buffer.size()), 5);
+  close(reader);
+}
+
+// The rest of a line that was cut off is of no concern to the file that comes next.
+TEST_F(LogFile, ANewFileBeginsWithALineOfItsOwn) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  const int reader = open(path_.c_str(), O_RDONLY | O_NONBLOCK);
+  logging::Output output = logging::Output::open(path_).value();
+  const std::string large(200'000, 'x');
+  EXPECT_LT(output.write(large, never), large.size());
+  std::filesystem::remove(path_);
+  ASSERT_TRUE(output.reopen());
+  EXPECT_EQ(output.write("first\n", never), 6u);
+  EXPECT_EQ(text(), "first\n");
+  close(reader);
+}
+
+TEST_F(LogFile, TheSameFileGoesOnBehindTheLineThatWasCutOff) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  const int reader = open(path_.c_str(), O_RDONLY | O_NONBLOCK);
+  logging::Output output = logging::Output::open(path_).value();
+  const std::string large(200'000, 'x');
+  EXPECT_LT(output.write(large, never), large.size());
+  ASSERT_TRUE(output.reopen());
+  std::array<char, 4096> buffer;
+  while (read(reader, buffer.data(), buffer.size()) > 0) {
+  }
+  EXPECT_EQ(output.write("next\n", never), 5u);
+  const long n = read(reader, buffer.data(), buffer.size());
+  EXPECT_EQ(std::string(buffer.data(), static_cast<std::size_t>(std::max(n, 0L))), "\nnext\n");
+  close(reader);
+}
+
+TEST(Logging, WithoutAThreadItIsAnError) {
+  pthread_attr_t before, huge;
+  ASSERT_EQ(pthread_getattr_default_np(&before), 0);
+  ASSERT_EQ(pthread_attr_init(&huge), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&huge, std::size_t{1} << 60), 0);
+  ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
+  const auto logging = Logging::open({});
+  EXPECT_EQ(pthread_setattr_default_np(&before), 0);
+  pthread_attr_destroy(&before);
+  pthread_attr_destroy(&huge);
+  ASSERT_FALSE(logging);
+  EXPECT_EQ(logging.error().message(), "log thread: Resource temporarily unavailable");
+  EXPECT_TRUE(Logging::open({}));
+}
+
+// Nothing that is said is lost without a word.
+TEST(Logging, AfterItsEndLinesGoToStandardError) {
+  const Pipe pipe = make_pipe();
+  const int before = dup(2);
+  dup2(pipe.write_end, 2);
+  {
+    const Logging logging;
+  }
+  spdlog::warn("after the end");
+  dup2(before, 2);
+  close(before);
+  const std::string text = drain(pipe);
+  EXPECT_TRUE(text.ends_with("Z warning after the end\n")) << text;
+  close(pipe.read_end);
+  close(pipe.write_end);
+}
+
+TEST(Logging, CountsEveryLineThatIsLost) {
+  const Pipe pipe = make_pipe();
+  fill(pipe);
+  const int before = dup(2);
+  dup2(pipe.write_end, 2);
+  const std::uint64_t dropped_before = log_lines_dropped();
+  {
+    const auto logging = Logging::open({.queue_lines = 16}).value();
+    for (int i = 0; i < 1000; ++i) spdlog::info("line {}", i);
+    spdlog::debug("not wanted");
+    EXPECT_GE(log_lines_dropped() - dropped_before, 1000u - 2 * 16);
+  }
+  dup2(before, 2);
+  close(before);
+  // The end has not waited for the thread if that was too slow to give up.
+  const auto patience = Clock::now() + 60s;
+  while (log_lines_dropped() - dropped_before < 1000 && Clock::now() < patience) {
+    std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_EQ(log_lines_dropped() - dropped_before, 1000u);
   close(pipe.read_end);
   close(pipe.write_end);
 }

@@ -3,7 +3,8 @@
 
 - A block of code behind a comment <!-- FILE --> is that file, which a target compiles, character by character;
   the first one has at most 20 lines.
-- README.md shows no C++ that nobody compiles.
+- README.md shows no C++ that nobody compiles: what is indented is in examples/readme_parts.cpp, paragraph by
+  paragraph, but for white space.
 - The files that the documents name are there.
 
 Exit status 0 or 1.
@@ -32,6 +33,29 @@ def code_complaints(readme: str, top: pathlib.Path):
             yield f"README.md: the program is not {name} any more"
 
 
+def indented_blocks(document: str):
+    """The indented blocks, without their indentation."""
+    outside_fences = re.sub(r"^```.*?^```$", "", document, flags=re.MULTILINE | re.DOTALL)
+    for block in re.findall(r"(?:^    .*\n|^\n(?=    ))+", outside_fences, re.MULTILINE):
+        yield re.sub(r"^    ", "", block, flags=re.MULTILINE).strip("\n")
+
+
+def part_complaints(readme: str, parts: str):
+    def squeezed(text):
+        return re.sub(r"\s+", "", text)
+
+    known, seen = squeezed(parts), 0
+    for block in indented_blocks(readme):
+        if not re.search(r";\s*(//.*)?$|^#include", block, re.MULTILINE):
+            continue  # of a shell, or of CMake
+        for paragraph in block.split("\n\n"):
+            seen += 1
+            if squeezed(paragraph) not in known:
+                yield f"README.md: not in examples/readme_parts.cpp: {paragraph.splitlines()[0]}"
+    if seen < 10:
+        yield f"README.md: only {seen} parts of programs were found; is this test looking for the right thing?"
+
+
 def name_complaints(document: pathlib.Path, top: pathlib.Path):
     for name in sorted(set(NAMED.findall(document.read_text()))):
         if not (top / name).is_file():
@@ -39,7 +63,9 @@ def name_complaints(document: pathlib.Path, top: pathlib.Path):
 
 
 def main(top: pathlib.Path) -> int:
-    complaints = list(code_complaints((top / "README.md").read_text(), top))
+    readme = (top / "README.md").read_text()
+    complaints = list(code_complaints(readme, top))
+    complaints += part_complaints(readme, (top / "examples/readme_parts.cpp").read_text())
     for name in ("README.md", "HACKING.md"):
         complaints += name_complaints(top / name, top)
     for complaint in complaints:

@@ -1,0 +1,188 @@
+#include <tuza/framework/app.h>
+
+#include <signal.h>
+#include <tuza/framework/app/arguments.h>
+#include <tuza/framework/app/options.h>
+#include <tuza/framework/app/service.h>
+#include <tuza/framework/config/config.h>
+#include <tuza/framework/keep_for_ever.h>
+#include <tuza/framework/log.h>
+#include <tuza/framework/log/output.h>
+#include <tuza/sched/rt/process.h>
+#include <tuza/sched/run.h>
+
+#include <unistd.h>
+
+#include <exception>
+#include <expected>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace tuza {
+
+struct App::State {
+  explicit State(std::string called)
+      : name(std::move(called)), schema(std::make_shared<config::Schema>(config::builtin_schema())) {}
+
+  const std::string name;
+  const std::shared_ptr<config::Schema> schema;                      // the service has it, too
+  std::vector<std::function<void(const config::Config&)>> settings;  // give the program's own their values
+  http::Router router;
+  Service* service = nullptr;  // from run() on; it outlives this
+};
+
+namespace {
+
+// Whole, to where somebody may have stopped reading. False if it could not.
+bool print(int fd, const std::string& text) {
+  int tries = 20;
+  return logging::write_patiently(fd, text, tries);
+}
+
+int refuse(const config::Problems& problems) {
+  std::string text;
+  for (const std::string& problem : problems) text.append(problem).append("\n");
+  print(2, text);
+  return 2;
+}
+
+// --print-config and --check-config.
+int answer(const AppArguments& arguments, const config::Config& config) {
+  bool written = !arguments.print_config || print(1, config.to_toml());
+  if (arguments.check_config) written = print(arguments.print_config ? 2 : 1, "ok\n") && written;
+  if (!written) print(2, "cannot write to standard output\n");
+  return written ? 0 : 1;
+}
+
+std::vector<std::string> environment_lines() {
+  std::vector<std::string> lines;
+  for (char** line = environ; line != nullptr && *line != nullptr; ++line) lines.emplace_back(*line);
+  return lines;
+}
+
+config::Key key_of(std::string_view name, config::Type type, config::Value standard, std::string_view doc) {
+  return {.name = std::string(name), .type = type, .standard = std::move(standard), .doc = std::string(doc)};
+}
+
+// Of an exception that leaves the program's own function.
+std::string text_of_exception() {
+  try {
+    throw;
+  } catch (const std::exception& e) {
+    return std::string("set-up: ") + e.what();
+  } catch (...) {
+    return "set-up: an exception that is no std::exception";
+  }
+}
+
+}  // namespace
+
+App::App(std::string name) : state_(std::make_unique<State>(std::move(name))) {}
+App::~App() = default;
+
+http::Router& App::router() { return state_->router; }
+bool App::draining() const { return state_->service != nullptr && state_->service->draining(); }
+void App::set_default(std::string_view name, std::string_view value) {
+  state_->schema->set_default(name, value);
+}
+
+// The key with what does not depend on its type, and how its value gets to the program.
+template <class T>
+Setting<T> App::declare(config::Key key, T standard, T (*read)(const config::Config&, std::string_view)) {
+  Setting<T> setting(std::move(standard));
+  state_->settings.emplace_back([to = setting.value_, name = key.name, read](const config::Config& config) {
+    *to = read(config, name);
+  });
+  state_->schema->add(std::move(key));
+  return setting;
+}
+
+Setting<bool> App::add(std::string_view name, bool standard, std::string_view doc) {
+  config::Key key = key_of(name, config::Type::kBool, standard, doc);
+  return declare<bool>(std::move(key), standard,
+                       [](const config::Config& config, std::string_view of) { return config.boolean(of); });
+}
+
+Setting<std::int64_t> App::add(std::string_view name, std::int64_t standard, std::string_view doc,
+                               Range<std::int64_t> range, std::string_view unit) {
+  config::Key key = key_of(name, config::Type::kInt, standard, doc);
+  key.min = range.min;
+  key.max = range.max;
+  key.unit = std::string(unit);
+  return declare<std::int64_t>(
+      std::move(key), standard,
+      [](const config::Config& config, std::string_view of) { return config.number(of); });
+}
+
+Setting<std::chrono::milliseconds> App::add(std::string_view name, std::chrono::milliseconds standard,
+                                            std::string_view doc, Range<std::chrono::milliseconds> range) {
+  config::Key key = key_of(name, config::Type::kDuration, std::int64_t{standard.count()}, doc);
+  key.min = range.min.count();
+  key.max = range.max.count();
+  return declare<std::chrono::milliseconds>(std::move(key), standard,
+                                            [](const config::Config& config, std::string_view of) {
+                                              return std::chrono::milliseconds(config.number(of));
+                                            });
+}
+
+Setting<Bytes> App::add(std::string_view name, Bytes standard, std::string_view doc, Range<Bytes> range) {
+  config::Key key = key_of(name, config::Type::kSize, standard.count, doc);
+  key.min = range.min.count;
+  key.max = range.max.count;
+  return declare<Bytes>(std::move(key), standard, [](const config::Config& config, std::string_view of) {
+    return Bytes{config.number(of)};
+  });
+}
+
+Setting<std::string> App::add(std::string_view name, std::string standard, std::string_view doc) {
+  config::Key key = key_of(name, config::Type::kString, standard, doc);
+  return declare<std::string>(
+      std::move(key), std::move(standard),
+      [](const config::Config& config, std::string_view of) { return config.text(of); });
+}
+
+Setting<std::vector<std::string>> App::add(std::string_view name, std::vector<std::string> standard,
+                                           std::string_view doc) {
+  config::Key key = key_of(name, config::Type::kList, standard, doc);
+  return declare<std::vector<std::string>>(
+      std::move(key), std::move(standard),
+      [](const config::Config& config, std::string_view of) { return config.list(of); });
+}
+
+int App::run_with(int argc, char** argv, SetUp set_up) {
+  // Or the log's file would be standard error to everybody else.
+  rt::open_standard_descriptors();
+  // Until they are watched, these two must not end the process: their sender does not mean that.
+  ::signal(SIGHUP, SIG_IGN);
+  ::signal(SIGQUIT, SIG_IGN);
+  AppArguments arguments = parse_app_arguments(argc, argv, state_->name);
+  arguments.sources.environment = environment_lines();
+  auto config = config::load(*state_->schema, arguments.sources);
+  if (!config) return refuse(config.error());
+  if (arguments.check_config || arguments.print_config) return answer(arguments, *config);
+  for (const auto& give : state_->settings) give(*config);
+
+  const int max_procs = static_cast<int>(config->number("runtime.maxprocs"));
+  const Result<std::unique_ptr<Logging>> logging = Logging::open(log_options(*config));
+  if (!logging) {
+    print(2, state_->name + ": " + logging.error().message() + "\n");
+    return 1;
+  }
+  state_->service = &keep_for_ever<Service>(
+      state_->name, std::move(*config), [schema = state_->schema, sources = std::move(arguments.sources)] {
+        return config::load(*schema, sources);
+      });
+  return tuza::run({.max_procs = max_procs}, [&]() -> int {
+    return state_->service->run([&]() -> std::expected<http::Handler, std::string> {
+      try {
+        if (Result<void> done = set_up(); !done) return std::unexpected(done.error().message());
+      } catch (...) {
+        return std::unexpected(text_of_exception());
+      }
+      return http::Handler(std::move(state_->router));
+    });
+  });
+}
+
+}  // namespace tuza

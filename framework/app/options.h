@@ -1,0 +1,13 @@
+// What the settings mean for the parts they are for.
+#pragma once
+
+#include <tuza/framework/config/config.h>
+#include <tuza/framework/log.h>
+#include <tuza/http/options.h>
+
+namespace tuza {
+
+http::ServerOptions server_options(const config::Config& config);
+LogOptions log_options(const config::Config& config);
+
+}  // namespace tuza

@@ -1,0 +1,184 @@
+#include <tuza/framework/app/service.h>
+
+#include <tuza/framework/access_log.h>
+#include <tuza/framework/admin.h>
+#include <tuza/framework/app/listeners.h>
+#include <tuza/framework/app/notify.h>
+#include <tuza/framework/app/options.h>
+#include <tuza/framework/app/tls_settings.h>
+#include <tuza/framework/log.h>
+#include <tuza/framework/log/current.h>
+#include <tuza/framework/log/output.h>
+#include <tuza/netpoll/serve.h>
+#include <tuza/sched/go.h>
+#include <tuza/sched/goroutine.h>
+#include <tuza/sched/log.h>
+#include <tuza/sched/sync/wait_group.h>
+#include <tuza/sched/time/sleep.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace tuza {
+namespace {
+
+// Few, so that they cannot cost much, and none for long, so that the next health check finds room.
+constexpr std::size_t kAdminConnectionsMax = 64;
+constexpr std::chrono::milliseconds kAdminIdleTimeout{5000};
+constexpr std::chrono::milliseconds kAdminShutdownTimeout{500};
+
+}  // namespace
+
+Service::Service(std::string name, config::Config config, Reread reread)
+    : name_(std::move(name)),
+      config_(std::move(config)),
+      log_is_stderr_(config_.text("log.file") == "stderr"),
+      reread_(std::move(reread)) {}
+
+// One line, to standard error in any case: why it does not start.
+void Service::complain(std::string_view what) const {
+  const std::string line = name_ + ": " + std::string(what);
+  log_line(LogLevel::kError, line);
+  int tries = 5;
+  if (log_is_stderr_ && logging::wants(LogLevel::kError)) return;
+  logging::write_patiently(2, line + "\n", tries);
+}
+
+int Service::run(MakeHandler make_handler) {
+  set_max_threads(static_cast<int>(config_.number("runtime.max_threads")));
+  const std::expected<void, std::string> ready = start(std::move(make_handler));
+  started_.store(true);
+  int status = 0;
+  if (!ready) {
+    complain(ready.error());
+    status = 1;
+  } else if (!draining()) {
+    announce();
+    status = serve();
+  }
+  admin_.reset();
+  servers_.clear();
+  return status;
+}
+
+std::expected<void, std::string> Service::start(MakeHandler make_handler) {
+  const auto fail = [](const Error& error) { return std::unexpected(error.message()); };
+  if (const Result<void> watching = watch_signals(); !watching) return fail(watching.error());
+  std::expected<http::Handler, std::string> handler = make_handler();
+  if (!handler) return std::unexpected(handler.error());
+  if (draining()) return {};
+  if (const Result<void> opened = open(std::move(*handler)); !opened) return fail(opened.error());
+  return {};
+}
+
+Result<void> Service::open(http::Handler handler) {
+  Result<Listeners> listeners = open_listeners(config_);
+  if (!listeners) return std::unexpected(listeners.error());
+  Result<std::shared_ptr<net::TlsServer>> tls = load_tls(config_);
+  if (!tls) return std::unexpected(tls.error());
+  tls_ = std::move(*tls);
+  const bool log_requests = config_.boolean("http.access_log");
+  if (listeners->admin) {
+    if (Result<void> opened = open_admin(std::move(*listeners->admin)); !opened) return opened;
+  }
+  if (metrics_ != nullptr && config_.boolean("metrics.enabled")) {
+    handler = http::with(std::move(handler), metrics_->middleware(log_requests));
+  } else if (log_requests) {
+    handler = http::with(std::move(handler), access_log());
+  }
+  const std::size_t n = listeners->http.size();
+  if (n == 1) return add_server(std::move(handler), std::move(listeners->http.front()), n);
+  const auto shared = std::make_shared<const http::Handler>(std::move(handler));
+  for (net::Listener& listener : listeners->http) {
+    const auto call_it = [shared](http::Request& req, http::ResponseWriter& res) { (*shared)(req, res); };
+    if (Result<void> added = add_server(call_it, std::move(listener), n); !added) return added;
+  }
+  return {};
+}
+
+Result<void> Service::add_server(http::Handler handler, net::Listener listener, std::size_t listeners) {
+  if (tls_ != nullptr) listener.use_tls(tls_);
+  http::ServerOptions options = server_options(config_);
+  // What the descriptors allow is for all listeners together.
+  if (options.max_connections == 0) {
+    options.max_connections = std::max<std::size_t>(net::connections_allowed() / listeners, 1);
+  }
+  auto server = std::make_unique<http::Server>(std::move(handler), std::move(options));
+  if (Result<void> listening = server->listen(std::move(listener)); !listening) return listening;
+  if (metrics_ != nullptr) metrics_->add_server([one = server.get()] { return one->stats(); });
+  servers_.push_back(std::move(server));
+  return {};
+}
+
+Result<void> Service::open_admin(net::Listener listener) {
+  metrics_ = std::make_shared<Metrics>();
+  metrics_->set_log_lines_dropped(&log_lines_dropped);
+  admin_ = std::make_unique<http::Server>(
+      make_admin_router({.ready = [this] { return !draining(); }, .metrics = metrics_, .service = name_}),
+      http::ServerOptions{.header_timeout = kAdminIdleTimeout,
+                          .idle_timeout = kAdminIdleTimeout,
+                          .max_connections = kAdminConnectionsMax,
+                          .shutdown_timeout = kAdminShutdownTimeout});
+  return admin_->listen(std::move(listener));
+}
+
+void Service::announce() {
+  if (admin_ != nullptr) log_line(LogLevel::kInfo, name_ + ": health and metrics on " + admin_->address());
+  for (const auto& server : servers_) {
+    log_line(LogLevel::kInfo,
+             name_ + (tls_ != nullptr ? ": serving HTTPS on " : ": serving HTTP on ") + server->address());
+  }
+  serving_.store(true);
+  notify_service_manager("READY=1");
+}
+
+int Service::serve() {
+  WaitGroup serving, administering;
+  if (admin_ != nullptr) {
+    administering.go([this] {
+      const Result<void> served = admin_->serve();
+      if (!served) log_line(LogLevel::kError, name_ + ": admin.listen: " + served.error().message());
+    });
+  }
+  std::atomic<bool> failed{false};
+  for (const auto& server : servers_) {
+    serving.go([&, server = server.get()] {
+      const Result<void> served = server->serve();
+      if (served) return;
+      log_line(LogLevel::kError, name_ + ": " + served.error().message());
+      failed.store(true);
+      begin_drain();
+    });
+  }
+  ended_.wait();
+  const bool clean = drain();
+  serving.wait();
+  // The last one: whoever looks why it does not end can do so to the end.
+  if (admin_ != nullptr) admin_->shutdown();
+  administering.wait();
+  std::size_t left = admin_ == nullptr ? 0 : admin_->connections();
+  for (const auto& server : servers_) left += server->connections();
+  // Their handlers use what main() is about to destroy.
+  if (left > 0) end_by_force(std::to_string(left) + " connections have not ended, not even when cut off");
+  if (!clean) log_line(LogLevel::kWarning, name_ + ": what had not finished in time was cut off");
+  log_line(LogLevel::kInfo, name_ + ": ended");
+  return clean && !failed.load() ? 0 : 1;
+}
+
+// True: nothing had to be cut off.
+bool Service::drain() {
+  if (const auto delay = std::chrono::milliseconds(config_.number("shutdown.delay")); delay.count() > 0) {
+    sleep_for(delay);
+  }
+  std::atomic<bool> clean{true};
+  WaitGroup shutting_down;
+  for (const auto& server : servers_) {
+    shutting_down.go([&, server = server.get()] {
+      if (!server->shutdown()) clean.store(false);
+    });
+  }
+  shutting_down.wait();
+  return clean.load();
+}
+
+}  // namespace tuza

@@ -1,0 +1,247 @@
+// The state of one Asio operation that a goroutine waits for, and the handler that completes it. Part of
+// framework/asio_bridge.h.
+//
+// The state is on the goroutine's stack: result, error, AsioWait. The handler is a pointer to it that can
+// only be moved, so there is one at any time. It ends in one of two ways: it is called, or it is destroyed
+// (the io_context goes, or the initiation threw before it kept the handler). Either completes the wait,
+// exactly once, as its last access; so the goroutine stays in its call for as long as a handler exists, and
+// the stack below cannot go. What the handler writes before that the goroutine reads after the wait, never
+// meanwhile.
+#pragma once
+
+#include <asio/associated_cancellation_slot.hpp>
+#include <asio/cancellation_signal.hpp>
+#include <asio/post.hpp>
+
+#include <tuza/framework/asio_wait.h>
+#include <tuza/sched/preempt.h>
+#include <tuza/sched/result.h>
+
+#include <atomic>
+#include <exception>
+#include <future>
+#include <optional>
+#include <system_error>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace tuza::detail {
+
+// What a goroutine gets of the values that an operation completes with: nothing, the value, or a tuple.
+template <class... Values>
+struct AsioValues {
+  using Type = std::tuple<Values...>;
+};
+template <>
+struct AsioValues<> {
+  using Type = void;
+};
+template <class Value>
+struct AsioValues<Value> {
+  using Type = Value;
+};
+
+// What operations of all signatures have in common. Written by the handler, then read by the goroutine.
+template <class... Values>
+class AsioOutcome {
+ public:
+  using Value = typename AsioValues<Values...>::Type;
+
+  template <class... Args>
+  void keep(Args&&... args) noexcept {
+    try {
+      values_.emplace(std::forward<Args>(args)...);
+    } catch (...) {  // a copy; the goroutine's, not the handler's thread's
+      thrown_ = std::current_exception();
+    }
+  }
+  void keep_exception(std::exception_ptr thrown) noexcept { thrown_ = std::move(thrown); }
+  void rethrow_any() const {
+    if (thrown_ != nullptr) std::rethrow_exception(thrown_);
+  }
+  [[nodiscard]] bool abandoned() const { return !values_.has_value(); }
+  Value take() {
+    if constexpr (sizeof...(Values) == 1) {
+      return std::get<0>(std::move(*values_));
+    } else if constexpr (sizeof...(Values) > 1) {
+      return std::move(*values_);
+    }
+  }
+
+ private:
+  std::optional<std::tuple<Values...>> values_;
+  std::exception_ptr thrown_;
+};
+
+// Without an error: R(Values...). The call returns the value.
+template <class... Values>
+struct AsioSignature : AsioOutcome<Values...> {
+  using Return = typename AsioOutcome<Values...>::Value;
+
+  template <class... Args>
+  void finish(Args&&... args) noexcept {
+    this->keep(std::forward<Args>(args)...);
+  }
+  Return result(const Context&) {
+    this->rethrow_any();
+    if (this->abandoned()) throw std::future_error(std::future_errc::broken_promise);
+    return this->take();
+  }
+  static Return ended(const Error& cause) { throw std::system_error(cause.code(), cause.message()); }
+};
+
+// R(exception_ptr, Values...). The call returns the value, or rethrows.
+template <class... Values>
+struct AsioSignature<std::exception_ptr, Values...> : AsioSignature<Values...> {
+  template <class... Args>
+  void finish(std::exception_ptr thrown, Args&&... args) noexcept {
+    if (thrown != nullptr) return this->keep_exception(std::move(thrown));
+    this->keep(std::forward<Args>(args)...);
+  }
+};
+
+// R(error_code, Values...). The call returns a Result.
+template <class... Values>
+struct AsioSignature<std::error_code, Values...> : AsioOutcome<Values...> {
+  using Return = Result<typename AsioOutcome<Values...>::Value>;
+
+  template <class... Args>
+  void finish(std::error_code error, Args&&... args) noexcept {
+    error_ = standard_code(error);
+    this->keep(std::forward<Args>(args)...);
+  }
+  Return result(const Context& ctx) {
+    this->rethrow_any();
+    if (this->abandoned()) return std::unexpected(Error(Errc::kClosed, "asio"));
+    if (error_ == std::errc::operation_canceled && ctx.done()) return ended(ctx.cause());
+    if (error_) return std::unexpected(Error(error_, "asio"));
+    if constexpr (std::is_void_v<typename Return::value_type>) {
+      return {};
+    } else {
+      return this->take();
+    }
+  }
+  static Return ended(Error cause) { return std::unexpected(std::move(cause)); }
+
+ private:
+  std::error_code error_;
+};
+
+template <class Signature>
+struct AsioOperation;
+template <class R, class... Args>
+struct AsioOperation<R(Args...)> : AsioSignature<std::decay_t<Args>...> {
+  AsioWait wait;
+  // No cancellation any more: the slot of an operation that is over may refer to what is gone.
+  std::atomic<bool> over{false};
+};
+
+template <class Operation>
+class AsioHandler {
+ public:
+  AsioHandler(Operation& operation, asio::cancellation_slot slot) : operation_(&operation), slot_(slot) {}
+  AsioHandler(AsioHandler&& other) noexcept
+      : operation_(std::exchange(other.operation_, nullptr)), slot_(other.slot_) {}
+  AsioHandler& operator=(AsioHandler&&) = delete;
+  ~AsioHandler() {
+    if (operation_ != nullptr) complete();
+  }
+
+  template <class... Args>
+  void operator()(Args&&... args) {
+    operation_->finish(std::forward<Args>(args)...);
+    complete();
+  }
+
+  using cancellation_slot_type = asio::cancellation_slot;
+  [[nodiscard]] cancellation_slot_type get_cancellation_slot() const noexcept { return slot_; }
+
+ private:
+  void complete() {
+    Operation& operation = *std::exchange(operation_, nullptr);
+    operation.over.store(true, std::memory_order_release);
+    operation.wait.complete();
+  }
+
+  Operation* operation_;
+  asio::cancellation_slot slot_;
+};
+
+// Runs the initiation, on the goroutine's stack; it returns before anything parks. NoPreempt: it takes locks
+// of the context that its thread wants.
+template <class Operation, class Initiation, class... Args>
+std::exception_ptr begin_asio(Operation& operation, asio::cancellation_slot slot, Initiation&& initiation,
+                              Args&&... args) noexcept {
+  const NoPreempt with_locks;
+  try {
+    std::forward<Initiation>(initiation)(AsioHandler<Operation>(operation, slot),
+                                         std::forward<Args>(args)...);
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+template <class Signature, class Initiation, class... Args>
+typename AsioOperation<Signature>::Return await_asio(Initiation&& initiation, Args&&... args) {
+  AsioOperation<Signature> operation;
+  const std::exception_ptr thrown =
+      begin_asio(operation, {}, std::forward<Initiation>(initiation), std::forward<Args>(args)...);
+  operation.wait.await();  // also if it threw: the operation may have begun before
+  if (thrown != nullptr) std::rethrow_exception(thrown);
+  return operation.result({});
+}
+
+// Cancels the operation, on its executor, where it cannot complete at the same time. It too is called or
+// destroyed once.
+template <class Operation>
+class AsioCancel {
+ public:
+  AsioCancel(Operation& operation, asio::cancellation_signal& signal, AsioWait& done)
+      : operation_(operation), signal_(signal), done_(&done) {}
+  AsioCancel(AsioCancel&& other) noexcept
+      : operation_(other.operation_), signal_(other.signal_), done_(std::exchange(other.done_, nullptr)) {}
+  AsioCancel& operator=(AsioCancel&&) = delete;
+  ~AsioCancel() {
+    if (done_ != nullptr) done_->complete();
+  }
+  void operator()() {
+    if (!operation_.over.load(std::memory_order_acquire)) signal_.emit(asio::cancellation_type::all);
+  }
+
+ private:
+  Operation& operation_;
+  asio::cancellation_signal& signal_;
+  AsioWait* done_;
+};
+
+template <class Signature, class Initiation, class... Args>
+typename AsioOperation<Signature>::Return await_asio_within(const Context& ctx, Initiation&& initiation,
+                                                            Args&&... args) {
+  using Operation = AsioOperation<Signature>;
+  static_assert(
+      requires { initiation.get_executor(); },
+      "this operation does not say where it runs, so it cannot be cancelled from outside: "
+      "use_goroutine without a context");
+  if (ctx.done()) return Operation::ended(ctx.cause());
+  asio::cancellation_signal signal;
+  Operation operation;
+  const auto executor = initiation.get_executor();
+  const std::exception_ptr thrown =
+      begin_asio(operation, signal.slot(), std::forward<Initiation>(initiation), std::forward<Args>(args)...);
+  if (thrown != nullptr) {
+    operation.wait.await();
+    std::rethrow_exception(thrown);
+  }
+  if (!operation.wait.await(ctx)) {
+    AsioWait done;
+    // Without memory for this the operation could be neither cancelled nor left: the process ends.
+    [&]() noexcept { asio::post(executor, AsioCancel<Operation>(operation, signal, done)); }();
+    done.await();
+    operation.wait.await();
+  }
+  return operation.result(ctx);
+}
+
+}  // namespace tuza::detail

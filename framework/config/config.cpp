@@ -1,0 +1,101 @@
+#include <tuza/framework/config/config.h>
+
+#include <tuza/framework/config/suggest.h>
+#include <tuza/sched/rt/check.h>
+
+namespace tuza::config {
+namespace {
+
+constexpr std::string_view kDefault = "default";  // an origin
+
+void read_command_line(Config& config, const Sources& sources, Problems& problems) {
+  const Schema& schema = config.schema();
+  const auto set = [&](const Key& key, std::string_view text, const std::string& option) {
+    if (std::optional<Value> value = parse_text(key, text)) {
+      config.set(key.name, std::move(*value), option);
+    } else {
+      problems.push_back(option + ": expected " + expected(key) + ", got " + config::quoted(text));
+    }
+  };
+  List listen;
+  for (const std::string& address : sources.listen) {
+    const Key& key = *schema.find("http.listen");
+    if (parse_text(key, address)) {
+      const List some = std::get<List>(*parse_text(key, address));
+      listen.insert(listen.end(), some.begin(), some.end());
+    } else {
+      problems.push_back("--listen: expected " + expected(key) + ", got " + config::quoted(address));
+    }
+  }
+  if (!listen.empty()) config.set("http.listen", std::move(listen), "--listen");
+  for (const auto& [name, text] : sources.set) {
+    if (const Key* key = schema.find(name)) {
+      set(*key, text, "--set " + name);
+      continue;
+    }
+    std::vector<std::string_view> known;
+    for (const Key& key : schema.keys()) known.push_back(key.name);
+    const std::string_view meant = nearest(name, known);
+    problems.push_back("--set " + name + ": unknown setting" +
+                       (meant.empty() ? "" : "; did you mean " + std::string(meant) + "?"));
+  }
+}
+
+}  // namespace
+
+Config::Config(const Schema& schema) : schema_(&schema) {
+  for (const Key& key : schema.keys()) entries_.push_back({key.standard, std::string(kDefault)});
+}
+
+std::size_t Config::index(std::string_view name) const {
+  const Key* key = schema_->find(name);
+  if (key == nullptr) rt::fatal("a setting that is not in the schema was asked for");
+  return static_cast<std::size_t>(key - schema_->keys().data());
+}
+
+void Config::set(std::string_view name, Value value, std::string origin) {
+  entries_[index(name)] = {std::move(value), std::move(origin)};
+}
+
+std::expected<Config, Problems> load(const Schema& schema, const Sources& sources) {
+  Config config(schema);
+  Problems problems;
+  if (!sources.file.empty()) read_file(config, sources.file, problems);
+  read_environment(config, sources.environment, problems);
+  read_command_line(config, sources, problems);
+  check_together(config, problems);
+  if (!problems.empty()) return std::unexpected(std::move(problems));
+  return config;
+}
+
+// What concerns two keys is said at the one that the user has set.
+void check_together(const Config& config, Problems& problems) {
+  const auto complain = [&](std::string_view name, const std::string& what) {
+    const std::string& origin = config.origin(name);
+    const bool says_name = origin.starts_with("TUZA_") || origin.starts_with("--set ");
+    problems.push_back((says_name ? origin : origin + ":" + std::string(name)) + ": " + what);
+  };
+  const auto given = [&](std::string_view name) { return !config.text(name).empty(); };
+  const auto need = [&](std::string_view name, std::string_view other) {
+    complain(name, "expected " + std::string(other) + " beside it, got none");
+  };
+  if (given("tls.certificate") && !given("tls.key")) need("tls.certificate", "tls.key");
+  if (given("tls.key") && !given("tls.certificate")) need("tls.key", "tls.certificate");
+  const bool asks_clients = config.text("tls.client_auth") != "none";
+  if (asks_clients && !given("tls.client_ca")) need("tls.client_auth", "tls.client_ca");
+  if (!asks_clients && given("tls.client_ca")) {
+    complain("tls.client_ca", "expected tls.client_auth beside it, \"request\" or \"require\", got \"none\"");
+  }
+  // Without a certificate there is no TLS, and nobody would be asked for theirs.
+  const bool tls = given("tls.certificate") || !std::get<Rows>(config.value("tls.certificates")).empty();
+  if (!tls && asks_clients) need("tls.client_auth", "tls.certificate");
+  if (config.number("http.request_line_max") > config.number("http.head_max")) {
+    constexpr std::string_view kKeys[] = {"http.request_line_max", "http.head_max"};
+    const std::size_t at = config.origin(kKeys[0]) == kDefault ? 1 : 0;
+    complain(kKeys[at], (at == 0 ? "expected at most " : "expected at least ") + std::string(kKeys[1 - at]) +
+                            ", got " +
+                            config::to_toml(*config.schema().find(kKeys[at]), config.value(kKeys[at])));
+  }
+}
+
+}  // namespace tuza::config

@@ -1,0 +1,147 @@
+#include <tuza/framework/log/line_queue.h>
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <tuza/sched/preempt.h>
+#include <tuza/sched/rt/clock.h>
+
+#include <algorithm>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace tuza::logging {
+namespace {
+
+constexpr std::chrono::milliseconds kBatchTime{20};
+// A batch that was this large once keeps its memory.
+constexpr std::size_t kKeptBatchBytes = 1 << 20;
+
+}  // namespace
+
+LineQueue::LineQueue(Output output, Form form, std::size_t lines_max,
+                     std::atomic<std::uint64_t>& dropped_total)
+    : output_(std::move(output)),
+      form_(form),
+      lines_max_(lines_max),
+      bytes_max_(std::max(lines_max * kLineBytesMean, 2 * kLineBytesMax)),
+      dropped_total_(dropped_total),
+      patient_([this] { return rt::now_ns() < give_up_ns_.load(std::memory_order_relaxed); }) {}
+
+Result<void> LineQueue::start() {
+  // The thread handles no signal, and where the file grows too large, write(2) says so instead of SIGXFSZ.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  Result<void> result;
+  try {
+    std::thread([this] {
+      prctl(PR_SET_NAME, "tuza-log");
+      work();
+    }).detach();
+  } catch (const std::system_error& error) {
+    result = std::unexpected(Error(error.code(), "log thread"));
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return result;
+}
+
+bool LineQueue::push(std::string_view line) {
+  constexpr std::string_view kCut = "...\n";
+  const bool cut = line.size() > kLineBytesMax;
+  if (cut) line = line.substr(0, kLineBytesMax - kCut.size());
+  bool wake = false;
+  // Neither for mutex_ nor, in glibc, for the condition variable's own lock.
+  const NoPreempt nobody_waits_for_a_suspended_one;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (ended_ || lines_ >= lines_max_ || text_.size() + line.size() + kCut.size() > bytes_max_) {
+      ++dropped_;
+      dropped_total_.fetch_add(1, std::memory_order_relaxed);
+      return false;
+    }
+    const bool was_half_full = half_full();
+    text_.append(line);
+    if (cut) text_.append(kCut);
+    ++lines_;
+    wake = std::exchange(asleep_, false) || (!was_half_full && half_full());
+  }
+  if (wake) wake_.notify_one();
+  return true;
+}
+
+void LineQueue::work() {
+  std::string batch;
+  bool last_words = false;
+  std::unique_lock lock(mutex_);
+  while (true) {
+    if (lines_ == 0 && dropped_ == 0) {
+      busy_ = false;
+      written_.notify_all();
+      if (stopping_) {
+        if (lost_ == 0 || std::exchange(last_words, true)) break;
+        lock.unlock();
+        if (report(lost_)) lost_ = 0;
+        lock.lock();
+        continue;
+      }
+      asleep_ = true;
+      wake_.wait(lock, [this] { return !asleep_ || stopping_; });
+      continue;
+    }
+    busy_ = true;
+    batch.clear();
+    batch.swap(text_);
+    const std::uint64_t lines = std::exchange(lines_, 0);
+    const std::uint64_t dropped = std::exchange(dropped_, 0);
+    lock.unlock();
+    write(batch, lines, dropped);
+    if (batch.capacity() > kKeptBatchBytes) batch = std::string();
+    lock.lock();
+    if (lines_ == 0) {
+      busy_ = false;
+      written_.notify_all();
+    }
+    wake_.wait_for(lock, kBatchTime, [this] { return half_full() || stopping_; });
+  }
+  ended_ = true;
+  written_.notify_all();
+}
+
+// What was dropped has come after the lines of the batch, what was lost before them.
+void LineQueue::write(std::string& batch, std::uint64_t lines, std::uint64_t dropped) {
+  if (lost_ > 0 && report(lost_)) lost_ = 0;
+  const std::size_t written = output_.write(batch, patient_);
+  if (written < batch.size()) {
+    const auto rest = std::string_view(batch).substr(written);
+    const auto refused = static_cast<std::uint64_t>(std::ranges::count(rest, '\n'));
+    dropped_total_.fetch_add(std::min(refused, lines), std::memory_order_relaxed);
+    lost_ += refused + dropped;
+    return;
+  }
+  if (dropped > 0 && !report(dropped)) lost_ += dropped;
+}
+
+// False: it did not get through.
+bool LineQueue::report(std::uint64_t dropped) {
+  Line line(form_, wall_now_ns(), "warning");
+  line.message("log: " + std::to_string(dropped) + (dropped == 1 ? " line" : " lines") + " dropped here");
+  const std::string_view text = line.finish();
+  return output_.write(text, patient_) == text.size();
+}
+
+bool LineQueue::drain(std::chrono::milliseconds limit) {
+  std::unique_lock lock(mutex_);
+  return written_.wait_for(lock, limit, [this] { return lines_ == 0 && !busy_; });
+}
+
+void LineQueue::stop(std::chrono::milliseconds limit) {
+  const std::int64_t limit_ns = std::chrono::nanoseconds(limit).count();
+  std::unique_lock lock(mutex_);
+  give_up_ns_.store(rt::now_ns() + limit_ns / 4 * 3, std::memory_order_relaxed);
+  stopping_ = true;
+  wake_.notify_one();
+  written_.wait_for(lock, limit, [this] { return ended_; });
+}
+
+}  // namespace tuza::logging

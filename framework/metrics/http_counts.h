@@ -1,0 +1,52 @@
+// Requests by method and status class, with how long they took: what the middleware adds to, and a scrape
+// reads.
+//
+// One array of numbers per shard; a request adds to the shard of the P it happens to be on, so that cores do
+// not fight for cache lines. Relaxed: nothing is concluded from one number about another, and a scrape that
+// reads between two of them is off by a request. prometheus-cpp's own counters and histograms would do a
+// look-up and take a lock for each request.
+//
+// Thread-safe.
+#pragma once
+
+#include <tuza/http/method.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace tuza {
+
+class HttpCounts {
+ public:
+  // Upper bounds of the histogram's buckets; one more has no bound.
+  static constexpr std::array<double, 15> kBoundsSeconds{
+      0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10};
+  // 2xx to 5xx; the first is for those that got no answer.
+  static constexpr std::array<const char*, 5> kClasses{"none", "2xx", "3xx", "4xx", "5xx"};
+
+  template <class Number>
+  struct Numbers {
+    std::array<std::array<Number, kClasses.size()>, http::kMethodCount> requests{};
+    std::array<Number, kBoundsSeconds.size() + 1> buckets{};
+    Number duration_ns{}, response_bytes{};
+    Number begun{};
+  };
+  using Sum = Numbers<std::uint64_t>;
+
+  void begin();
+  // `status`: what http::observe() says.
+  void end(http::Method method, int status, std::int64_t duration_ns, std::uint64_t response_bytes);
+  // Of all shards.
+  [[nodiscard]] Sum sum() const;
+
+ private:
+  static constexpr std::size_t kShards = 16;
+  struct alignas(64) Shard : Numbers<std::atomic<std::uint64_t>> {};
+  Shard& mine();
+
+  std::array<Shard, kShards> shards_;
+};
+
+}  // namespace tuza

@@ -1,0 +1,68 @@
+#include <tuza/framework/metrics/process_stats.h>
+
+#include <sys/resource.h>
+#include <tuza/sched/blocking.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace tuza {
+namespace {
+
+double cpu_seconds() {
+  struct timespec spent{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
+  return static_cast<double>(spent.tv_sec) + static_cast<double>(spent.tv_nsec) * 1e-9;
+}
+
+std::uint64_t count_fds() {
+  std::error_code error;
+  std::uint64_t n = 0;
+  for (std::filesystem::directory_iterator one("/proc/self/fd", error), end; !error && one != end; ++n) {
+    one.increment(error);
+  }
+  return n > 0 ? n - 1 : 0;  // one is the directory itself
+}
+
+// The kernel knows when it started, in ticks after its own start, and when that was.
+double start_seconds() {
+  std::string word;
+  double booted = 0;
+  for (std::ifstream stat("/proc/stat"); stat >> word;) {
+    if (word == "btime" && stat >> booted) break;
+  }
+  std::ifstream own("/proc/self/stat");
+  std::getline(own, word, '\0');
+  // The name in parentheses may contain anything; after it the state is field 3, the start field 22.
+  std::size_t at = word.rfind(')');
+  if (at == std::string::npos || booted == 0) return 0;
+  for (int field = 2; field < 22 && at != std::string::npos; ++field) at = word.find(' ', at + 1);
+  if (at == std::string::npos) return 0;
+  return booted + std::stod(word.substr(at + 1)) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
+}  // namespace
+
+ProcessStats process_stats() {
+  return blocking([] {
+    ProcessStats stats;
+    stats.cpu_seconds = cpu_seconds();
+    const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    std::uint64_t pages = 0, resident = 0;
+    if (std::ifstream("/proc/self/statm") >> pages >> resident) {
+      stats.virtual_bytes = pages * page;
+      stats.resident_bytes = resident * page;
+    }
+    stats.open_fds = count_fds();
+    struct rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) stats.max_fds = limit.rlim_cur;
+    static const double started = start_seconds();
+    stats.start_seconds = started;
+    return stats;
+  });
+}
+
+}  // namespace tuza

@@ -1,0 +1,165 @@
+// The one file that includes prometheus-cpp; of it only the data types and the serializer are used.
+#include <tuza/framework/metrics/prometheus_text.h>
+
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace tuza {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+class Families {
+ public:
+  using Label = std::pair<std::string, std::string>;  // name and value; an empty name: none
+
+  void counter(std::string name, std::string help, auto value) {
+    begin(std::move(name), std::move(help), MetricType::Counter);
+    add({}, value);
+  }
+  void gauge(std::string name, std::string help, auto value) {
+    begin(std::move(name), std::move(help), MetricType::Gauge);
+    add({}, value);
+  }
+  void begin(std::string name, std::string help, MetricType type) {
+    all_.push_back({std::move(name), std::move(help), type, {}});
+  }
+  void add(const std::vector<Label>& labels, auto value) {
+    MetricFamily& family = all_.back();
+    ClientMetric& metric = family.metric.emplace_back();
+    for (const auto& [name, text] : labels) metric.label.push_back({name, text});
+    (family.type == MetricType::Counter ? metric.counter.value : metric.gauge.value) =
+        static_cast<double>(value);
+  }
+  void add(ClientMetric::Histogram histogram) {
+    all_.back().metric.emplace_back().histogram = std::move(histogram);
+  }
+
+  [[nodiscard]] std::string text() const { return prometheus::TextSerializer().Serialize(all_); }
+
+ private:
+  std::vector<MetricFamily> all_;
+};
+
+void add_goroutines(Families& out, const MetricsSnapshot& s) {
+  out.begin("tuza_goroutines", "Goroutines that exist, by state", MetricType::Gauge);
+  out.add({{"state", "running"}}, s.goroutines.running);
+  out.add({{"state", "runnable"}}, s.goroutines.runnable);
+  out.add({{"state", "waiting"}}, s.goroutines.waiting);
+  out.begin("tuza_goroutines_waiting", "Goroutines that wait, by what for", MetricType::Gauge);
+  for (std::size_t i = 0; i < kWaitReasons; ++i) {
+    if (s.goroutines.waiting_for[i] > 0) {
+      out.add({{"reason", name(static_cast<WaitReason>(i))}}, s.goroutines.waiting_for[i]);
+    }
+  }
+  out.counter("tuza_goroutines_started_total", "Goroutines started", s.sched.started);
+  out.gauge("tuza_stacks", "Goroutine stacks that exist, in use or kept", s.sched.stacks);
+  out.gauge("tuza_stack_bytes", "Their address space; memory is what was touched of it", s.sched.stack_bytes);
+}
+
+void add_sched(Families& out, const SchedStats& s) {
+  out.gauge("tuza_procs", "Processors (Ps)", s.max_procs);
+  out.gauge("tuza_procs_idle", "Processors that nobody holds", s.procs_idle);
+  out.gauge("tuza_threads", "Threads that run goroutines (Ms)", s.threads);
+  out.gauge("tuza_threads_idle", "Of these, those that sleep", s.threads_idle);
+  out.gauge("tuza_lane_goroutines",
+            "Goroutines that run without a processor: they block, compute, or are suspended", s.lane);
+  out.gauge("tuza_lane_computing", "Of these, those that compute", s.lane_computing);
+  out.gauge("tuza_lane_suspended", "Of these, those that are suspended", s.lane_suspended);
+  out.begin("tuza_global_queue_length", "Runnable goroutines that belong to no processor", MetricType::Gauge);
+  const char* const levels[] = {"woken", "new", "returned"};
+  for (std::size_t i = 0; i < s.global_queue.size(); ++i) out.add({{"level", levels[i]}}, s.global_queue[i]);
+  out.gauge("tuza_local_queue_length", "Runnable goroutines at the processors", s.local_queues);
+  out.counter("tuza_picks_total", "Choices of the next goroutine", s.picks);
+  out.counter("tuza_handoffs_total", "Processors taken from goroutines that did not come back", s.handoffs);
+  out.counter("tuza_handoffs_withdrawn_total", "Trials to do so that came to nothing", s.handoffs_withdrawn);
+  out.counter("tuza_lane_arrivals_total", "Goroutines that went on without a processor", s.lane_arrivals);
+  out.counter("tuza_suspend_signals_total", "Signals sent to suspend somebody", s.suspend_signals);
+  out.counter("tuza_wakeups_total", "Threads woken to look for work", s.wakeups);
+  out.counter("tuza_sysmon_ticks_total", "Rounds of the thread that watches", s.sysmon_ticks);
+}
+
+void add_process(Families& out, const ProcessStats& s) {
+  out.counter("process_cpu_seconds_total", "User and system CPU time spent", s.cpu_seconds);
+  out.gauge("process_resident_memory_bytes", "Memory that is resident", s.resident_bytes);
+  out.gauge("process_virtual_memory_bytes", "Address space", s.virtual_bytes);
+  out.gauge("process_open_fds", "Open file descriptors", s.open_fds);
+  out.gauge("process_max_fds", "How many there may be", s.max_fds);
+  out.gauge("process_start_time_seconds", "When the process started, since 1970", s.start_seconds);
+}
+
+void add_requests(Families& out, const HttpCounts::Sum& http) {
+  out.begin("http_requests_total",
+            "Requests answered, by method and class of status; none: without an answer", MetricType::Counter);
+  std::uint64_t ended = 0;
+  for (int m = 0; m < http::kMethodCount; ++m) {
+    const auto& by_class = http.requests[static_cast<std::size_t>(m)];
+    const std::uint64_t of_method = std::reduce(by_class.begin(), by_class.end());
+    if (of_method == 0) continue;
+    ended += of_method;
+    // Those that are zero, too: of a counter that appears as 1 no rate can tell that it has grown.
+    const std::string method(name(static_cast<http::Method>(m)));
+    for (std::size_t c = 0; c < by_class.size(); ++c) {
+      out.add({{"method", method}, {"code", HttpCounts::kClasses[c]}}, by_class[c]);
+    }
+  }
+  ClientMetric::Histogram histogram;
+  for (std::size_t b = 0; b < http.buckets.size(); ++b) {
+    histogram.sample_count += http.buckets[b];
+    if (b < HttpCounts::kBoundsSeconds.size()) {
+      histogram.bucket.push_back({histogram.sample_count, HttpCounts::kBoundsSeconds[b]});
+    }
+  }
+  histogram.sample_sum = static_cast<double>(http.duration_ns) * 1e-9;
+  out.begin("http_request_duration_seconds", "From the head of a request to the end of its handler",
+            MetricType::Histogram);
+  out.add(std::move(histogram));
+  out.counter("http_response_bytes_total", "Bytes of response bodies", http.response_bytes);
+  out.gauge("http_requests_in_flight", "Requests whose handlers run",
+            http.begun - std::min(http.begun, ended));
+}
+
+void add_servers(Families& out, const http::ServerStats& s) {
+  out.counter("http_connections_accepted_total", "Connections accepted", s.accepted);
+  out.gauge("http_connections_open", "Connections that are open", s.open);
+  out.begin("http_requests_refused_total", "Requests that the server itself refused, by status",
+            MetricType::Counter);
+  for (std::size_t i = 0; i < http::kRefusedStatuses.size(); ++i) {
+    out.add({{"code", std::to_string(http::kRefusedStatuses[i])}}, s.refused[i]);
+  }
+  out.begin("http_timeouts_total",
+            "Connections ended because the client was too slow, by what it was slow with",
+            MetricType::Counter);
+  out.add({{"phase", "idle"}}, s.idle_timeouts);
+  out.add({{"phase", "header"}}, s.header_timeouts);
+  out.add({{"phase", "body"}}, s.body_timeouts);
+  out.add({{"phase", "write"}}, s.write_timeouts);
+  out.add({{"phase", "handshake"}}, s.handshake_timeouts);
+  out.counter("http_tls_failures_total", "Connections ended because TLS failed", s.tls_failures);
+  out.counter("http_handler_exceptions_total", "Exceptions that left a handler", s.handlers_thrown);
+}
+
+}  // namespace
+
+std::string prometheus_text(const MetricsSnapshot& snapshot) {
+  Families out;
+  add_goroutines(out, snapshot);
+  add_sched(out, snapshot.sched);
+  add_process(out, snapshot.process);
+  add_requests(out, snapshot.http);
+  add_servers(out, snapshot.servers);
+  if (snapshot.log_lines_dropped) {
+    out.counter("log_lines_dropped_total", "Log lines dropped because nobody took them",
+                *snapshot.log_lines_dropped);
+  }
+  return out.text();
+}
+
+}  // namespace tuza

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""admin_page_test.py PROGRAM [PICTURE DARK_PICTURE]: a browser draws /debug/sched, without errors, and what it draws is so.
+
+Needs Chromium. With two more arguments it leaves pictures there.
+"""
+
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+from admin_client import PATIENCE_S, Server, fetch
+
+def browse(url: str, *options: str) -> tuple[str, str]:
+    """Lets a headless browser run the page for some seconds of its time; its output and its log."""
+    with tempfile.TemporaryDirectory() as profile:
+        done = subprocess.run(
+            [shutil.which("chromium"), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+             "--no-first-run", "--disable-background-networking", f"--user-data-dir={profile}",
+             "--enable-logging=stderr", "--window-size=1280,1250", "--virtual-time-budget=9000", *options, url],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=100, check=True)
+        return done.stdout, done.stderr
+
+
+class Page(unittest.TestCase):
+    def setUp(self):
+        self.server = Server(sys.argv[1])
+        self.addCleanup(self.server.stop)
+        self.stopping = threading.Event()
+        self.url = f"http://127.0.0.1:{self.server.admin}/debug/sched"
+        for path in ["/nap"] * 12 + ["/burn"] * 3:
+            self.start(path)
+        load = threading.Thread(target=self.load)
+        load.start()
+        self.addCleanup(load.join)
+        self.addCleanup(self.stopping.set)
+
+    def start(self, path):
+        client = socket.create_connection(("127.0.0.1", self.server.service), timeout=PATIENCE_S)
+        self.addCleanup(client.close)
+        client.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+
+    def load(self):
+        while not self.stopping.is_set():
+            fetch(self.server.service, "/")
+
+    def test_draws_what_there_is(self):
+        dom, log = browse(self.url, "--dump-dom")
+        dom = dom.split("<script>")[0]  # what is drawn
+        self.assertEqual([line for line in log.splitlines() if "CONSOLE" in line], [])
+        frames, errors = (int(re.search(rf'<html[^>]* data-{name}="(\d+)"', dom).group(1)) for name in ("frames", "errors"))
+        self.assertGreaterEqual(frames, 3)
+        self.assertEqual(errors, 0)
+        self.assertNotIn('class="lost"', dom)
+        # What comes from the server is text, never a tag.
+        self.assertIn('<span id="service">test "&lt;b&gt;</span>', dom)
+        procs = int(re.search(r"(\d+) of (\d+) at work", dom).group(2))
+        self.assertEqual(dom.count("data-proc="), procs)
+        self.assertEqual(dom.count("data-tile="), 6)
+        self.assertRegex(dom, r'<td>sleep</td><td class="n">12</td>')
+        self.assertRegex(dom, r'class="m (lane|suspended)"')
+        self.assertGreaterEqual(dom.count("<polyline "), 6)
+        flight = re.search(r'data-tile="flight">.*?<b>(\d+)</b>', dom)
+        self.assertIn(int(flight.group(1)), (15, 16))
+        self.assertNotIn("NaN", dom)
+
+    def test_pictures(self):
+        if len(sys.argv) < 4:
+            return
+        browse(self.url, f"--screenshot={sys.argv[2]}")
+        browse(self.url, f"--screenshot={sys.argv[3]}", "--blink-settings=preferredColorScheme=0")
+
+
+if __name__ == "__main__":
+    if shutil.which("chromium") is None:
+        sys.exit("chromium is missing. Package: chromium. `./dev setup` installs it.")
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,309 @@
+// Asio's operations, waited for by goroutines.
+#include <tuza/framework/asio_bridge.h>
+#include <tuza/framework/tests/asio_testing.h>
+#include <tuza/netpoll/serve.h>
+#include <tuza/netpoll/tcp.h>
+#include <tuza/sched/go.h>
+#include <tuza/sched/sync/wait_group.h>
+#include <tuza/sched/tests/testing.h>
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+#include <asio/connect.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/read.hpp>
+#include <asio/redirect_error.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/write.hpp>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tuza {
+namespace {
+
+using namespace std::chrono_literals;
+using asio::ip::tcp;
+using testing::operation;
+using testing::run_with;
+using testing::scaled;
+using testing::WithProcs;
+
+class AsioBridgeTest : public WithProcs {};
+TUZA_WITH_PROCS(AsioBridgeTest);
+
+// Echoes on every connection until it goes.
+class EchoServer {
+ public:
+  EchoServer() {
+    serving_.go([this] {
+      (void)net::serve(listener_, [](net::Conn& conn) {
+        std::array<std::byte, 4096> space;
+        while (auto n = conn.read(space)) {
+          if (*n == 0 || !conn.write_all(std::span(space).first(*n))) break;
+        }
+      });
+    });
+  }
+  ~EchoServer() {
+    listener_.close();
+    serving_.wait();
+  }
+  [[nodiscard]] tcp::endpoint endpoint() const { return {asio::ip::address_v4::loopback(), port()}; }
+  [[nodiscard]] std::uint16_t port() const { return listener_.endpoint().port(); }
+
+ private:
+  net::Listener listener_ = net::listen("tcp", "127.0.0.1:0").value();
+  WaitGroup serving_;
+};
+
+TEST_P(AsioBridgeTest, ATimerLetsOthersRunMeanwhile) {
+  run_with(GetParam(), [] {
+    AsioContext context;
+    std::atomic<bool> others_ran{false};
+    WaitGroup others;
+    others.go([&] { others_ran = true; });
+    asio::steady_timer timer(context.io(), 20ms);
+    const auto before = std::chrono::steady_clock::now();
+    const Result<void> waited = timer.async_wait(use_goroutine);
+    EXPECT_TRUE(waited);
+    EXPECT_GE(std::chrono::steady_clock::now() - before, 20ms);
+    EXPECT_TRUE(others_ran);
+    others.wait();
+  });
+}
+
+TEST_P(AsioBridgeTest, ResolvesConnectsWritesAndReads) {
+  run_with(GetParam(), [] {
+    EchoServer server;
+    AsioContext context;
+    tcp::resolver resolver(context.io());
+    const Result<tcp::resolver::results_type> found =
+        resolver.async_resolve("127.0.0.1", std::to_string(server.port()), use_goroutine);
+    ASSERT_TRUE(found) << found.error().message();
+    tcp::socket socket(context.io());
+    const Result<tcp::endpoint> connected = asio::async_connect(socket, *found, use_goroutine);
+    ASSERT_TRUE(connected) << connected.error().message();
+    EXPECT_EQ(connected->port(), server.port());
+    const std::string sent(100'000, 'x');
+    WaitGroup writing;
+    writing.go([&] {
+      const Result<std::size_t> written = asio::async_write(socket, asio::buffer(sent), use_goroutine);
+      EXPECT_EQ(written.value_or(0), sent.size());
+    });
+    std::string received(sent.size(), '\0');
+    const Result<std::size_t> read = asio::async_read(socket, asio::buffer(received), use_goroutine);
+    writing.wait();
+    EXPECT_EQ(read.value_or(0), sent.size());
+    EXPECT_EQ(received, sent);
+  });
+}
+
+TEST_P(AsioBridgeTest, NamesAreResolvedOnAsiosThread) {
+  run_with(GetParam(), [] {
+    AsioContext context;
+    tcp::resolver resolver(context.io());
+    // An address goes the same way, and needs no /etc/hosts, which a fresh machine may not have.
+    const auto found = resolver.async_resolve("127.0.0.1", "80", use_goroutine);
+    ASSERT_TRUE(found) << found.error().message();
+    EXPECT_TRUE(found->begin()->endpoint().address().is_loopback());
+    const auto nobody = resolver.async_resolve("no-such-host.invalid", "80", use_goroutine);
+    ASSERT_FALSE(nobody);
+    EXPECT_EQ(nobody.error().op(), "asio");
+  });
+}
+
+TEST_P(AsioBridgeTest, ASignalWakesWhoWaitsForIt) {
+  run_with(GetParam(), [] {
+    AsioContext context;
+    asio::signal_set signals(context.io(), SIGUSR1);
+    for (int i = 0; i < 3; ++i) {
+      WaitGroup sender;
+      sender.go([] { kill(getpid(), SIGUSR1); });
+      const Result<int> number = signals.async_wait(use_goroutine);
+      EXPECT_EQ(number.value_or(0), SIGUSR1);
+      sender.wait();
+    }
+  });
+}
+
+TEST_P(AsioBridgeTest, HundredsAtOnceOnTwoContexts) {
+  run_with(GetParam(), [] {
+    EchoServer server;
+    AsioContext contexts[2];
+    std::atomic<int> answered{0};
+    const int clients = scaled(200) + 20;
+    WaitGroup group;
+    for (int i = 0; i < clients; ++i) {
+      group.go([&, i] {
+        asio::io_context& io = contexts[i % 2].io();
+        tcp::socket socket(io);
+        ASSERT_TRUE(socket.async_connect(server.endpoint(), use_goroutine));
+        asio::steady_timer timer(io);
+        for (int round = 0; round < 5; ++round) {
+          const std::string text = std::to_string(i * 10 + round);
+          ASSERT_TRUE(asio::async_write(socket, asio::buffer(text), use_goroutine));
+          std::string echo(text.size(), '\0');
+          ASSERT_TRUE(asio::async_read(socket, asio::buffer(echo), use_goroutine));
+          ASSERT_EQ(echo, text);
+          timer.expires_after(1ms);
+          ASSERT_TRUE(timer.async_wait(use_goroutine));
+        }
+        ++answered;
+      });
+    }
+    group.wait();
+    EXPECT_EQ(answered, clients);
+  });
+}
+
+TEST_P(AsioBridgeTest, AnErrorIsAResult) {
+  run_with(GetParam(), [] {
+    AsioContext context;
+    tcp::socket socket(context.io());
+    std::uint16_t unused = 0;
+    {
+      net::Listener gone = net::listen("tcp", "127.0.0.1:0").value();
+      unused = gone.endpoint().port();
+    }
+    const Result<void> refused =
+        socket.async_connect({asio::ip::address_v4::loopback(), unused}, use_goroutine);
+    ASSERT_FALSE(refused);
+    EXPECT_TRUE(refused.error().is(std::errc::connection_refused));
+    EXPECT_EQ(refused.error().message(), "asio: Connection refused");
+  });
+}
+
+TEST_P(AsioBridgeTest, AWrappedTokenKeepsWhatCameBeforeTheError) {
+  run_with(GetParam(), [] {
+    AsioContext context;
+    net::Listener listener = net::listen("tcp", "127.0.0.1:0").value();
+    const tcp::endpoint there(asio::ip::address_v4::loopback(), listener.endpoint().port());
+    const auto five_bytes_and_the_end = [&](tcp::socket& socket) {
+      ASSERT_TRUE(socket.async_connect(there, use_goroutine));
+      net::Conn peer = listener.accept().value();
+      ASSERT_TRUE(peer.write_all(std::as_bytes(std::span("12345", 5))));
+    };
+    std::array<char, 100> space{};
+    tcp::socket first(context.io());
+    five_bytes_and_the_end(first);
+    std::error_code error;
+    EXPECT_EQ(asio::async_read(first, asio::buffer(space), asio::redirect_error(use_goroutine, error)), 5u);
+    EXPECT_EQ(error, asio::error::eof);
+    tcp::socket second(context.io());
+    five_bytes_and_the_end(second);
+    const Result<std::size_t> cut = asio::async_read(second, asio::buffer(space), use_goroutine);
+    ASSERT_FALSE(cut);
+    EXPECT_EQ(cut.error().code(), asio::error::eof);
+  });
+}
+
+TEST_P(AsioBridgeTest, ReturnsWhatTheSignatureSays) {
+  run_with(GetParam(), [] {
+    AsioContext context;
+    const auto later = [&](auto call) { asio::post(context.io(), std::move(call)); };
+    operation<void()>(use_goroutine,
+                      [&](auto handler) { later([handler = std::move(handler)]() mutable { handler(); }); });
+    std::unique_ptr<int> moved = operation<void(std::unique_ptr<int>)>(use_goroutine, [&](auto handler) {
+      later([handler = std::move(handler)]() mutable { handler(std::make_unique<int>(7)); });
+    });
+    EXPECT_EQ(*moved, 7);
+    Result<std::unique_ptr<int>> either =
+        operation<void(std::error_code, std::unique_ptr<int>)>(use_goroutine, [&](auto handler) {
+          later([handler = std::move(handler)]() mutable {
+            handler(std::error_code(), std::make_unique<int>(8));
+          });
+        });
+    ASSERT_TRUE(either);
+    EXPECT_EQ(**either, 8);
+    const Result<std::tuple<int, std::string>> two =
+        operation<void(std::error_code, int, std::string)>(use_goroutine, [&](auto handler) {
+          later([handler = std::move(handler)]() mutable { handler(std::error_code(), 1, "two"); });
+        });
+    ASSERT_TRUE(two);
+    EXPECT_EQ(*two, std::tuple(1, std::string("two")));
+    EXPECT_THROW(operation<void(std::exception_ptr, int)>(
+                     use_goroutine,
+                     [&](auto handler) {
+                       later([handler = std::move(handler)]() mutable {
+                         handler(std::make_exception_ptr(std::out_of_range("far")), 0);
+                       });
+                     }),
+                 std::out_of_range);
+    EXPECT_EQ(
+        operation<void(std::exception_ptr, int)>(use_goroutine, [](auto handler) { handler(nullptr, 3); }),
+        3);
+  });
+}
+
+// Throws when it is copied for the goroutine, on the thread that completes.
+struct Reluctant {
+  Reluctant() = default;
+  Reluctant(const Reluctant&) { throw std::length_error("no copies"); }
+};
+
+TEST_P(AsioBridgeTest, WhatIsThrownComesToTheGoroutine) {
+  run_with(GetParam(), [] {
+    AsioContext context;
+    EXPECT_THROW(operation<void(std::error_code, Reluctant)>(
+                     use_goroutine,
+                     [&](auto handler) {
+                       asio::post(context.io(), [handler = std::move(handler)]() mutable {
+                         const Reluctant value;
+                         handler(std::error_code(), value);
+                       });
+                     }),
+                 std::length_error);
+    // Before it has begun; in the middle, with the completion already on its way.
+    EXPECT_THROW(operation<void(std::error_code)>(use_goroutine, [](auto) { throw std::domain_error("no"); }),
+                 std::domain_error);
+    std::thread late;
+    EXPECT_THROW(operation<void(std::error_code)>(use_goroutine,
+                                                  [&](auto handler) {
+                                                    late =
+                                                        std::thread([handler = std::move(handler)]() mutable {
+                                                          std::this_thread::sleep_for(5ms);
+                                                          handler(std::error_code());
+                                                        });
+                                                    throw std::domain_error("too late");
+                                                  }),
+                 std::domain_error);
+    late.join();
+  });
+}
+
+// At once, from other threads, and racing with the park.
+TEST_P(AsioBridgeTest, ItDoesNotMatterWhoCompletesAndWhen) {
+  run_with(GetParam(), [] {
+    for (int i = 0; i < scaled(20'000); ++i) {
+      ASSERT_EQ(operation<void(int)>(use_goroutine, [i](auto handler) { handler(i); }), i);
+    }
+    AsioContext context;
+    for (int i = 0; i < scaled(5'000); ++i) {
+      const int got = operation<void(int)>(use_goroutine, [&](auto handler) {
+        asio::post(context.io(), [i, handler = std::move(handler)]() mutable { handler(i); });
+      });
+      ASSERT_EQ(got, i);
+    }
+    for (int i = 0; i < scaled(500); ++i) {
+      std::thread thread;
+      const int got = operation<void(int)>(use_goroutine, [&](auto handler) {
+        thread = std::thread([i, handler = std::move(handler)]() mutable { handler(i); });
+      });
+      thread.join();
+      ASSERT_EQ(got, i);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace tuza
