@@ -125,6 +125,7 @@ void read_lines(Guest& guest, Hub& hub) {
     text.append(buffer.data(), *n);
     std::size_t begin = 0;
     for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+      if (end - begin > kLineBytesMax) return;
       hub.say(guest, text.substr(begin, end - begin));
     }
     text.erase(0, begin);

@@ -11,11 +11,8 @@
 //                                 millisecond; ?reset=1: the next answer begins from here
 #include <tuza/examples/hostile/ticker.h>
 #include <tuza/examples/hostile/work.h>
-#include <tuza/framework/command_line.h>
-#include <tuza/framework/log.h>
-#include <tuza/http/server.h>
+#include <tuza/framework/app.h>
 #include <tuza/sched/go.h>
-#include <tuza/sched/run.h>
 
 #include <charconv>
 #include <chrono>
@@ -96,13 +93,14 @@ tuza::http::Router routes(hostile::Ticker& ticker) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const tuza::CommandLine args = tuza::parse_command_line(argc, argv, "127.0.0.1:8080");
-  const tuza::Logging logging;
-  hostile::prepare();
+  tuza::App app("hostile");
+  app.set_default("shutdown.timeout", "1s");
+  const tuza::Setting<bool> tick =
+      app.setting("hostile.ticker", true, "Whether a goroutine ticks each millisecond");
   auto& ticker = *new hostile::Ticker;  // handlers that do not end use it to the last
-  return tuza::run([&] {
-    tuza::go({.name = "ticker"}, [&ticker] { ticker.run(); });
-    return tuza::http::listen_and_serve(args.listen, routes(ticker),
-                                        {.shutdown_timeout = std::chrono::seconds(1)});
+  return app.run(argc, argv, [&] {
+    hostile::prepare();
+    if (*tick) tuza::go({.name = "ticker"}, [&ticker] { ticker.run(); });
+    app.router() = routes(ticker);
   });
 }

@@ -1,0 +1,70 @@
+#include <tuza/examples/sqlite_notes/json.h>
+
+#include <nlohmann/json.hpp>
+
+namespace notes {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json json_of(const Note& note) {
+  return {{"id", note.id},
+          {"title", note.text.title},
+          {"body", note.text.body},
+          {"created", note.created},
+          {"updated", note.updated}};
+}
+
+// What came from a client, in an error message, need not be UTF-8.
+std::string text_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+// The string of that name into `into`. False: `error` says what is wrong.
+bool take(const Json& from, const char* name, std::size_t bytes_max, std::string& into, std::string& error) {
+  const auto found = from.find(name);
+  if (found == from.end()) return true;
+  if (!found->is_string()) {
+    error = std::string("\"") + name + "\" must be a string";
+    return false;
+  }
+  into = found->get<std::string>();
+  if (into.size() <= bytes_max) return true;
+  error = std::string("\"") + name + "\" is longer than " + std::to_string(bytes_max) + " bytes";
+  return false;
+}
+
+}  // namespace
+
+std::expected<NoteText, std::string> parse_note(std::string_view json) {
+  Json parsed;
+  try {
+    parsed = Json::parse(json);
+  } catch (const Json::exception& error) {
+    return std::unexpected(std::string("malformed JSON: ") + error.what());
+  }
+  if (!parsed.is_object()) return std::unexpected(std::string("expected an object, {\"title\": \"...\"}"));
+  for (const auto& [name, value] : parsed.items()) {
+    if (name != "title" && name != "body") return std::unexpected("unknown member \"" + name + "\"");
+  }
+  NoteText text;
+  std::string error;
+  if (!take(parsed, "title", NoteText::kTitleBytesMax, text.title, error) ||
+      !take(parsed, "body", NoteText::kBodyBytesMax, text.body, error)) {
+    return std::unexpected(std::move(error));
+  }
+  if (text.title.empty()) return std::unexpected(std::string("\"title\" is missing or empty"));
+  return text;
+}
+
+std::string to_json(const Note& note) { return text_of(json_of(note)); }
+
+std::string to_json(const Page& page) {
+  Json list = Json::array();
+  for (const Note& note : page.notes) list.push_back(json_of(note));
+  return text_of({{"notes", std::move(list)}, {"next", page.next ? Json(*page.next) : Json(nullptr)}});
+}
+
+std::string error_json(std::string_view message) { return text_of({{"error", message}}); }
+
+}  // namespace notes

@@ -1,0 +1,212 @@
+#include <tuza/examples/sqlite_notes/store.h>
+
+#include <sqlite3.h>
+#include <tuza/sched/blocking.h>
+#include <tuza/sched/sync/context.h>
+
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+namespace notes {
+namespace {
+
+// In the order of Statement::note().
+const std::string kColumns = "id, title, body, created, updated";
+const std::string kNow = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
+
+StoreError error_of(sqlite3* db) {
+  const int code = sqlite3_errcode(db) & 0xff;
+  const bool busy = code == SQLITE_BUSY || code == SQLITE_LOCKED;
+  return {busy ? StoreError::Kind::kBusy : StoreError::Kind::kFailed, sqlite3_errmsg(db)};
+}
+
+// A prepared statement, for one execution.
+class Statement {
+ public:
+  Statement(sqlite3* db, std::string_view sql) : db_(db) {
+    result_ = sqlite3_prepare_v2(db, sql.data(), static_cast<int>(sql.size()), &statement_, nullptr);
+  }
+  ~Statement() { sqlite3_finalize(statement_); }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  Statement& bind(std::int64_t value) {
+    if (result_ == SQLITE_OK) result_ = sqlite3_bind_int64(statement_, ++bound_, value);
+    return *this;
+  }
+  // `text` must live until the last step().
+  Statement& bind(std::string_view text) {
+    if (result_ != SQLITE_OK) return *this;
+    result_ =
+        sqlite3_bind_text(statement_, ++bound_, text.data(), static_cast<int>(text.size()), SQLITE_STATIC);
+    return *this;
+  }
+  // True: there is a row. False: no more, and what was changed is stored.
+  Stored<bool> step() {
+    if (result_ == SQLITE_OK || result_ == SQLITE_ROW) result_ = sqlite3_step(statement_);
+    if (result_ == SQLITE_ROW) return true;
+    if (result_ == SQLITE_DONE) return false;
+    return std::unexpected(error_of(db_));
+  }
+  [[nodiscard]] Note note() const { return {number(0), {text(1), text(2)}, text(3), text(4)}; }
+
+ private:
+  [[nodiscard]] std::int64_t number(int column) const { return sqlite3_column_int64(statement_, column); }
+  [[nodiscard]] std::string text(int column) const {
+    const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+    return {bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+  }
+
+  sqlite3* db_;
+  sqlite3_stmt* statement_ = nullptr;
+  int result_ = SQLITE_OK;
+  int bound_ = 0;
+};
+
+// The one row that a statement returns, if any. A statement that changes something has done so only when it
+// says that there is nothing more.
+Stored<std::optional<Note>> only_row(Statement& statement) {
+  std::optional<Note> found;
+  for (;;) {
+    const Stored<bool> row = statement.step();
+    if (!row) return std::unexpected(row.error());
+    if (!*row) return found;
+    found = statement.note();
+  }
+}
+
+Stored<sqlite3*> connect(const StoreOptions& options) {
+  sqlite3* db = nullptr;
+  // Of a connection only one operation at a time makes use: SQLite needs no lock of its own.
+  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+  int result = sqlite3_open_v2(options.path.c_str(), &db, flags, nullptr);
+  if (result == SQLITE_OK) {
+    sqlite3_busy_timeout(db, static_cast<int>(options.busy_timeout.count()));
+    // With a write-ahead log readers do not wait for the writer; FULL: a commit is on the disk.
+    result = sqlite3_exec(
+        db,
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+        "CREATE TABLE IF NOT EXISTS notes (id INTEGER PRIMARY KEY AUTOINCREMENT,"
+        " title TEXT NOT NULL, body TEXT NOT NULL, created TEXT NOT NULL, updated TEXT NOT NULL)",
+        nullptr, nullptr, nullptr);
+  }
+  if (result == SQLITE_OK) return db;
+  StoreError error = error_of(db);
+  error.message = options.path + ": " + error.message;
+  sqlite3_close(db);
+  return std::unexpected(std::move(error));
+}
+
+}  // namespace
+
+Stored<std::unique_ptr<Store>> Store::open(const StoreOptions& options) {
+  std::unique_ptr<Store> store(new Store(options));
+  for (int i = 0; i < options.connections; ++i) {
+    const Stored<sqlite3*> db = tuza::blocking([&] { return connect(options); });
+    if (!db) return std::unexpected(db.error());
+    store->idle_.push_back(*db);
+  }
+  return store;
+}
+
+Store::~Store() {
+  for (sqlite3* const db : idle_) sqlite3_close(db);
+}
+
+// A connection and its permit, for one operation.
+class Store::Lease {
+ public:
+  // The permit has been acquired.
+  explicit Lease(Store& store) : store_(store) {
+    const std::scoped_lock lock(store_.mutex_);
+    db_ = store_.idle_.back();
+    store_.idle_.pop_back();
+  }
+  ~Lease() {
+    {
+      const std::scoped_lock lock(store_.mutex_);
+      store_.idle_.push_back(db_);  // there was room for it before
+    }
+    store_.free_.release();
+  }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+  [[nodiscard]] sqlite3* db() const { return db_; }
+
+ private:
+  Store& store_;
+  sqlite3* db_ = nullptr;
+};
+
+// A permit. When the database is locked every connection waits for it, and those that wait for a connection
+// would come to wait longer and longer: they wait as long as one does, and are told to try again.
+bool Store::acquire() {
+  if (free_.try_acquire()) return true;
+  const auto [ctx, cancel] = tuza::with_timeout(tuza::Context(), options_.busy_timeout);
+  return free_.acquire(ctx).has_value();
+}
+
+// Where all waiting is.
+template <class Operation>
+auto Store::with_connection(Operation operation) -> decltype(operation(nullptr)) {
+  if (!acquire()) {
+    return std::unexpected(StoreError{StoreError::Kind::kBusy, "all connections to the database are in use"});
+  }
+  const Lease lease(*this);
+  return tuza::blocking([&] { return operation(lease.db()); });
+}
+
+Stored<Page> Store::list(std::int64_t after, int limit) {
+  return with_connection([&](sqlite3* db) -> Stored<Page> {
+    Statement select(db, "SELECT " + kColumns + " FROM notes WHERE id > ? ORDER BY id LIMIT ?");
+    select.bind(after).bind(std::int64_t{limit} + 1);  // one more tells whether there are more
+    Page page;
+    for (;;) {
+      const Stored<bool> row = select.step();
+      if (!row) return std::unexpected(row.error());
+      if (!*row) return page;
+      if (static_cast<int>(page.notes.size()) == limit) {
+        page.next = page.notes.back().id;
+        return page;
+      }
+      page.notes.push_back(select.note());
+    }
+  });
+}
+
+Stored<std::optional<Note>> Store::get(std::int64_t id) {
+  return with_connection([&](sqlite3* db) {
+    Statement select(db, "SELECT " + kColumns + " FROM notes WHERE id = ?");
+    return only_row(select.bind(id));
+  });
+}
+
+Stored<Note> Store::add(const NoteText& text) {
+  return with_connection([&](sqlite3* db) -> Stored<Note> {
+    Statement insert(db, "INSERT INTO notes (title, body, created, updated) VALUES (?, ?, " + kNow + ", " +
+                             kNow + ") RETURNING " + kColumns);
+    const Stored<std::optional<Note>> row = only_row(insert.bind(text.title).bind(text.body));
+    if (!row) return std::unexpected(row.error());
+    return row->value();
+  });
+}
+
+Stored<std::optional<Note>> Store::replace(std::int64_t id, const NoteText& text) {
+  return with_connection([&](sqlite3* db) {
+    Statement update(db, "UPDATE notes SET title = ?, body = ?, updated = " + kNow +
+                             " WHERE id = ? RETURNING " + kColumns);
+    return only_row(update.bind(text.title).bind(text.body).bind(id));
+  });
+}
+
+Stored<bool> Store::remove(std::int64_t id) {
+  return with_connection([&](sqlite3* db) -> Stored<bool> {
+    Statement erase(db, "DELETE FROM notes WHERE id = ? RETURNING " + kColumns);
+    const Stored<std::optional<Note>> row = only_row(erase.bind(id));
+    if (!row) return std::unexpected(row.error());
+    return row->has_value();
+  });
+}
+
+}  // namespace notes
