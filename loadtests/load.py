@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Load tests: `load.py SCENARIO [options]`, or `./dev load SCENARIO [options]`.
 
-README.md says how they measure. Exit status: 0; 1 if a check failed (wrong answers, errors; with --strict
+METHOD.md says how they measure. Exit status: 0; 1 if a check failed (wrong answers, errors; with --strict
 also a missed bar); 2 for a wrong command line; 130 after Ctrl-C. Servers never survive this program.
 """
 
@@ -14,10 +14,11 @@ import sys
 from pathlib import Path
 
 import scenarios
-from lib import machine, process, servers
+from lib import html, machine, process, servers
 from lib.report import Report
 
 ROOT = Path(__file__).resolve().parents[1]
+ALL = ("plaintext", "tls", "stall", "churn", "idle")
 
 
 def find_scenarios():
@@ -43,14 +44,15 @@ def parse_arguments(arguments, modules):
     common.add_argument("--build", type=Path, default=ROOT / "build" / "release", metavar="DIR",
                         help="the build directory servers are taken from (default build/release)")
     common.add_argument("--csv", type=Path, metavar="FILE", help="write every single measurement there")
+    common.add_argument("--html", type=Path, metavar="FILE", help="write a report with charts there")
     common.add_argument("--strict", action="store_true", help="a missed bar fails the run")
     parser = argparse.ArgumentParser(prog="load", description="Load tests; see loadtests/README.md.")
     kinds = parser.add_subparsers(dest="scenario", required=True, metavar="SCENARIO")
     for name, module in modules.items():
         module.add_options(kinds.add_parser(name, parents=[common], help=module.DESCRIPTION))
-    everything = kinds.add_parser("all", parents=[common], help="all of them, one after another")
-    for module in modules.values():
-        module.add_options(everything)
+    everything = kinds.add_parser("all", parents=[common], help=f"{', '.join(ALL)}: one after another, one report")
+    for name in ALL:
+        modules[name].add_options(everything)
     args = parser.parse_args(arguments)
     try:
         return args, servers.parse_specs(args.servers, args.build)
@@ -63,13 +65,19 @@ def run(args, specs, chosen):
     with contextlib.ExitStack() as stack:
         csv_file = stack.enter_context(args.csv.open("w", newline="")) if args.csv else None
         report = Report(csv_file, date, commit)
-        report.say(*machine.describe(args.build, commit, date))
+        head = machine.describe(args.build, commit, date)
+        report.say(*head)
         for module in chosen:
             try:
                 module.run(specs, args, report)
             except process.LoadTestError as error:
                 report.fail(str(error))
-        return report.finish(args.strict)
+        status = report.finish(args.strict)
+        if args.html:
+            charts = {name: module.CHARTS for name, module in find_scenarios().items() if hasattr(module, "CHARTS")}
+            charts["tls-idle"] = charts["idle"]
+            args.html.write_text(html.page(report, head, charts), encoding="utf-8")
+        return status
 
 
 def interrupt(_number, _frame):
@@ -82,7 +90,7 @@ def main():
     process.raise_descriptor_limit()  # 1,024 connections do not fit into the usual 1,024 descriptors
     modules = find_scenarios()
     args, specs = parse_arguments(sys.argv[1:], modules)
-    chosen = modules.values() if args.scenario == "all" else [modules[args.scenario]]
+    chosen = [modules[name] for name in (ALL if args.scenario == "all" else [args.scenario])]
     try:
         return run(args, specs, chosen)
     except KeyboardInterrupt:

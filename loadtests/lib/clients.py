@@ -17,10 +17,11 @@ TIMEOUT_S = 10
 class Crowd:
     """`count` connections to a server on this machine. A context manager: leaving it closes them."""
 
-    def __init__(self, port, path, body):
+    def __init__(self, port, path, body, scheme="http"):
         self._port = port
         self._request = http.request_text(path, f"127.0.0.1:{port}")
         self._body = body
+        self._context = http.client_context() if scheme == "https" else None
         self._connections = []
 
     def __enter__(self):
@@ -61,6 +62,8 @@ class Crowd:
         try:
             connection.bind((SOURCES[len(self._connections) % len(SOURCES)], 0))
             connection.connect(("127.0.0.1", self._port))
+            if self._context:
+                connection = self._connections[-1] = self._context.wrap_socket(connection)
         except OSError as error:
             raise LoadTestError(f"connection {len(self._connections)}: {error}") from error
         return connection

@@ -76,9 +76,13 @@ def running(command, cpus, **popen):
             process.stdout.close()
 
 
-def run(command, cpus, timeout_s):
-    """Runs `command` to its end and returns its output (stdout, with stderr in it)."""
-    with running(command, cpus, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+def run(command, cpus, timeout_s, environment=None):
+    """Runs `command` to its end and returns its output (stdout, with stderr in it).
+
+    `environment` is in addition to that of this process.
+    """
+    with running(command, cpus, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                 env=os.environ | (environment or {})) as process:
         try:
             output, _ = process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:

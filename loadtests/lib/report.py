@@ -43,37 +43,41 @@ class Report:
         self._csv = csv.writer(csv_file) if csv_file else None
         self._csv_file = csv_file
         self._stamp = (date, commit)
-        self._failed = []
-        self._missed = []
+        self.failed = []
+        self.missed = []
+        self.lines = []  # all that was said
+        self.measurements = []  # (scenario, case, server, round, {metric: value})
         if self._csv:
             self._csv.writerow(CSV_HEADER)
 
     def say(self, *lines):
+        self.lines += lines
         print(*lines, sep="\n", flush=True)
 
     def progress(self, text):
         print(f"  .. {text}", file=sys.stderr, flush=True)
 
     def fail(self, text):
-        self._failed.append(text)
+        self.failed.append(text)
         print(f"  CHECK FAILED: {text}", file=sys.stderr, flush=True)
 
     def bar(self, what, value, must, aim):
         """Compares, remembers a miss, and returns the words for the table."""
         words = verdict(value, must, aim)
         if words.endswith("MISSED"):
-            self._missed.append(f"{what}: {value:.2f}, {words}")
+            self.missed.append(f"{what}: {value:.2f}, {words}")
         return words
 
     def share(self, what, value, must):
         """The same for what should be at least `must`."""
         if round(value, 2) >= must:
             return "ok"
-        self._missed.append(f"{what}: {value:.2f}, must {must:.2f} MISSED")
+        self.missed.append(f"{what}: {value:.2f}, must {must:.2f} MISSED")
         return "MISSED"
 
     def record(self, scenario, case, server, round_number, metrics):
         """One measurement: {metric: value}. Written at once: an interrupted run leaves what it has."""
+        self.measurements.append((scenario, case, server, round_number, metrics))
         if self._csv:
             for metric, value in metrics.items():
                 row = (*self._stamp, scenario, case, server, round_number, metric, f"{value:.6g}")
@@ -83,6 +87,6 @@ class Report:
     def finish(self, strict):
         """Prints the summary and returns the exit status."""
         self.say("")
-        for title, items in (("bars missed", self._missed), ("checks failed", self._failed)):
+        for title, items in (("bars missed", self.missed), ("checks failed", self.failed)):
             self.say(f"{title}: {len(items)}", *(f"  {item}" for item in items))
-        return 1 if self._failed or (strict and self._missed) else 0
+        return 1 if self.failed or (strict and self.missed) else 0

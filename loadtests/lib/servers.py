@@ -8,6 +8,7 @@ import socket
 import tempfile
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from lib import http, process, procfs
 from lib.process import LoadTestError
@@ -24,7 +25,9 @@ START_TIMEOUT_S = 10
 @dataclass(frozen=True)
 class Spec:
     name: str
-    command: tuple  # words; {port} in them stands for the port
+    command: tuple  # words; {port} in them stands for the port, {dir} for a folder that holds `files`
+    scheme: str = "http"
+    files: tuple = ()  # (name, text with {port} and {dir}): configuration the server reads
 
 
 def parse_specs(text, build):
@@ -62,13 +65,14 @@ class Server:
 
     def __init__(self, spec, port, child, log):
         self.name = spec.name
+        self.scheme = spec.scheme
         self.port = port
         self._child = child
         self._log = log
         self.pids = [child.pid]
 
     def url(self, path):
-        return f"http://127.0.0.1:{self.port}{path}"
+        return f"{self.scheme}://127.0.0.1:{self.port}{path}"
 
     def cpu_time(self):
         return self._reading(procfs.cpu_time)
@@ -101,13 +105,23 @@ class Server:
         while True:
             self.check_alive()
             try:
-                http.exchange(self.port, path, timeout_s=1)
+                http.exchange(self.port, path, timeout_s=1, scheme=self.scheme)
                 break
             except LoadTestError as error:
                 if time.monotonic() > deadline:
                     raise self.error(f"no answer {START_TIMEOUT_S} s after the start: {error}") from error
                 time.sleep(0.02)
         self.pids = procfs.session_members(self._child.pid)
+
+
+def prepared(spec, port, directory):
+    """The command to run, its files written into `directory`."""
+    def filled(text):
+        return text.replace("{port}", str(port)).replace("{dir}", directory)
+
+    for name, text in spec.files:
+        (Path(directory) / name).write_text(filled(text), encoding="utf-8")
+    return [filled(word) for word in spec.command]
 
 
 @contextlib.contextmanager
@@ -117,8 +131,8 @@ def serving(spec, cpus, path):
     Ending by anything but exit 0 or the SIGTERM sent to it is an error of the server's.
     """
     port = free_port()
-    command = [word.replace("{port}", str(port)) for word in spec.command]
-    with tempfile.TemporaryFile() as log:
+    with tempfile.TemporaryFile() as log, tempfile.TemporaryDirectory(prefix="tuza-load-") as directory:
+        command = prepared(spec, port, directory)
         with process.running(command, cpus, stdout=log, stderr=log) as child:
             server = Server(spec, port, child, log)
             server.wait_until_it_answers(path)

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 import time
@@ -114,22 +113,3 @@ def run_threads(args, cpus, kind, count, seconds, amount):
     if found["errors"]:
         raise LoadTestError(f"stall_threads {kind}: {found['errors']} errors")
     return found["iterations"] / found["seconds"]
-
-
-def build_go(args, source, cpus):
-    """The Spec of the Go server, built if necessary; or a line that says why there is none."""
-    if shutil.which("go") is None:
-        return "Go: not installed, so there is no comparison with it"
-    program = args.build / "loadtests" / "stall_go"
-    environment = os.environ | {"GOCACHE": str(args.build / "go-cache"), "GOPROXY": "off", "GOFLAGS": ""}
-    done = process.spawn(["go", "build", "-o", str(program), "main.go"], cpus, cwd=source, env=environment,
-                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    try:
-        _, errors = done.communicate(timeout=180)
-    except subprocess.TimeoutExpired:
-        return "Go: the compiler did not end"
-    finally:
-        process.stop(done)
-    if done.returncode != 0:
-        return f"Go: it does not compile: {errors.strip()[-300:]}"
-    return servers.Spec("go", (str(program), "-addr", "127.0.0.1:{port}"))

@@ -22,12 +22,20 @@ request = function() return batch end
 """
 
 
+POST_LUA = """
+wrk.method = "POST"
+wrk.body = "{body}"
+"""
+
+
 @dataclass(frozen=True)
 class Load:
     connections: int
     threads: int = 1
     pipeline: int = 1
+    post: str = ""  # with it, POST requests of this body (letters and digits); not with `pipeline`
     headers: tuple = ()  # "Name: value"
+    openssl_conf: str = ""  # a configuration of OpenSSL's for the client, in place of the system's
 
 
 @dataclass(frozen=True)
@@ -64,13 +72,13 @@ def parse(text):
 
 
 @contextlib.contextmanager
-def script(depth):
-    """The wrk options for `depth` requests in one write: a temporary Lua file, or nothing for 1."""
-    if depth == 1:
+def script(load):
+    """The wrk options for several requests in one write, or for POST: a temporary Lua file, or nothing."""
+    if load.pipeline == 1 and not load.post:
         yield []
         return
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
-        file.write(PIPELINE_LUA.format(depth=depth))
+        file.write(POST_LUA.format(body=load.post) if load.post else PIPELINE_LUA.format(depth=load.pipeline))
         file.flush()
         yield ["-s", file.name]
 
@@ -83,11 +91,12 @@ def children_cpu_s():
 def run(url, load, seconds, cpus):
     """Runs wrk for `seconds` (whole) on the CPU set `cpus`. Errors that wrk counted are in the Result."""
     before = children_cpu_s()
-    with script(load.pipeline) as options:
+    with script(load) as options:
         command = ["wrk", "--latency", f"-t{load.threads}", f"-c{load.connections}", f"-d{seconds}s"]
         for header in load.headers:
             command += ["-H", header]
-        output = process.run(command + options + [url], cpus, timeout_s=seconds + 15)
+        environment = {"OPENSSL_CONF": load.openssl_conf} if load.openssl_conf else None
+        output = process.run(command + options + [url], cpus, seconds + 15, environment)
     result = parse(output)
     # wrk is the only child that ended in between; getrusage counts those that were waited for.
     return Result(**{**result.__dict__, "client_cpu_s": children_cpu_s() - before})

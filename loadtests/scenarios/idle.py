@@ -19,6 +19,7 @@ CPU_WINDOW_S = 5
 MEMORY_MUST_KB, MEMORY_AIM_KB = 6, 1
 # "Uses no CPU", with room for a look at the clock now and then: a thousandth of a core.
 CPU_MUST_MS, CPU_AIM_MS = 5, 1
+CHARTS = (("Rss_10s_bytes", "Memory per idle connection after 10 s", "bytes"),)
 
 
 def add_options(parser):
@@ -26,18 +27,23 @@ def add_options(parser):
 
 
 def run(specs, args, report):
+    measure_all("idle", specs, args.idle, args, report, (MEMORY_MUST_KB, MEMORY_AIM_KB))
+
+
+def measure_all(scenario, specs, count, args, report, memory_bars_kb):
+    """Measures `specs` with `count` connections each, TLS included, under the name `scenario`, and shows the table."""
     limit = process.raise_descriptor_limit() - SPARE_DESCRIPTORS
-    count = min(args.idle, limit)
-    report.say("", f"idle: {count:,} connections" +
-               (f" (the descriptor limit allows no more than {limit:,})" if count < args.idle else ""))
+    wanted, count = count, min(count, limit)
+    report.say("", f"{scenario}: {count:,} connections" +
+               (f" (the descriptor limit allows no more than {limit:,})" if count < wanted else ""))
     if count < 1:
-        raise LoadTestError("idle needs at least one connection")
+        raise LoadTestError(f"{scenario} needs at least one connection")
     rows = []
     for spec in specs:
         try:
-            rows.append(measure(spec, count, args, report))
+            rows.append(measure(scenario, spec, count, args, report, memory_bars_kb))
         except LoadTestError as error:
-            report.fail(f"idle: {error}")
+            report.fail(f"{scenario}: {error}")
     if rows:
         memory = [f"{name} {after} s" for after in READ_AFTER_S for name in ("Rss", "Pss", "VmPTE")]
         headers = ["server", *memory, "Rss closed", f"CPU ms/{CPU_WINDOW_S} s: none", "switches", "all idle",
@@ -48,15 +54,15 @@ def run(specs, args, report):
                    *(line for _, lines in rows for line in lines))
 
 
-def measure(spec, count, args, report):
+def measure(scenario, spec, count, args, report, memory_bars_kb):
     """Returns (row of the table, lines about the bars)."""
     server_cpu = process.allowed_cpus()[0]
     with servers.serving(spec, server_cpu, args.path) as server:
-        http.verify(server.port, args.path, args.body)
+        http.verify(server.port, args.path, args.body, scheme=spec.scheme)
         time.sleep(1)  # what starting up left to do
         before = server.memory_kb()
         quiet_ms, quiet_switches = idle_cpu(server)
-        with Crowd(server.port, args.path, args.body) as crowd:
+        with Crowd(server.port, args.path, args.body, spec.scheme) as crowd:
             report.progress(f"{spec.name}: opening {count:,} connections")
             crowd.open(count)
             opened = time.monotonic()
@@ -70,15 +76,15 @@ def measure(spec, count, args, report):
             crowd.ask_all()
         time.sleep(1)
         closed = per_connection(server.memory_kb(), before, count)
-        http.verify(server.port, args.path, args.body)
+        http.verify(server.port, args.path, args.body, scheme=spec.scheme)
     metrics = {f"{name}_{after}s_bytes": found[name]
                for after, found in zip(READ_AFTER_S, growth) for name in found}
     metrics |= {"rss_closed_bytes": closed["Rss"], "cpu_none_ms": quiet_ms, "switches_none": quiet_switches,
                 "cpu_idle_ms": held_ms, "switches_idle": held_switches}
-    report.record("idle", str(count), spec.name, 1, metrics)
+    report.record(scenario, str(count), spec.name, 1, metrics)
     row = [spec.name, *(f"{value:,.0f}" for found in growth for value in found.values()),
            f"{closed['Rss']:,.0f}", f"{quiet_ms:.2f}", quiet_switches, f"{held_ms:.2f}", held_switches]
-    return row, bars(spec, growth[-1]["Rss"], (quiet_ms, held_ms), report)
+    return row, bars(scenario, spec, growth[-1]["Rss"], memory_bars_kb, (quiet_ms, held_ms), report)
 
 
 def per_connection(memory_kb, before_kb, count):
@@ -93,11 +99,11 @@ def idle_cpu(server):
     return (server.cpu_time() - cpu).total_s * 1e3, server.voluntary_switches() - switches
 
 
-def bars(spec, rss_bytes, cpu_ms, report):
+def bars(scenario, spec, rss_bytes, memory_bars_kb, cpu_ms, report):
     if spec.name != servers.OURS:
         return []
-    lines = [("KB per idle connection", rss_bytes / 1024, MEMORY_MUST_KB, MEMORY_AIM_KB)]
+    lines = [("KB per idle connection", rss_bytes / 1024, *memory_bars_kb)]
     for when, value in zip(("without connections", "all connections idle"), cpu_ms):
         lines.append((f"CPU ms in {CPU_WINDOW_S} s, {when}", value, CPU_MUST_MS, CPU_AIM_MS))
-    return [""] + [f"{spec.name}, {what}: {value:.2f}  {report.bar(f'idle, {what}', value, must, aim)}"
+    return [""] + [f"{spec.name}, {what}: {value:.2f}  {report.bar(f'{scenario}, {what}', value, must, aim)}"
                    for what, value, must, aim in lines]

@@ -14,6 +14,7 @@ from lib.process import LoadTestError
 from lib.report import duration, table
 
 DESCRIPTION = "1,024 connections, some requests burn 1 ms: throughput and tail against the floor"
+CHARTS = (("rate", "Requests per second", "1/s"), ("p999_us", "Latency, p99.9", "us"))
 LOADS = (64, 160)  # percent of the CPUs
 BAR_LOAD = 64
 THROUGHPUT_MUST = 1.00
@@ -68,7 +69,7 @@ def measure(name, permille, cpus, args):
         command = (str(args.build / "loadtests" / "floor"), *listen, "--burn-permille", str(permille))
         path = "/"
     else:
-        command = (str(args.build / "examples" / "hostile"), *listen)
+        command = (str(args.build / "examples" / "hostile"), *listen, "--set", "hostile.ticker=false")
         path = f"/maybe?permille={permille}"
     ending = stall.Ending()
     with stall.serving(servers.Spec(name, command), cpus, ending) as server:

@@ -1,35 +1,19 @@
-"""Plaintext: small keep-alive requests at full speed; what a request costs the server, against the floor.
-
-The figure that counts is the server's CPU time per request: wrk, on one core, is slower than a fast server,
-so requests per second would compare wrk with itself. Rounds are interleaved, each server is started anew for
-every measurement, and the ratio is taken within a round, because absolute times drift by a third in minutes.
-"""
+"""Plaintext: small keep-alive requests at full speed; what a request costs the server, against the floor."""
 
 import argparse
 import statistics
-import time
-from dataclasses import asdict, dataclass, fields
 
-from lib import http, process, procfs, servers, strace, wrk
+from lib import http, process, rounds, servers, strace, wrk
 from lib.process import LoadTestError
-from lib.report import duration, table
+from lib.report import table
+from lib.rounds import Case
 
 DESCRIPTION = "CPU per request of small keep-alive requests"
-WARM_UP_S = 1
 SYSCALL_SECONDS = 2
-OTHERS_WARNING = 0.10  # CPUs other programs may take before the reader is warned
+CHARTS = (("total_us", "Server CPU per request", "us"), ("rate", "Requests per second", "1/s"))
 USER_US_CASE, USER_US_MUST, USER_US_AIM = "256", 0.9, 0.6
 # Two per request, and room for what the 64 connections need once.
 IO_CALLS_MUST, IO_CALLS_AIM = 2.05, 2.02
-
-
-@dataclass(frozen=True)
-class Case:
-    name: str
-    load: wrk.Load
-    must: float
-    aim: float
-    shared: bool = False  # server and wrk both on both cores, instead of one core each
 
 
 # The bars: what this project wants to reach. 64 connections with 16 requests each keep as many requests
@@ -42,19 +26,6 @@ CASES = (
     Case("shared", wrk.Load(256, threads=2), 1.20, 1.05, shared=True),
 )
 SYSCALLS = "syscalls"
-
-
-@dataclass(frozen=True)
-class Measurement:
-    rate: float
-    p50_us: float
-    p99_us: float
-    user_us: float  # of the server's CPU, per request
-    system_us: float
-    total_us: float
-    busy: float  # CPUs the server used
-    client_busy: float  # CPUs wrk used
-    others: float  # CPUs everything else on the machine used
 
 
 def add_options(parser):
@@ -72,97 +43,21 @@ def add_options(parser):
 def run(specs, args, report):
     cases = [case for case in CASES if case.name in args.cases]
     if cases:
-        results = measure_all(specs, cases, args, report)
+        results = rounds.measure_all("plaintext", specs, cases, args, report)
         show(specs, cases, results, args, report)
     if SYSCALLS in args.cases:
         count_syscalls(specs, args, report)
 
 
-def measure_all(specs, cases, args, report):
-    """{(case name, server name): {round: Measurement}}. A pair that cannot be measured once is given up."""
-    results = {(case.name, spec.name): {} for case in cases for spec in specs}
-    given_up = set()
-    for number in range(args.rounds):
-        for case in cases:
-            # Every other round backwards: what drifts steadily then favours nobody.
-            for spec in specs if number % 2 == 0 else reversed(specs):
-                key = (case.name, spec.name)
-                if key in given_up:
-                    continue
-                try:
-                    found = measure(spec, case, args)
-                except LoadTestError as error:
-                    report.fail(f"plaintext {case.name}, round {number + 1}: {error}")
-                    given_up.add(key)
-                    continue
-                results[key][number] = found
-                report.record("plaintext", case.name, spec.name, number + 1, asdict(found))
-                report.progress(f"round {number + 1}/{args.rounds}  {case.name:9} {spec.name:12} "
-                                f"{found.total_us:.2f} us  {found.rate:,.0f}/s")
-    return results
-
-
-def measure(spec, case, args):
-    first, second, both = process.allowed_cpus()
-    server_cpus, wrk_cpus = (both, both) if case.shared else (first, second)
-    with servers.serving(spec, server_cpus, args.path) as server:
-        http.verify(server.port, args.path, args.body, case.load.pipeline)
-        wrk.run(server.url(args.path), case.load, WARM_UP_S, wrk_cpus)
-        start, busy, cpu = time.monotonic(), procfs.busy_s(), server.cpu_time()
-        result = wrk.run(server.url(args.path), case.load, args.seconds, wrk_cpus)
-        used = server.cpu_time() - cpu
-        busy, elapsed = procfs.busy_s() - busy, time.monotonic() - start
-    if result.errors:
-        raise LoadTestError(f"{spec.name}: {'; '.join(result.errors)}")
-    to_us = 1e6 / result.requests
-    return Measurement(
-        rate=result.rate, p50_us=result.p50_us, p99_us=result.p99_us, user_us=used.user_s * to_us,
-        system_us=used.system_s * to_us, total_us=used.total_s * to_us, busy=used.total_s / elapsed,
-        client_busy=result.client_cpu_s / elapsed,
-        others=max(0.0, busy - used.total_s - result.client_cpu_s) / elapsed)
-
-
-def ratios(results, case, server, reference):
-    """Total CPU per request against the reference, of each round both have."""
-    ours, theirs = results[case, server], results[case, reference]
-    return [ours[number].total_us / theirs[number].total_us for number in ours if number in theirs]
-
-
-def medians(measurements):
-    """{field: median}"""
-    names = [field.name for field in fields(Measurement)]
-    return {name: statistics.median(getattr(m, name) for m in measurements) for name in names}
-
-
 def show(specs, cases, results, args, report):
-    reference = servers.reference(specs).name
-    rows = []
-    for case in cases:
-        for spec in specs:
-            found = list(results[case.name, spec.name].values())
-            if not found:
-                rows.append([case.name, spec.name] + ["-"] * 10 + ["not measured"])
-                continue
-            middle = medians(found)
-            against = ratios(results, case.name, spec.name, reference)
-            ratio = statistics.median(against) if against else None
-            words = ""
-            if spec.name == servers.OURS and reference == servers.FLOOR and ratio:
-                words = report.bar(f"plaintext {case.name}, ratio", ratio, case.must, case.aim)
-            rows.append([
-                case.name, spec.name, f"{middle['rate']:,.0f}", duration(middle["p50_us"]),
-                duration(middle["p99_us"]), f"{middle['user_us']:.2f}", f"{middle['system_us']:.2f}",
-                f"{middle['total_us']:.2f}", f"{middle['busy']:.2f}", f"{middle['others']:.2f}",
-                f"{ratio:.2f}" if ratio else "-",
-                f"{min(against):.2f}-{max(against):.2f}" if against else "-", words])
-    headers = ["case", "server", "req/s", "p50", "p99", "user us", "sys us", "total us", "CPUs", "others",
-               f"x {reference}", "range", "bar"]
+    lines = rounds.result_table("plaintext", specs, cases, results, servers.reference(specs).name, report,
+                                servers.FLOOR)
     report.say("", f"plaintext: medians of {args.rounds} rounds of {args.seconds} s; "
                "user, sys, total: server CPU per request; ratio of the totals within a round",
                "shared: server and wrk (2 threads) both on both cores; else one core each. pipeline: 64 x 16",
-               "", *table(headers, rows))
+               "", *lines)
     show_user_time(results, report)
-    warn_of_others(results, report)
+    rounds.warn_of_others(results, report)
 
 
 def show_user_time(results, report):
@@ -172,14 +67,6 @@ def show_user_time(results, report):
         what = f"user us per request at {USER_US_CASE}"
         words = report.bar(f"plaintext, {what}", user_us, USER_US_MUST, USER_US_AIM)
         report.say("", f"{servers.OURS}, {what}: {user_us:.2f}  {words}")
-
-
-def warn_of_others(results, report):
-    found = [m for of_pair in results.values() for m in of_pair.values()]
-    disturbed = [m.others for m in found if m.others > OTHERS_WARNING]
-    if disturbed:
-        report.say("", f"WARNING: in {len(disturbed)} of {len(found)} measurements other programs took more "
-                   f"than {OTHERS_WARNING:.2f} CPUs (up to {max(disturbed):.2f}): repeat on a quiet machine")
 
 
 def count_syscalls(specs, args, report):

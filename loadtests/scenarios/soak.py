@@ -6,10 +6,11 @@ caches fill.
 """
 
 import os
+import tempfile
 import threading
 import time
 
-from lib import http, process, servers, wrk
+from lib import certificate, http, peers, process, servers, wrk
 from lib.process import LoadTestError
 from lib.report import table
 
@@ -26,12 +27,22 @@ GROWTH_MUST, SLACK_KB = 0.05, 1024  # what a late burst may take
 
 def add_options(parser):
     parser.add_argument("--minutes", type=float, default=10, help="soak: how long (default 10)")
+    parser.add_argument("--tls", action="store_true", help="soak: hello over TLS, a handshake for each connection")
 
 
 def run(specs, args, report):
     process.raise_descriptor_limit()
+    if not args.tls:
+        measure(specs, args, report)
+        return
+    with tempfile.TemporaryDirectory(prefix="tuza-soak-") as directory:
+        made = certificate.make(directory, process.allowed_cpus()[2])
+        measure([peers.hello(args, made)], args, report)
+
+
+def measure(specs, args, report):
     seconds = max(10, round(args.minutes * 60))
-    report.say("", f"soak: {seconds} s of {', '.join(LOADS)} at once")
+    report.say("", f"soak: {seconds} s of {', '.join(LOADS)} at once{', over TLS' if args.tls else ''}")
     rows = []
     for spec in specs:
         if spec.name == servers.FLOOR:
@@ -48,7 +59,7 @@ def run(specs, args, report):
 def soak(spec, seconds, args, report):
     cpus = process.allowed_cpus()
     with servers.serving(spec, cpus[0], args.path) as server:
-        http.verify(server.port, args.path, args.body)
+        http.verify(server.port, args.path, args.body, scheme=spec.scheme)
         before = descriptors(server)
         results, threads = {}, []
         for name, load in LOADS.items():
@@ -65,7 +76,7 @@ def soak(spec, seconds, args, report):
             time.sleep(seconds / SAMPLES)
             memory.append((time.monotonic() - began, server.memory_kb()["Rss"]))
             report.progress(f"{spec.name}: {memory[-1][0]:.0f} s, {memory[-1][1]:,} KB")
-        http.verify(server.port, args.path, args.body)
+        http.verify(server.port, args.path, args.body, scheme=spec.scheme)
         time.sleep(1)
         after = descriptors(server)
     return judge(spec, seconds, results, memory, (before, after), report)

@@ -11,11 +11,12 @@ import dataclasses
 import time
 from pathlib import Path
 
-from lib import process, procfs, servers, stall
+from lib import golang, process, procfs, servers, stall
 from lib.process import LoadTestError
 from lib.report import duration, table
 
 DESCRIPTION = "lateness of small requests while others compute and block"
+CHARTS = (("client_p99_us", "How late small requests are, p99", "us"),)
 KINDS = ("burn", "mutex", "malloc", "memcpy", "throw", "printf", "sort", "regex", "sleep", "read", "file")
 BURNERS = KINDS[:8]
 GO_KINDS = ("burn", "malloc", "memcpy", "sort", "regex", "sleep", "file")
@@ -101,15 +102,15 @@ def run(_specs, args, report):
     compared = [hostile]
     if not args.no_go:
         both = process.allowed_cpus()[2]
-        go = stall.build_go(args, GO_SOURCE, both)
-        if isinstance(go, str):
-            report.say("", go)
+        program, why = golang.build(args, GO_SOURCE, both)
+        if program:
+            compared.append(servers.Spec("go", (program, "-addr", "127.0.0.1:{port}")))
         else:
-            compared.append(go)
+            report.say("", why)
     rows = [measured(spec, case, args, report) for case in cases(args) for spec in compared if fits(spec, case, args)]
     headers = ["kind", "server", "hogs", "Ps", "running", "/ p50", "p99", "p99.9", "max", "tick p50", "p99", "p99.9",
                "max", "own p99", "EINTR", "CPUs", "others", "work/s", "x threads", "end", "p99", "work"]
-    if disturbed := sum(row[-7] != "" and float(row[-7]) > OTHERS_WARNING for row in rows):
+    if disturbed := sum(row[-6] != "" and float(row[-6]) > OTHERS_WARNING for row in rows):
         report.say("", f"WARNING: in {disturbed} of {len(rows)} measurements other programs took more than "
                    f"{OTHERS_WARNING:.2f} CPUs: repeat on a quiet machine")
     report.say("", f"stall: {args.seconds} s each; lateness of `/` at {STEADY_RATE}/s, and of a tick each ms in the "
@@ -134,8 +135,9 @@ def measured(spec, case, args, report):
     ending = stall.Ending()
     found, threads, problems = None, 0.0, []
     try:
+        before = threads_rate(spec, case, args)
         found = measure(spec, case, args, ending)
-        threads = threads_rate(spec, case, args)
+        threads = (before + threads_rate(spec, case, args)) / 2
         problems = wrong_answers(found)
     except LoadTestError as error:
         problems.append(str(error))
@@ -232,14 +234,13 @@ def difference(before, after, kind):
 
 
 def threads_rate(spec, case, args):
-    """Iterations per second of plain threads, on as many CPUs as the server has Ps; 0: nothing to compare."""
+    """Iterations per second of plain threads on the CPUs that the server has; 0: nothing to compare."""
     if case.hogs == 0 or spec.name != "hostile":
         return 0.0
     if case.kind in ("sleep", "read"):
         return case.hogs * 1000 / HOG_MS  # needs no measuring
-    first, _, both = process.allowed_cpus()
     amount = FILE_BYTES if case.kind == "file" else HOG_MS
-    return stall.run_threads(args, first if case.procs == 1 else both, case.kind, case.hogs, THREADS_SECONDS, amount)
+    return stall.run_threads(args, process.allowed_cpus()[2], case.kind, case.hogs, THREADS_SECONDS, amount)
 
 
 def wrong_answers(found):

@@ -6,13 +6,17 @@ Run from loadtests/: python3 -m unittest
 import contextlib
 import io
 import os
+import re
 import socket
+import tempfile
 import time
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
 
-from lib import http, machine, procfs, report, servers, strace, wrk
+from lib import fleet, html, http, machine, peers, procfs, report, s_time, servers, strace, wrk
 from lib.process import LoadTestError
+from scenarios import rolling
 
 WRK_GOOD = """Running 4s test @ http://127.0.0.1:8080/plaintext
   1 threads and 256 connections
@@ -53,7 +57,61 @@ STRACE = """% time     seconds  usecs/call     calls    errors syscall
 ------ ----------- ----------- --------- --------- ------------------
 100.00    0.010896          12     18838        12 total
 """
+S_TIME = """..........
+
+714 connections in 0.68s; 1050.00 connections/user sec, bytes read 111384
+714 connections in 3 real seconds, 156 bytes read per connection
+"""
 ANSWER = b"HTTP/1.1 200 OK\r\nServer: x\r\ncontent-length:  5\r\n\r\nhello"
+
+
+class HtmlReport(unittest.TestCase):
+    def setUp(self):
+        self.report = report.Report()
+        for number, value in enumerate((1, 3, 2)):
+            self.report.record("x", "small", "a<b", number, {"us": value})
+        self.charts = {"x": (("us", "Time", "us"), ("absent", "Nothing", "s"))}
+
+    def page(self):
+        return html.page(self.report, ["machine   two & a half"], self.charts)
+
+    def test_medians_and_ranges_of_what_was_recorded_and_all_is_escaped(self):
+        page = self.page()
+        self.assertIn("2 (1-3)", page)
+        self.assertIn("two &amp; a half", page)
+        self.assertIn("a&lt;b", page)
+        self.assertNotIn("a<b", page)
+        self.assertNotIn("Nothing", page)
+        self.assertEqual(re.findall(r'(?:src|href|@import)', page), [])
+
+    def test_one_scale_unless_it_would_hide_a_case(self):
+        self.report.record("x", "larger", "a", 1, {"us": 20})
+        self.assertNotIn("scale of its own", self.page())
+        self.report.record("x", "huge", "a", 1, {"us": 2000})
+        self.assertIn("scale of its own", self.page())
+
+
+class HandshakeReport(unittest.TestCase):
+    def test_connections_and_bytes(self):
+        self.assertEqual(s_time.parse(S_TIME), (714, 111384))
+
+    def test_anything_else_is_refused(self):
+        for text in ("", "ERROR\n40:error:0A000086\n", S_TIME.replace("714 connections in 0", "x")):
+            with self.assertRaises(LoadTestError):
+                s_time.parse(text)
+
+
+class Prepared(unittest.TestCase):
+    def test_port_and_folder_reach_command_and_files(self):
+        spec = servers.Spec("x", ("server", "{dir}/x.conf", "{port}"), files=(("x.conf", "listen {port}; {dir};"),))
+        with tempfile.TemporaryDirectory() as directory:
+            self.assertEqual(servers.prepared(spec, 81, directory), ["server", f"{directory}/x.conf", "81"])
+            self.assertEqual((Path(directory) / "x.conf").read_text(), f"listen 81; {directory};")
+
+    def test_nothing_of_the_template_is_left_in_nginx_configuration(self):
+        spec = peers.nginx()
+        if spec is not None:  # not installed: the scenarios say so
+            self.assertNotIn("@", spec.files[0][1])
 
 
 class WrkReport(unittest.TestCase):
@@ -82,12 +140,35 @@ class WrkReport(unittest.TestCase):
                 wrk.parse(text)
 
     def test_pipelining_writes_a_script_and_removes_it(self):
-        with wrk.script(1) as options:
+        with wrk.script(wrk.Load(1)) as options:
             self.assertEqual(options, [])
-        with wrk.script(16) as (option, name):
+        with wrk.script(wrk.Load(1, post="abc")) as (_, name):
+            self.assertIn('wrk.method = "POST"\nwrk.body = "abc"', Path(name).read_text())
+        with wrk.script(wrk.Load(1, pipeline=16)) as (option, name):
             self.assertEqual(option, "-s")
             self.assertIn("for i = 1, 16 do requests[i] = wrk.format() end", Path(name).read_text())
         self.assertFalse(Path(name).exists())
+
+
+class Fleet(unittest.TestCase):
+    def test_failed_requests_are_counted_from_wrk_s_lines(self):
+        self.assertEqual([rolling.failures(text) for text in wrk.parse(WRK_ERRORS).errors], [4111, 25])
+
+    def test_errors_of_one_wrk_are_errors_of_all(self):
+        good, bad = wrk.parse(WRK_GOOD), wrk.parse(WRK_ERRORS)
+        together = rolling.together("x", [good, bad])
+        self.assertEqual((together.requests, together.errors), (649375, bad.errors))
+        with self.assertRaises(LoadTestError):
+            rolling.together("x", [good, LoadTestError("wrk failed")])
+
+    def test_configuration_differs_from_conf_in_ports_only(self):
+        instances = [SimpleNamespace(port=21000 + i, admin=22000 + i) for i in range(3)]
+        text = fleet.configuration(instances, 23000, "/x/control")
+        self.assertIn("bind 127.0.0.1:23000\n", text)
+        for i in range(3):
+            self.assertRegex(text, rf"server \w+ 127.0.0.1:{21000 + i} port {22000 + i}\n")
+        self.assertNotRegex(text, r"\b(808\d|908\d|8000)\b")
+        self.assertIn("maxconn 4000\n", text)
 
 
 class ProcFiles(unittest.TestCase):

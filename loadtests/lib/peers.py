@@ -1,0 +1,77 @@
+"""Servers of others to compare with, where they are installed: nginx, and net/http of Go. With TLS, or without."""
+
+import shutil
+from pathlib import Path
+
+from lib import golang, process, servers
+
+GO_SOURCE = Path(__file__).resolve().parents[1] / "http_go"
+# What a careful administrator would set for small answers from memory: one worker, for the one CPU that it gets, no
+# log, no limit to the requests of a connection. Tickets are on, as they are with the others.
+NGINX = """daemon off;
+worker_processes 1;
+pid {dir}/nginx.pid;
+error_log stderr;
+events { worker_connections 30000; }
+http {
+  access_log off;
+  keepalive_requests 1000000000;
+  keepalive_timeout 600s;
+  client_body_temp_path {dir}/body;
+  proxy_temp_path {dir}/proxy;
+  fastcgi_temp_path {dir}/fastcgi;
+  uwsgi_temp_path {dir}/uwsgi;
+  scgi_temp_path {dir}/scgi;
+  server {
+    listen 127.0.0.1:{port} @SSL backlog=4096;
+    @KEYS
+    location = /plaintext { default_type text/plain; return 200 "Hello, World!"; }
+  }
+}
+"""
+
+
+def nginx(certificate=None):
+    """Its Spec, or None."""
+    program = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
+    if program is None:
+        return None
+    ssl = ""
+    if certificate:
+        ssl = f"ssl_certificate {certificate.certificate}; ssl_certificate_key {certificate.key}; ssl_protocols TLSv1.3;"
+    text = NGINX.replace("@SSL", "ssl" if certificate else "").replace("@KEYS", ssl)
+    return servers.Spec("nginx", (program, "-e", "stderr", "-p", "{dir}", "-c", "{dir}/nginx.conf"),
+                        "https" if certificate else "http", (("nginx.conf", text),))
+
+
+def go(args, certificate=None):
+    """(Spec or None, why there is none)"""
+    program, why = golang.build(args, GO_SOURCE, process.allowed_cpus()[2])
+    if not program:
+        return None, why
+    words = [program, "-addr", "127.0.0.1:{port}"]
+    if certificate:
+        words += ["-cert", str(certificate.certificate), "-key", str(certificate.key)]
+    return servers.Spec("go", tuple(words), "https" if certificate else "http"), ""
+
+
+def hello(args, certificate):
+    """Our server over TLS."""
+    words = servers.parse_specs(servers.OURS, args.build)[0].command
+    return servers.Spec(servers.OURS, (*words, "--set", f"tls.certificate={certificate.certificate}", "--set",
+                                       f"tls.key={certificate.key}"), "https")
+
+
+def installed(args, report, certificate=None):
+    """The Specs of those that are there; says which are not."""
+    found = []
+    if server := nginx(certificate):
+        found.append(server)
+    else:
+        report.say("", "nginx: not installed, so there is no comparison with it")
+    server, why = go(args, certificate)
+    if server:
+        found.append(server)
+    else:
+        report.say("", why)
+    return found
