@@ -1,19 +1,33 @@
 # The hello example: docker build -t tuza-hello . && docker run --rm -p 8080:8080 tuza-hello
-FROM debian:12-slim AS build
+# The tests: docker build --target test .
+FROM debian:12-slim AS sources
 WORKDIR /src
-COPY . .
+COPY .ci/packages.sh .ci/
 RUN bash -c '. .ci/packages.sh && need build' \
- && cmake --preset release -DTUZA_TESTS=OFF -DTUZA_BENCHMARKS=OFF \
- && cmake --build build/release --target hello \
- && strip -o /hello build/release/examples/hello
+ && apt-get install -y -qq --no-install-recommends ca-certificates
+COPY . .
 
-FROM debian:12-slim
-RUN apt-get update \
- && apt-get install -y --no-install-recommends libspdlog1.10 \
- && rm -rf /var/lib/apt/lists/*
-COPY --from=build /hello /usr/local/bin/hello
-USER nobody
+FROM sources AS test
+RUN bash -c '. .ci/packages.sh && need test'
+RUN cmake --preset release -DTUZA_TESTS=ON -DTUZA_TEST_AARCH64=OFF -DTUZA_BENCHMARKS=OFF \
+ && cmake --build build/release
+RUN ctest --test-dir build/release --output-on-failure --no-tests=error --parallel "$(nproc)"
+
+FROM sources AS build
+RUN cmake --preset release -DTUZA_TESTS=OFF -DTUZA_BENCHMARKS=OFF \
+ && cmake --build build/release --target hello probe \
+ && bash .ci/image-root.sh /image build/release/examples/hello build/release/examples/probe
+
+# No shell, no package manager: the programs, the libraries they are linked with, certificate authorities.
+FROM scratch
+COPY --from=build /image /
+USER 65532:65532
 EXPOSE 8080
 STOPSIGNAL SIGTERM
-ENTRYPOINT ["hello"]
-CMD ["--listen", "0.0.0.0:8080"]
+# Variables, so that the ports are these whatever arguments the container is run with. They go before a mounted
+# configuration; --listen and --set go before them. The admin listener, which the health check asks, is for the
+# container's network: its port is not exposed, so that -P does not publish it. With --network host it would be everybody's
+# on the machine: -e TUZA_ADMIN_LISTEN=127.0.0.1:9090 there.
+ENV TUZA_HTTP_LISTEN=0.0.0.0:8080 TUZA_ADMIN_LISTEN=0.0.0.0:9090
+HEALTHCHECK --interval=10s --timeout=3s --start-period=5s CMD ["/usr/bin/probe", "127.0.0.1:9090", "/healthz"]
+ENTRYPOINT ["/usr/bin/hello"]

@@ -4,6 +4,7 @@
     format       clang-format would change nothing
     layers       includes go downwards only: sched <- netpoll <- http <- framework <- examples, loadtests
     sizes        files of code have at most 500 lines, functions at most 70
+    once         headers may be included twice
     quarantine   thread_local, errno, volatile and asm stand only in the files named for them
 
 That headers compile alone is a target of the build, `header_checks`. Prints what breaks a rule, as
@@ -25,13 +26,14 @@ FUNCTION_LINES_MAX = 70
 WHOLE = ["sched/tuza-gdb.py"]  # longer: what gdb loads is one file
 
 LAYERS = ["sched", "netpoll", "http", "framework"]
-INTERNAL = re.compile(r"/(rt|arch|poll|wire|tests|bench)/")  # not for examples and loadtests
+INTERNAL = re.compile(r"/(rt|arch|poll|tls|wire|tests|bench)/")  # not for examples and loadtests
 
 # Why each word is dangerous in a runtime that moves goroutines between threads: HACKING.md.
 QUARANTINE = {
     "thread_local": ["sched/arch/*"],
     # examples/hostile does what programs do that know nothing of Tuza, and does not park.
-    "errno": ["sched/arch/*", "examples/hostile/work.cpp", "loadtests/floor.cpp", "loadtests/stall_client.cpp"],
+    "errno": ["sched/arch/*", "examples/hostile/work.cpp", "examples/readme_parts.cpp", "loadtests/floor.cpp",
+              "loadtests/stall_client.cpp"],
     "volatile": ["sched/arch/*", "sched/tests/context_test.cpp", "sched/tests/goroutine_test.cpp",
                  "sched/tests/landing_pads_test.cpp", "sched/tests/gdb_target.cpp"],
     "asm": ["sched/arch/*", "sched/tests/held_mutex_test.cpp", "sched/tests/landing_pads_test.cpp",
@@ -114,6 +116,12 @@ def long_functions(path, text):
                 break
 
 
+def check_once():
+    for path in listed("*.h"):
+        if not re.search(r"^#pragma once$", path.read_text(), re.MULTILINE):
+            yield f"{relative(path)}:1: no #pragma once"
+
+
 def check_sizes():
     for path in listed("*.h", "*.cpp", "*.S", "*.py", "*.pml", "dev"):
         name, text = relative(path), path.read_text()
@@ -139,7 +147,8 @@ def check_quarantine():
                     yield f"{name}:{number}: {word} does not belong here (.ci/check.py says where)"
 
 
-RULES = {"format": check_format, "layers": check_layers, "sizes": check_sizes, "quarantine": check_quarantine}
+RULES = {"format": check_format, "layers": check_layers, "sizes": check_sizes, "once": check_once,
+         "quarantine": check_quarantine}
 
 
 def main():

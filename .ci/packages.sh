@@ -2,15 +2,21 @@
 
 packages_build=(
   g++ cmake ninja-build
-  libasio-dev libcli11-dev libspdlog-dev
+  libasio-dev libcli11-dev libspdlog-dev libssl-dev
+  libtomlplusplus-dev prometheus-cpp-dev
+  libsqlite3-dev nlohmann-json3-dev
 )
 packages_test=(
   git python3 clang-format-19
   libgtest-dev googletest libbenchmark-dev
   gdb strace spin
+  curl openssl
   g++-aarch64-linux-gnu qemu-user-static
+  haproxy python3-yaml systemd
+  chromium  # 360 MB with chromium-common: the page /debug/sched is drawn, or not, in a browser only
 )
-packages_load=(python3 strace wrk)
+packages_load=(python3 strace wrk openssl nginx-light haproxy testssl.sh)
+packages_docker=(python3 buildah debootstrap debian-archive-keyring)
 
 # llhttp has a package of its own only from Debian 13 on; Debian 12 ships its sources with Node's.
 llhttp_package() {
