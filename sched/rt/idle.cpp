@@ -312,6 +312,8 @@ bool wait_for_p(M* m) {
       }
     }  // what follows may take long, or rely on somebody else for the timers
     if (m->p != nullptr) return true;
+    // As in sleep_idle(): whoever has taken this M off the list may be about to write what follows.
+    if (sched.stopping.load(std::memory_order_acquire)) return false;
     if (m->makes || m->retires) nudge_idle_m(sched);  // this one may have watched the first timer
     if (std::exchange(m->makes, false)) sched.maker.help(sched);
     if (std::exchange(m->retires, false)) return false;

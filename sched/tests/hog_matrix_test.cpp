@@ -1,7 +1,7 @@
 // Whatever eight goroutines do without coming back, others go on, and it is done right all the same.
 //
-// Each kind of work runs for TUZA_HOG_SECONDS, 0.3 by default; 60 makes the long run:
-//     TUZA_HOG_SECONDS=60 build/release/sched/sched_tests --gtest_filter='*HogMatrix*'
+// Each kind of work runs for TUZA_HOG_SECONDS: 0.3 by default, 2 where `./dev test` tests everything, 60 in
+// `./dev test long`.
 #include <fcntl.h>
 #include <time.h>
 #include <tuza/sched/go.h>
