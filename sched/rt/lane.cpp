@@ -16,7 +16,7 @@ namespace {
 // Looks that are closer together say nothing about CPU use. A thread that waits in the kernel is looked at
 // less and less often: there may be thousands.
 constexpr std::int64_t kSampleMinNs = 1'500'000;
-constexpr std::int64_t kSampleMaxNs = 64'000'000;
+constexpr std::int64_t kSampleMaxNs = 8'000'000;
 constexpr std::int64_t kBurnsOneIn = 20;  // 5 %
 // Who has not answered for so long is asked again: its signal may have gone to a handler that replaced ours.
 constexpr std::int64_t kAnswerNs = 100'000'000;
@@ -55,8 +55,11 @@ bool sample(M& m, std::int64_t now) {
   const std::int64_t passed = now - m.seat.seen_ns;
   if (passed < m.seat.sample_ns) return false;
   const std::int64_t cpu = thread_cpu_ns(m.thread_id);
-  m.seat.burning =
-      (cpu - m.seat.seen_cpu_ns) * kBurnsOneIn >= passed || thread_is_runnable(m.thread_id, false);
+  // Who was waiting and has not run since is waiting still, or was woken just now. /proc takes thirty times
+  // as long as the clock.
+  const bool still_waits = m.seat.waited && !m.seat.burning && cpu == m.seat.seen_cpu_ns;
+  m.seat.burning = !still_waits && ((cpu - m.seat.seen_cpu_ns) * kBurnsOneIn >= passed ||
+                                    thread_is_runnable(m.thread_id, false));
   m.seat.sample_ns = m.seat.burning ? kSampleMinNs : std::min(m.seat.sample_ns * 2, kSampleMaxNs);
   m.seat.seen_cpu_ns = cpu;
   m.seat.seen_ns = now;
@@ -74,7 +77,6 @@ std::uint32_t room_for(const Sched& sched) {
 // suspended holds. Where some do, others may be about to be woken: they would become too many at once.
 std::uint32_t room_now(const Sched& sched, std::uint32_t burning) {
   const std::uint32_t room = room_for(sched);
-  if (burning == 0) return room;
   return std::min(room, std::max(static_cast<std::uint32_t>(sched.procs()), burning + 1));
 }
 
@@ -145,6 +147,7 @@ std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
     M* m = seats_[i];
     const Suspend state = suspend_of(*m);
     if (state == Suspend::kStopped) {
+      m->seat.stop = ++stops_;
       queue_for(*m).push(m);
       suspended_.fetch_add(1, std::memory_order_relaxed);
       seats_[i] = seats_[--seats_size_];
@@ -200,6 +203,29 @@ bool Lane::ask(Sched& sched, M& m, std::int64_t now) {
   return true;
 }
 
+M* Lane::Queue::take(M* m) {
+  M* before = nullptr;
+  for (M* i = first; i != m; i = i->seat.next) before = i;
+  (before != nullptr ? before->seat.next : first) = m->seat.next;
+  if (last == m) last = before;
+  m->seat.next = nullptr;
+  --size;
+  return m;
+}
+
+M* Lane::latest_in_code() {
+  M* latest = nullptr;
+  Queue* its = nullptr;
+  for (Queue* queue : {&young_, &suspects_, &others_}) {
+    for (M* m = queue->first; m != nullptr; m = m->seat.next) {
+      if (!m->stopped_in_code.get() || (latest != nullptr && m->seat.stop <= latest->seat.stop)) continue;
+      latest = m;
+      its = queue;
+    }
+  }
+  return latest == nullptr ? nullptr : its->take(latest);
+}
+
 M* Lane::next_in_turn() {
   const std::uint32_t turn = turns_++ % kOthersOneTurnIn;
   if (turn == 0 && others_.size > 0) return others_.pop();
@@ -210,8 +236,9 @@ M* Lane::next_in_turn() {
   return others_.pop();
 }
 
-bool Lane::resume_next(std::int64_t now) {
-  M* m = next_in_turn();
+bool Lane::resume_next(std::int64_t now, bool all_wait) {
+  M* m = all_wait ? latest_in_code() : nullptr;
+  if (m == nullptr) m = next_in_turn();
   if (m == nullptr) return false;
   suspended_.fetch_sub(1, std::memory_order_relaxed);
   begin_turn(*m, now);
@@ -230,7 +257,7 @@ void Lane::look(Sched& sched, std::int64_t now) {
   // Those that were asked just now are not counted: their places are taken as soon as they are free.
   burning = look_at_seats(sched, now);
   const std::uint32_t room = room_now(sched, burning);
-  while ((burning < room || released_) && resume_next(now)) ++burning;
+  while ((burning < room || released_) && resume_next(now, burning == 0)) ++burning;
   burning_.store(burning, std::memory_order_relaxed);
   seated_.store(static_cast<std::uint32_t>(seats_size_), std::memory_order_relaxed);
 }
@@ -248,7 +275,7 @@ void Lane::release_all() {
   for (const Queue* queue : {&young_, &suspects_, &others_}) {
     for (M* m = queue->first; m != nullptr; m = m->seat.next) hint(*m, kWorkerKernelSliceNs);
   }
-  while (resume_next(0)) {
+  while (resume_next(0, false)) {
   }
 }
 

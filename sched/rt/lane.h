@@ -85,16 +85,18 @@ class Lane {
     std::uint32_t size = 0;
     void push(M* m);
     M* pop();
+    M* take(M* m);
   };
 
   void seat_arrivals(std::int64_t now);
   std::uint32_t look_at_seats(Sched& sched, std::int64_t now);
   void suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now);
   bool ask(Sched& sched, M& m, std::int64_t now);
-  bool resume_next(std::int64_t now);
+  bool resume_next(std::int64_t now, bool all_wait);
   void unseat(std::size_t index);
   Queue& queue_for(M& m);
   M* next_in_turn();
+  M* latest_in_code();
   [[nodiscard]] std::uint32_t queued() const { return young_.size + suspects_.size + others_.size; }
 
   std::atomic<M*> arrivals_{nullptr};
@@ -102,6 +104,7 @@ class Lane {
   std::size_t seats_size_ = 0;
   Queue young_, suspects_, others_;
   std::uint32_t turns_ = 0;
+  std::uint64_t stops_ = 0;
   std::int64_t looked_ns_ = 0;
   bool released_ = false;
   std::atomic<std::uint32_t> seated_{0}, burning_{0}, suspended_{0};

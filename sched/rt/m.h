@@ -60,6 +60,7 @@ struct LaneSeat {
   std::int64_t seen_cpu_ns = 0;  // and when it was last looked at
   std::int64_t seen_ns = 0;
   std::int64_t sample_ns = 0;  // how long until then
+  std::uint64_t stop = 0;      // the how manieth of all stops its last one was
   M* next = nullptr;           // in the queue of the suspended
 };
 
