@@ -16,7 +16,7 @@ namespace {
 // Looks that are closer together say nothing about CPU use. A thread that waits in the kernel is looked at
 // less and less often: there may be thousands.
 constexpr std::int64_t kSampleMinNs = 1'500'000;
-constexpr std::int64_t kSampleMaxNs = 8'000'000;
+constexpr std::int64_t kSampleMaxNs = 16'000'000;
 constexpr std::int64_t kBurnsOneIn = 20;  // 5 %
 // Who has not answered for so long is asked again: its signal may have gone to a handler that replaced ours.
 constexpr std::int64_t kAnswerNs = 100'000'000;
