@@ -77,7 +77,7 @@ std::uint32_t room_for(const Sched& sched) {
 // suspended holds. Where some do, others may be about to be woken: they would become too many at once.
 std::uint32_t room_now(const Sched& sched, std::uint32_t burning) {
   const std::uint32_t room = room_for(sched);
-  return std::min(room, std::max(static_cast<std::uint32_t>(sched.procs()), burning + 1));
+  return burning > 0 ? room : std::min(room, static_cast<std::uint32_t>(sched.procs()));
 }
 
 }  // namespace
