@@ -1,13 +1,16 @@
 // An arena of malloc's for each M. Sanitizers have an allocator of their own: these tests are not for them.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/sync/barrier.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
 
+#include <array>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -48,6 +51,27 @@ unsigned more_than_there_are_arenas() { return 8 * std::thread::hardware_concurr
 TEST(MallocArenas, EachThreadHasItsOwn) {
   const unsigned threads = more_than_there_are_arenas();
   EXPECT_EQ(arenas_of_many_threads(threads), threads);
+}
+
+TEST(MallocArenas, WhatIsAllocatedAndFreedAllTheTimeIsNotGivenBackToTheKernel) {
+  run_with(1, [] {
+    lock_os_thread();
+    const auto faults = [] {
+      struct rusage usage{};
+      getrusage(RUSAGE_THREAD, &usage);
+      return usage.ru_minflt;
+    };
+    std::array<void*, 48> blocks;
+    const auto use = [&blocks] {
+      for (void*& block : blocks) std::memset(block = std::malloc(4000), 1, 4000);
+      for (void* block : blocks) std::free(block);
+    };
+    use();
+    const long before = faults();
+    for (int i = 0; i < 100; ++i) use();
+    EXPECT_LT(faults() - before, 100);
+    unlock_os_thread();
+  });
 }
 
 // In a process of its own: glibc looks at the limit once.
