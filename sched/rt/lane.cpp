@@ -16,7 +16,9 @@ namespace {
 // Looks that are closer together say nothing about CPU use. A thread that waits in the kernel is looked at
 // less and less often: there may be thousands.
 constexpr std::int64_t kSampleMinNs = 1'500'000;
-constexpr std::int64_t kSampleMaxNs = 16'000'000;
+constexpr std::int64_t kSampleMaxNs = 32'000'000;
+// So many looks in a row do without /proc, which takes thirty times as long as the clock.
+constexpr std::uint32_t kClockOnly = 3;
 constexpr std::int64_t kBurnsOneIn = 20;  // 5 %
 // Who has not answered for so long is asked again: its signal may have gone to a handler that replaced ours.
 constexpr std::int64_t kAnswerNs = 100'000'000;
@@ -55,9 +57,10 @@ bool sample(M& m, std::int64_t now) {
   const std::int64_t passed = now - m.seat.seen_ns;
   if (passed < m.seat.sample_ns) return false;
   const std::int64_t cpu = thread_cpu_ns(m.thread_id);
-  // Who was waiting and has not run since is waiting still, or was woken just now. /proc takes thirty times
-  // as long as the clock.
-  const bool still_waits = m.seat.waited && !m.seat.burning && cpu == m.seat.seen_cpu_ns;
+  // Who was waiting and has not run since waits still; or it was woken, and has not got a core yet.
+  const bool still_waits =
+      m.seat.waited && !m.seat.burning && cpu == m.seat.seen_cpu_ns && m.seat.clock_only < kClockOnly;
+  m.seat.clock_only = still_waits ? m.seat.clock_only + 1 : 0;
   m.seat.burning = !still_waits && ((cpu - m.seat.seen_cpu_ns) * kBurnsOneIn >= passed ||
                                     thread_is_runnable(m.thread_id, false));
   m.seat.sample_ns = m.seat.burning ? kSampleMinNs : std::min(m.seat.sample_ns * 2, kSampleMaxNs);
@@ -74,7 +77,7 @@ std::uint32_t room_for(const Sched& sched) {
 }
 
 // Up to how many are let go on in this look. Where nobody computes, all may wait for a lock that one of the
-// suspended holds. Where some do, others may be about to be woken: they would become too many at once.
+// suspended holds; each of those that do not hold it would wait as well, and be suspended no more.
 std::uint32_t room_now(const Sched& sched, std::uint32_t burning) {
   const std::uint32_t room = room_for(sched);
   return burning > 0 ? room : std::min(room, static_cast<std::uint32_t>(sched.procs()));
@@ -119,17 +122,21 @@ void Lane::unseat(std::size_t index) {
 
 void Lane::Queue::push(M* m) {
   m->seat.next = nullptr;
+  m->seat.previous = last;
   (last != nullptr ? last->seat.next : first) = m;
   last = m;
   ++size;
 }
 
+void Lane::Queue::remove(M* m) {
+  (m->seat.previous != nullptr ? m->seat.previous->seat.next : first) = m->seat.next;
+  (m->seat.next != nullptr ? m->seat.next->seat.previous : last) = m->seat.previous;
+  --size;
+}
+
 M* Lane::Queue::pop() {
   M* m = first;
-  if (m == nullptr) return nullptr;
-  first = std::exchange(m->seat.next, nullptr);
-  if (first == nullptr) last = nullptr;
-  --size;
+  if (m != nullptr) remove(m);
   return m;
 }
 
@@ -143,6 +150,7 @@ Lane::Queue& Lane::queue_for(M& m) {
 // Returns how many compute and have not been asked to stop.
 std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
   std::uint32_t burning = 0;
+  all_wait_ = true;
   for (std::size_t i = 0; i < seats_size_;) {
     M* m = seats_[i];
     const Suspend state = suspend_of(*m);
@@ -165,6 +173,7 @@ std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
     // Its own code begins anew after a blocking call.
     if (m->current.follow()->blocking.get() > 0) m->seat.since_ns = now;
     sched.stalls.consider(sched, *m, m->seat.since_ns, now);
+    all_wait_ = all_wait_ && !m->seat.burning;
     burning += m->seat.burning && state == Suspend::kRun ? 1 : 0;
     ++i;
   }
@@ -203,27 +212,19 @@ bool Lane::ask(Sched& sched, M& m, std::int64_t now) {
   return true;
 }
 
-M* Lane::Queue::take(M* m) {
-  M* before = nullptr;
-  for (M* i = first; i != m; i = i->seat.next) before = i;
-  (before != nullptr ? before->seat.next : first) = m->seat.next;
-  if (last == m) last = before;
-  m->seat.next = nullptr;
-  --size;
-  return m;
-}
-
+// Null if all were stopped at a futex.
 M* Lane::latest_in_code() {
   M* latest = nullptr;
   Queue* its = nullptr;
   for (Queue* queue : {&young_, &suspects_, &others_}) {
-    for (M* m = queue->first; m != nullptr; m = m->seat.next) {
-      if (!m->stopped_in_code.get() || (latest != nullptr && m->seat.stop <= latest->seat.stop)) continue;
-      latest = m;
-      its = queue;
-    }
+    M* m = queue->last;  // in the order of their stops
+    while (m != nullptr && !m->stopped_in_code.get()) m = m->seat.previous;
+    if (m == nullptr || (latest != nullptr && m->seat.stop < latest->seat.stop)) continue;
+    latest = m;
+    its = queue;
   }
-  return latest == nullptr ? nullptr : its->take(latest);
+  if (latest != nullptr) its->remove(latest);
+  return latest;
 }
 
 M* Lane::next_in_turn() {
@@ -237,7 +238,9 @@ M* Lane::next_in_turn() {
 }
 
 bool Lane::resume_next(std::int64_t now, bool all_wait) {
-  M* m = all_wait ? latest_in_code() : nullptr;
+  // Every other time only: one that computes for less than a turn and waits again would always be it.
+  latest_next_ = all_wait && !latest_next_;
+  M* m = latest_next_ ? latest_in_code() : nullptr;
   if (m == nullptr) m = next_in_turn();
   if (m == nullptr) return false;
   suspended_.fetch_sub(1, std::memory_order_relaxed);
@@ -253,17 +256,18 @@ void Lane::look(Sched& sched, std::int64_t now) {
   if (now - looked_ns_ < kLookEveryNs || (seats_size_ == 0 && queued() == 0)) return;
   looked_ns_ = now;
   std::uint32_t burning = look_at_seats(sched, now);
-  if (!released_ && sched.preempt_signal.works()) suspend_surplus(sched, burning, now);
-  // Those that were asked just now are not counted: their places are taken as soon as they are free.
+  const bool all_waited =
+      all_wait_;  // of those that are asked now the last would be the latest to be stopped
+  if (sched.preempt_signal.works()) suspend_surplus(sched, burning, now);
+  // Those that were asked just now are not counted: others have their places at once.
   burning = look_at_seats(sched, now);
   const std::uint32_t room = room_now(sched, burning);
-  while ((burning < room || released_) && resume_next(now, burning == 0)) ++burning;
+  while (burning < room && resume_next(now, all_waited && all_wait_ && burning == 0)) ++burning;
   burning_.store(burning, std::memory_order_relaxed);
   seated_.store(static_cast<std::uint32_t>(seats_size_), std::memory_order_relaxed);
 }
 
 void Lane::release_all() {
-  released_ = true;
   seat_arrivals(now_ns());
   for (std::size_t i = 0; i < seats_size_; ++i) {
     M* m = seats_[i];

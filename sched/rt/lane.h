@@ -85,7 +85,7 @@ class Lane {
     std::uint32_t size = 0;
     void push(M* m);
     M* pop();
-    M* take(M* m);
+    void remove(M* m);
   };
 
   void seat_arrivals(std::int64_t now);
@@ -106,7 +106,8 @@ class Lane {
   std::uint32_t turns_ = 0;
   std::uint64_t stops_ = 0;
   std::int64_t looked_ns_ = 0;
-  bool released_ = false;
+  bool all_wait_ = false;     // nobody computes, not even one that was asked to stop
+  bool latest_next_ = false;  // resume_next() has taken the one that was stopped last
   std::atomic<std::uint32_t> seated_{0}, burning_{0}, suspended_{0};
   std::atomic<std::uint64_t> arrived_{0}, signals_{0};
 };

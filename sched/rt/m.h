@@ -59,9 +59,11 @@ struct LaneSeat {
   std::int64_t turn_cpu_ns = 0;  // CPU time of the thread when its turn began
   std::int64_t seen_cpu_ns = 0;  // and when it was last looked at
   std::int64_t seen_ns = 0;
-  std::int64_t sample_ns = 0;  // how long until then
-  std::uint64_t stop = 0;      // the how manieth of all stops its last one was
-  M* next = nullptr;           // in the queue of the suspended
+  std::int64_t sample_ns = 0;    // how long until then
+  std::uint32_t clock_only = 0;  // so many looks in a row at its clock alone
+  std::uint64_t stop = 0;        // the how manieth of all stops its last one was, as sysmon came to see them
+  M* next = nullptr;             // in the queue of the suspended
+  M* previous = nullptr;
 };
 
 struct alignas(128) M {

@@ -352,6 +352,74 @@ TEST_P(LaneTest, AMutexWhoseHolderIsSuspendedIsPassedOnInTime) {
   });
 }
 
+std::int64_t own_cpu_ns() {
+  struct timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return used.tv_sec * 1'000'000'000 + used.tv_nsec;
+}
+
+// Whenever it wakes it is one too many, and when it waits nobody computes.
+TEST_P(LaneTest, EachGetsItsTurnBesideOneThatWaitsNowAndThen) {
+  run_with(GetParam(), [] {
+    std::atomic<bool> stop = false;
+    WaitGroup waiting;
+    Hogs hogs(kHogs);
+    waiting.go([&stop] {
+      const struct timespec time{0, 5'000'000};
+      while (!stop) {
+        const std::int64_t end = own_cpu_ns() + 5'000'000;
+        while (own_cpu_ns() < end) compute(1);
+        ::nanosleep(&time, nullptr);
+      }
+    });
+    hogs.wait_for_turns(3);
+    stop = true;
+    hogs.end();
+    waiting.wait();
+  });
+}
+
+// One is stopped with a lock that all others are about to ask for. If it went on in its turn, after them, all
+// would wait by then; and the kernel would wake one after another, with none of them suspended any more.
+TEST_P(LaneTest, WhereAllWaitWhoWasStoppedLastGoesOnFirst) {
+  run_with(GetParam(), [] {
+    constexpr int kWaiters = 40;
+    std::mutex mutex;
+    std::atomic<bool> lock_it = false;
+    std::atomic<int> waiting = 0;
+    int waited = kWaiters;
+    std::atomic<const rt::M*> holder = nullptr;
+    std::atomic<std::int64_t> used_ns = 0;
+    WaitGroup all;
+    for (int i = 0; i < kWaiters; ++i) {
+      all.go([&] {
+        while (!lock_it) compute(1);
+        ++waiting;
+        const std::scoped_lock lock(mutex);
+      });
+    }
+    wait_for([] { return lane().suspended >= kWaiters / 2; });
+    all.go([&] {
+      const std::scoped_lock lock(mutex);
+      holder = rt::current_m();
+      const std::int64_t begun = own_cpu_ns();
+      while (!lock_it) {
+        compute(1);
+        used_ns = own_cpu_ns() - begun;
+      }
+      waited = waiting;
+    });
+    // Young ones go first in any case: a slice with the P, and more than those have without.
+    wait_for([&] {
+      const rt::M* m = holder;
+      return m != nullptr && suspended(m) && used_ns >= 10'000'000 + 2 * rt::Lane::kYoungNs;
+    });
+    lock_it = true;
+    all.wait();
+    EXPECT_LT(waited, kWaiters / 2);
+  });
+}
+
 TEST_P(LaneTest, LockedGoroutinesKeepTheirThreads) {
   run_with(GetParam(), [] {
     std::atomic<bool> stop = false;
