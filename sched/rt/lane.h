@@ -20,13 +20,17 @@
 // Who was seen waiting in the kernel may use locks, and may hold one if it was stopped in the middle of its
 // code, rather than where it came from a futex, as somebody does who was woken to try for a lock. Such
 // suspects wait in a queue of their own as well, before the others, until they have computed for a whole turn;
-// every eighth turn is one of theirs where young ones wait. A thousand that print to one stream all waited
-// while its holder was behind them in the queue, and were let go on one after another until its turn came;
-// then they woke each other, and `/` was a quarter of a second late. For the same reason as many as there are
-// Ps are let go on at once, and then one more in each look, while some compute.
+// every eighth turn is one of theirs where young ones wait.
+//
+// Where nobody computes, though some are suspended, all others probably wait for a lock of the one that was
+// stopped last in its own code: it goes on first. (Every other time; and one for each P, not as many as there
+// is room for.) In its turn it would come after all others, each of which would go on, wait for the lock, and
+// be suspended no more: a thousand that print to one stream then woke each other, all wanted a core at once,
+// neither the Ms nor sysmon got more than a thousandth of one, and `/` was a quarter of a second late.
 //
 // A thread computes if its CPU clock says that it used 5 % of the time since the last look, or if /proc says
 // that it runs or waits for a core: with a hundred of them on two cores, most use no CPU for long stretches.
+// Of one that waited and has not used any since /proc is asked at every fourth look only.
 // Just before a signal is sent /proc must say so in any case: a system call that waits would be interrupted.
 //
 // Owner: sysmon, but for arrive(). Between M and sysmon there is only M::taken, M::suspend with

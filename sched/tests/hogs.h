@@ -32,6 +32,10 @@ inline const bool g_no_more_than_ps = setenv("TUZA_LANE_EXTRA", "0", 0) == 0;
 
 inline rt::Lane::Counts lane() { return rt::active()->sysmon.lane().counts(); }
 
+inline bool suspended(const rt::M* m) {
+  return static_cast<rt::Suspend>(m->suspend.load(std::memory_order_acquire)) == rt::Suspend::kStopped;
+}
+
 // Some thousands of instructions whose result depends on each of them; done even if nobody looks at it.
 [[gnu::noipa]] inline std::uint64_t compute(std::uint64_t seed, int rounds = 2000) {
   for (int i = 0; i < rounds; ++i) seed = seed * 6364136223846793005u + 1442695040888963407u;

@@ -31,6 +31,7 @@ using testing::kHogs;
 using testing::lane;
 using testing::run_with;
 using testing::scaled;
+using testing::suspended;
 using testing::wait_for;
 using testing::wait_for_suspensions;
 
@@ -41,10 +42,6 @@ class LaneTest : public testing::WithProcs {
   }
 };
 TUZA_WITH_PROCS(LaneTest);
-
-bool suspended(const rt::M* m) {
-  return static_cast<rt::Suspend>(m->suspend.load(std::memory_order_acquire)) == rt::Suspend::kStopped;
-}
 
 // Whether the kernel has the thread on a core, or waiting for one.
 bool on_a_core(long thread_id) {
@@ -257,45 +254,6 @@ TEST_P(LaneTest, WaitsInTheKernelAreHardlyEverInterrupted) {
   });
 }
 
-// They lose their Ps in a call that nobody marked, and have microseconds to go. Stopped like those that
-// compute they would wait for as many turns as there are of these.
-TEST_P(LaneTest, WhoHasHardlyComputedIsNotStopped) {
-  run_with(GetParam(), [] {
-    constexpr int kVictims = 4;
-    std::array<std::atomic<const rt::M*>, kVictims> outside{};
-    std::atomic<bool> stop = false;
-    std::atomic<int> returns = 0, stopped = 0;
-    WaitGroup victims;
-    Hogs hogs(kHogs);
-    wait_for([&hogs] { return hogs.surplus_is_suspended(); });
-    for (auto& mine : outside) {
-      victims.go([&] {
-        const struct timespec time{0, 2'000'000};
-        while (!stop) {
-          mine = rt::current_m();
-          ::nanosleep(&time, nullptr);
-          compute(1, 500);
-          mine = nullptr;
-          ++returns;
-          yield();
-        }
-      });
-    }
-    wait_for([&] {
-      for (const auto& one : outside) {
-        const rt::M* m = one.load();
-        // It must still be there, as others are stopped on the same M later.
-        if (m != nullptr && suspended(m) && one.load() == m) ++stopped;
-      }
-      return stopped > 0 || returns >= scaled(1000);
-    });
-    EXPECT_EQ(stopped, 0);
-    stop = true;
-    hogs.end();
-    victims.wait();
-  });
-}
-
 std::uint64_t thrown_through(std::uint64_t value, int depth) {
   if (depth == 0) throw value;
   try {
@@ -349,74 +307,6 @@ TEST_P(LaneTest, AMutexWhoseHolderIsSuspendedIsPassedOnInTime) {
     std::uint64_t sum = 0;
     for (const std::uint64_t n : own) sum += n;
     EXPECT_EQ(guarded, sum);
-  });
-}
-
-std::int64_t own_cpu_ns() {
-  struct timespec used{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-  return used.tv_sec * 1'000'000'000 + used.tv_nsec;
-}
-
-// Whenever it wakes it is one too many, and when it waits nobody computes.
-TEST_P(LaneTest, EachGetsItsTurnBesideOneThatWaitsNowAndThen) {
-  run_with(GetParam(), [] {
-    std::atomic<bool> stop = false;
-    WaitGroup waiting;
-    Hogs hogs(kHogs);
-    waiting.go([&stop] {
-      const struct timespec time{0, 5'000'000};
-      while (!stop) {
-        const std::int64_t end = own_cpu_ns() + 5'000'000;
-        while (own_cpu_ns() < end) compute(1);
-        ::nanosleep(&time, nullptr);
-      }
-    });
-    hogs.wait_for_turns(3);
-    stop = true;
-    hogs.end();
-    waiting.wait();
-  });
-}
-
-// One is stopped with a lock that all others are about to ask for. If it went on in its turn, after them, all
-// would wait by then; and the kernel would wake one after another, with none of them suspended any more.
-TEST_P(LaneTest, WhereAllWaitWhoWasStoppedLastGoesOnFirst) {
-  run_with(GetParam(), [] {
-    constexpr int kWaiters = 40;
-    std::mutex mutex;
-    std::atomic<bool> lock_it = false;
-    std::atomic<int> waiting = 0;
-    int waited = kWaiters;
-    std::atomic<const rt::M*> holder = nullptr;
-    std::atomic<std::int64_t> used_ns = 0;
-    WaitGroup all;
-    for (int i = 0; i < kWaiters; ++i) {
-      all.go([&] {
-        while (!lock_it) compute(1);
-        ++waiting;
-        const std::scoped_lock lock(mutex);
-      });
-    }
-    wait_for([] { return lane().suspended >= kWaiters / 2; });
-    all.go([&] {
-      const std::scoped_lock lock(mutex);
-      holder = rt::current_m();
-      const std::int64_t begun = own_cpu_ns();
-      while (!lock_it) {
-        compute(1);
-        used_ns = own_cpu_ns() - begun;
-      }
-      waited = waiting;
-    });
-    // Young ones go first in any case: a slice with the P, and more than those have without.
-    wait_for([&] {
-      const rt::M* m = holder;
-      return m != nullptr && suspended(m) && used_ns >= 10'000'000 + 2 * rt::Lane::kYoungNs;
-    });
-    lock_it = true;
-    all.wait();
-    EXPECT_LT(waited, kWaiters / 2);
   });
 }
 

@@ -1,0 +1,134 @@
+// The lane: who is stopped, and who goes on before whom.
+#include <time.h>
+#include <tuza/sched/arch/current_m.h>
+#include <tuza/sched/go.h>
+#include <tuza/sched/tests/hogs.h>
+
+#include <array>
+#include <atomic>
+#include <mutex>
+
+namespace tuza {
+namespace {
+
+using testing::compute;
+using testing::Hogs;
+using testing::kHogs;
+using testing::lane;
+using testing::run_with;
+using testing::scaled;
+using testing::suspended;
+using testing::wait_for;
+
+class LaneOrderTest : public testing::WithProcs {};
+TUZA_WITH_PROCS(LaneOrderTest);
+
+// They lose their Ps in a call that nobody marked, and have microseconds to go. Stopped like those that
+// compute they would wait for as many turns as there are of these.
+TEST_P(LaneOrderTest, WhoHasHardlyComputedIsNotStopped) {
+  run_with(GetParam(), [] {
+    constexpr int kVictims = 4;
+    std::array<std::atomic<const rt::M*>, kVictims> outside{};
+    std::atomic<bool> stop = false;
+    std::atomic<int> returns = 0, stopped = 0;
+    WaitGroup victims;
+    Hogs hogs(kHogs);
+    wait_for([&hogs] { return hogs.surplus_is_suspended(); });
+    for (auto& mine : outside) {
+      victims.go([&] {
+        const struct timespec time{0, 2'000'000};
+        while (!stop) {
+          mine = rt::current_m();
+          ::nanosleep(&time, nullptr);
+          compute(1, 500);
+          mine = nullptr;
+          ++returns;
+          yield();
+        }
+      });
+    }
+    wait_for([&] {
+      for (const auto& one : outside) {
+        const rt::M* m = one.load();
+        // It must still be there, as others are stopped on the same M later.
+        if (m != nullptr && suspended(m) && one.load() == m) ++stopped;
+      }
+      return stopped > 0 || returns >= scaled(1000);
+    });
+    EXPECT_EQ(stopped, 0);
+    stop = true;
+    hogs.end();
+    victims.wait();
+  });
+}
+
+std::int64_t own_cpu_ns() {
+  struct timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return used.tv_sec * 1'000'000'000 + used.tv_nsec;
+}
+
+// Whenever it wakes it is one too many, and when it waits nobody computes.
+TEST_P(LaneOrderTest, EachGetsItsTurnBesideOneThatWaitsNowAndThen) {
+  run_with(GetParam(), [] {
+    std::atomic<bool> stop = false;
+    WaitGroup waiting;
+    Hogs hogs(kHogs);
+    waiting.go([&stop] {
+      const struct timespec time{0, 5'000'000};
+      while (!stop) {
+        const std::int64_t end = own_cpu_ns() + 5'000'000;
+        while (own_cpu_ns() < end) compute(1);
+        ::nanosleep(&time, nullptr);
+      }
+    });
+    hogs.wait_for_turns(3);
+    stop = true;
+    hogs.end();
+    waiting.wait();
+  });
+}
+
+// One is stopped with a lock that all others are about to ask for. If it went on in its turn, after them, all
+// would wait by then; and the kernel would wake one after another, with none of them suspended any more.
+TEST_P(LaneOrderTest, WhereAllWaitWhoWasStoppedLastGoesOnFirst) {
+  run_with(GetParam(), [] {
+    constexpr int kWaiters = 40;
+    std::mutex mutex;
+    std::atomic<bool> lock_it = false;
+    std::atomic<int> waiting = 0;
+    int waited = kWaiters;
+    std::atomic<const rt::M*> holder = nullptr;
+    std::atomic<std::int64_t> used_ns = 0;
+    WaitGroup all;
+    for (int i = 0; i < kWaiters; ++i) {
+      all.go([&] {
+        while (!lock_it) compute(1);
+        ++waiting;
+        const std::scoped_lock lock(mutex);
+      });
+    }
+    wait_for([] { return lane().suspended >= kWaiters / 2; });
+    all.go([&] {
+      const std::scoped_lock lock(mutex);
+      holder = rt::current_m();
+      const std::int64_t begun = own_cpu_ns();
+      while (!lock_it) {
+        compute(1);
+        used_ns = own_cpu_ns() - begun;
+      }
+      waited = waiting;
+    });
+    // Young ones go first in any case: a slice with the P, and more than those have without.
+    wait_for([&] {
+      const rt::M* m = holder;
+      return m != nullptr && suspended(m) && used_ns >= 10'000'000 + 2 * rt::Lane::kYoungNs;
+    });
+    lock_it = true;
+    all.wait();
+    EXPECT_LT(waited, kWaiters / 2);
+  });
+}
+
+}  // namespace
+}  // namespace tuza
