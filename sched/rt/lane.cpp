@@ -256,8 +256,8 @@ void Lane::look(Sched& sched, std::int64_t now) {
   if (now - looked_ns_ < kLookEveryNs || (seats_size_ == 0 && queued() == 0)) return;
   looked_ns_ = now;
   std::uint32_t burning = look_at_seats(sched, now);
-  const bool all_waited =
-      all_wait_;  // of those that are asked now the last would be the latest to be stopped
+  // Before some are asked to stop: of these the last would be the latest that was stopped.
+  const bool all_waited = all_wait_;
   if (sched.preempt_signal.works()) suspend_surplus(sched, burning, now);
   // Those that were asked just now are not counted: others have their places at once.
   burning = look_at_seats(sched, now);
