@@ -13,19 +13,19 @@
 namespace tuza::rt::chaos {
 namespace {
 
-// Constant after the first runtime has started.
-std::uint64_t g_seed = 0;            // 0: not chosen yet
-std::uint32_t g_handoff_every = 16;  // leaves of the runtime, on average; 0: never
+constexpr std::uint32_t kHandoffEvery = 16;
+std::uint64_t g_seed = 0;  // constant after the first runtime has started; 0: not chosen yet
+std::uint32_t g_handoff_every = kHandoffEvery;  // leaves of the runtime, on average; 0: never
 
 }  // namespace
 
 void choose_seed() {
+  const char* every = std::getenv("TUZA_CHAOS_HANDOFF");  // of this runtime
+  g_handoff_every =
+      every != nullptr ? static_cast<std::uint32_t>(std::strtoul(every, nullptr, 10)) : kHandoffEvery;
   if (g_seed != 0) return;
   if (const char* text = std::getenv("TUZA_CHAOS_SEED")) g_seed = std::strtoull(text, nullptr, 10);
   if (g_seed == 0) g_seed = static_cast<std::uint64_t>(now_ns()) % 1'000'000'007;
-  if (const char* text = std::getenv("TUZA_CHAOS_HANDOFF")) {
-    g_handoff_every = static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10));
-  }
   Line() << "tuza: chaos build, TUZA_CHAOS_SEED=" << g_seed << "\n";
 }
 
