@@ -31,12 +31,6 @@ bool address_space_is_limited() {
   return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
-// A compiler may leave out a malloc that is only freed.
-void allocate_and_free(std::size_t bytes) {
-  void* block = std::malloc(bytes);
-  if (malloc_usable_size(block) > 0) std::free(block);
-}
-
 }  // namespace
 
 void allow_an_arena_per_m() {
@@ -55,7 +49,10 @@ void allow_an_arena_per_m() {
 }
 
 void take_own_arena() {
-  if (g_one_for_each.load(std::memory_order_relaxed)) allocate_and_free(1);
+  if (!g_one_for_each.load(std::memory_order_relaxed)) return;
+  void* block = std::malloc(1);
+  // A compiler may leave out a malloc that is only freed.
+  if (malloc_usable_size(block) > 0) std::free(block);
 }
 
 }  // namespace tuza::rt

@@ -8,8 +8,8 @@
 //
 // Where nobody shares an arena, all that a goroutine frees is soon free at the arena's end, and glibc gives it
 // back to the kernel whenever it is 128 KiB: a thousand that allocate and free 190 KiB at a time did 0.8 of the
-// work of plain threads, a quarter of their time being spent on page faults. So it is let keep 264 KiB, as it
-// would be by the first free() of a block of 132 KiB; that much may stay behind in each. (M_TRIM_THRESHOLD would end glibc's own adjustment.)
+// work of plain threads. So it is let keep 264 KiB, as it would be by the first free() of a block of 132 KiB;
+// that much may stay behind in each. (M_TRIM_THRESHOLD would end glibc's own adjustment.)
 //
 // The limit is the process's. Who has set one by MALLOC_ARENA_MAX or GLIBC_TUNABLES keeps it (one set by
 // mallopt(3) cannot be seen, and is lost), and so does who has limited the address space (RLIMIT_AS): stacks
