@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <random>
 
@@ -19,8 +20,13 @@ struct Malloc {
   std::uint64_t operator()();
 };
 
+struct Freed {
+  void operator()(char* block) const { std::free(block); }
+};
+using Pages = std::unique_ptr<char[], Freed>;
+
 struct Memcpy {
-  std::unique_ptr<char[]> into;  // made by the first call
+  Pages into;  // made by the first call
   std::size_t from = 0;
   std::uint64_t operator()();
 };

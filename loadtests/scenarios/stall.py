@@ -8,6 +8,7 @@ requests got done, against plain threads that do the same.
 
 import argparse
 import dataclasses
+import statistics
 import time
 from pathlib import Path
 
@@ -48,6 +49,9 @@ class Case:
     hogs: int
     procs: int
 
+    def name(self):
+        return f"{self.kind} x {self.hogs}, {self.procs} P"
+
 
 @dataclasses.dataclass
 class Found:
@@ -56,6 +60,15 @@ class Found:
     cpus: float  # the server used
     others: float  # CPUs that neither it nor the client of `/` used
     hog_answers: int = 0
+    threads: float = 0.0  # iterations per second of plain threads, right before and right after
+
+    def worst_us(self):
+        """The later of the client and the ticker, p99."""
+        return max(self.client["p99_us"], (self.server or {"ticker": {}})["ticker"].get("p99_us", 0))
+
+    def work(self):
+        """Against plain threads; nothing if there are none to compare with."""
+        return self.server["rate"] / self.threads if self.threads and self.server else None
 
 
 def add_options(parser):
@@ -82,6 +95,9 @@ def add_options(parser):
     parser.add_argument("--procs", type=listed(PROCS), default=PROCS, metavar="LIST",
                         help="stall: numbers of Ps (default 1,2)")
     parser.add_argument("--full", action="store_true", help="stall: every kind with every number (an hour)")
+    parser.add_argument("--repeat", type=int, choices=range(1, 100), default=1, metavar="N",
+                        help="stall: measure each case so often; the median counts of the work done, the worst of "
+                        "the lateness (default 1)")
     parser.add_argument("--no-go", action="store_true", help="stall: no comparison with Go")
 
 
@@ -113,7 +129,8 @@ def run(_specs, args, report):
     if disturbed := sum(row[-6] != "" and float(row[-6]) > OTHERS_WARNING for row in rows):
         report.say("", f"WARNING: in {disturbed} of {len(rows)} measurements other programs took more than "
                    f"{OTHERS_WARNING:.2f} CPUs: repeat on a quiet machine")
-    report.say("", f"stall: {args.seconds} s each; lateness of `/` at {STEADY_RATE}/s, and of a tick each ms in the "
+    often = f", {args.repeat} times: the median of the work, all else of the worst" if args.repeat > 1 else ""
+    report.say("", f"stall: {args.seconds} s each{often}; lateness of `/` at {STEADY_RATE}/s, and of a tick each ms in the "
                "server; own: how late the client was to send; x threads: work against plain threads",
                f"end: how long after SIGTERM the server ended; bars: {bars_text()}", "", *table(headers, rows))
 
@@ -131,26 +148,34 @@ def fits(spec, case, args):
 
 def measured(spec, case, args, report):
     """The row of the table for one case."""
-    name = f"{case.kind} x {case.hogs}, {case.procs} P"
-    ending = stall.Ending()
-    found, threads, problems = None, 0.0, []
-    try:
-        before = threads_rate(spec, case, args)
-        found = measure(spec, case, args, ending)
-        threads = (before + threads_rate(spec, case, args)) / 2
-        problems = wrong_answers(found)
-    except LoadTestError as error:
-        problems.append(str(error))
-    if ending.killed:
-        problems.append(f"it did not end within {stall.END_GRACE_S} s of SIGTERM")
-    for problem in problems:
-        if spec.name == "hostile":
-            report.fail(f"stall {name}: {problem}")
-        else:
-            report.progress(f"{name}: {spec.name}: {problem}")
-    if found is None:
+    found, ending = [], stall.Ending()
+    for number in range(args.repeat):
+        ending = stall.Ending()
+        try:
+            found.append(measure_beside_threads(spec, case, args, ending))
+            problems = wrong_answers(found[-1])
+            record(spec, case, number + 1, found[-1], ending, report)
+        except LoadTestError as error:
+            problems = [str(error)]
+        if ending.killed:
+            problems.append(f"it did not end within {stall.END_GRACE_S} s of SIGTERM")
+        for problem in problems:
+            if spec.name == "hostile":
+                report.fail(f"stall {case.name()}: {problem}")
+            else:
+                report.progress(f"{case.name()}: {spec.name}: {problem}")
+        if problems:
+            break
+    if not found:
         return [case.kind, spec.name, case.hogs, case.procs, "not measured"] + [""] * 17
-    return row_of(spec, case, name, found, threads, ending, report)
+    return row_of(spec, case, found, ending, report)
+
+
+def measure_beside_threads(spec, case, args, ending):
+    before = threads_rate(spec, case, args)
+    found = measure(spec, case, args, ending)
+    found.threads = (before + threads_rate(spec, case, args)) / 2
+    return found
 
 
 def path_of(kind, amount=None):
@@ -251,31 +276,41 @@ def wrong_answers(found):
     return problems
 
 
-def row_of(spec, case, name, found, threads, ending, report):
+LATENESS = ("p50_us", "p99_us", "p999_us", "max_us")
+
+
+def record(spec, case, number, found, ending, report):
     server = found.server or {"ticker": {}, "running": None, "eintr": None, "rate": None}
-    keys = ("p50_us", "p99_us", "p999_us", "max_us")
-    ratio = server["rate"] / threads if threads and server["rate"] is not None else None
-    metrics = {f"client_{key}": found.client[key] for key in (*keys, "unanswered", "own_p99_us")}
+    metrics = {f"client_{key}": found.client[key] for key in (*LATENESS, "unanswered", "own_p99_us")}
     metrics |= {f"tick_{key}": value for key, value in server["ticker"].items()}
     metrics |= {"running": server["running"], "eintr": server["eintr"], "iterations_per_s": server["rate"],
-                "threads_per_s": threads, "hog_answers": found.hog_answers, "cpus": found.cpus,
+                "threads_per_s": found.threads, "hog_answers": found.hog_answers, "cpus": found.cpus,
                 "others": found.others, "end_s": ending.seconds, "killed": ending.killed}
-    report.record("stall", f"{case.kind} x {case.hogs} P{case.procs}", spec.name, 1,
+    report.record("stall", f"{case.kind} x {case.hogs} P{case.procs}", spec.name, number,
                   {key: value for key, value in metrics.items() if value is not None})
+
+
+def row_of(spec, case, all_found, ending, report):
+    """Of several measurements the work is the median's, and everything else the worst one's."""
+    found = max(all_found, key=Found.worst_us)
+    server = found.server or {"ticker": {}, "running": None, "eintr": None, "rate": None}
+    ratios = [one.work() for one in all_found if one.work() is not None]
+    ratio = statistics.median(ratios) if ratios else None
     late, work = "", ""
     if spec.name == "hostile":
-        worse = max(found.client["p99_us"], server["ticker"].get("p99_us", 0)) / 1e3
-        late = short(report.bar(f"stall {name}, p99 in ms", worse, *bars_of(case.hogs)))
+        late = short(report.bar(f"stall {case.name()}, p99 in ms", found.worst_us() / 1e3, *bars_of(case.hogs)))
         if ratio is not None and case.kind in BURNERS:
-            work = report.share(f"stall {name}, work against threads", ratio, THROUGHPUT_MUST)
-    report.progress(f"{name:22} {spec.name:8} p99 {duration(found.client['p99_us'])}, {server['running']} running")
+            work = report.share(f"stall {case.name()}, work against threads", ratio, THROUGHPUT_MUST)
+    seen = f", work {ratio:.2f}" if ratio is not None else ""
+    report.progress(f"{case.name():22} {spec.name:8} p99 {duration(found.client['p99_us'])}, tick "
+                    f"{duration(server['ticker'].get('p99_us', 0))}{seen}, {server['running']} running")
 
     def shown(value, form):
         return "-" if value is None else format(value, form)
 
     return [case.kind, spec.name, case.hogs, case.procs, shown(server["running"], ""),
-            *(duration(found.client[key]) for key in keys),
-            *(duration(server["ticker"][key]) if server["ticker"] else "-" for key in keys),
+            *(duration(found.client[key]) for key in LATENESS),
+            *(duration(server["ticker"][key]) if server["ticker"] else "-" for key in LATENESS),
             duration(found.client["own_p99_us"]), shown(server["eintr"], ""), f"{found.cpus:.2f}", f"{found.others:.2f}", shown(server["rate"], ",.0f"),
             shown(ratio, ".2f"), "KILLED" if ending.killed else f"{ending.seconds:.1f} s", late, work]
 

@@ -68,6 +68,20 @@ class Answers(unittest.TestCase):
         self.assertEqual(scenario.wrong_answers(scenario.Found(good, {"ticker": {}}, 0, 0)), [])
         self.assertEqual(len(scenario.wrong_answers(scenario.Found(good | {"wrong": 1, "lost": 2}, None, 0, 0))), 3)
 
+    def test_of_several_the_work_is_the_median_and_the_lateness_the_worst(self):
+        def found(p99_us, rate):
+            client = dict.fromkeys((*scenario.LATENESS, "own_p99_us"), p99_us)
+            server = {"ticker": dict.fromkeys(scenario.LATENESS, 1), "running": 8, "eintr": 0, "rate": rate}
+            return scenario.Found(client, server, 0, 0, threads=100)
+
+        quiet, case = report.Report(), scenario.Case("burn", 8, 2)
+        three = [found(2000, 80), found(30_000, 95), found(1000, 99)]
+        with contextlib.redirect_stderr(io.StringIO()):
+            row = scenario.row_of(Spec("hostile", ()), case, three, stall.Ending(), quiet)
+        self.assertIn("0.95", row)
+        self.assertIn("30 ms", row)
+        self.assertEqual([line.split(":")[0] for line in quiet.missed], ["stall burn x 8, 2 P, p99 in ms"])
+
     def test_json_is_the_last_line(self):
         self.assertEqual(stall.parse_json_line('ready\n{"a":1}\n', "x"), {"a": 1})
         for text in ("", "ready\n", "[1]"):

@@ -52,17 +52,20 @@ void begin_turn(M& m, std::int64_t now) {
   m.seat.waited = false;
 }
 
-// True if it was found waiting in the kernel.
-bool sample(M& m, std::int64_t now) {
+// True if it was found waiting in the kernel. `exactly`: somebody is suspended, or may have to be.
+bool sample(M& m, bool exactly, std::int64_t now) {
   const std::int64_t passed = now - m.seat.seen_ns;
   if (passed < m.seat.sample_ns) return false;
   const std::int64_t cpu = thread_cpu_ns(m.thread_id);
   // Who was waiting and has not run since waits still; or it was woken, and has not got a core yet.
-  const bool still_waits =
-      m.seat.waited && !m.seat.burning && cpu == m.seat.seen_cpu_ns && m.seat.clock_only < kClockOnly;
-  m.seat.clock_only = still_waits ? m.seat.clock_only + 1 : 0;
-  m.seat.burning = !still_waits && ((cpu - m.seat.seen_cpu_ns) * kBurnsOneIn >= passed ||
-                                    thread_is_runnable(m.thread_id, false));
+  // The same of who computed and lacks a core: that matters only where there are others to run instead.
+  const bool same = cpu == m.seat.seen_cpu_ns && m.seat.clock_only < kClockOnly &&
+                    (m.seat.burning ? !exactly : m.seat.waited);
+  m.seat.clock_only = same ? m.seat.clock_only + 1 : 0;
+  if (!same) {
+    m.seat.burning =
+        (cpu - m.seat.seen_cpu_ns) * kBurnsOneIn >= passed || thread_is_runnable(m.thread_id, false);
+  }
   m.seat.sample_ns = m.seat.burning ? kSampleMinNs : std::min(m.seat.sample_ns * 2, kSampleMaxNs);
   m.seat.seen_cpu_ns = cpu;
   m.seat.seen_ns = now;
@@ -151,6 +154,7 @@ Lane::Queue& Lane::queue_for(M& m) {
 std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
   std::uint32_t burning = 0;
   all_wait_ = true;
+  const bool exactly = queued() > 0 || seats_size_ > room_for(sched);
   for (std::size_t i = 0; i < seats_size_;) {
     M* m = seats_[i];
     const Suspend state = suspend_of(*m);
@@ -167,7 +171,7 @@ std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
     }
     if (state == Suspend::kAsked && now - m->seat.asked_ns >= kAnswerNs) PreemptSignal::withdraw(*m);
     // Not where it waits to be resumed.
-    if (sample(*m, now) && state == Suspend::kRun && suspend_of(*m) == Suspend::kRun) {
+    if (sample(*m, exactly, now) && state == Suspend::kRun && suspend_of(*m) == Suspend::kRun) {
       m->seat.waits = m->seat.waited = true;
     }
     // Its own code begins anew after a blocking call.
