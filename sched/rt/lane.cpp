@@ -19,6 +19,9 @@ constexpr std::int64_t kSampleMinNs = 1'500'000;
 constexpr std::int64_t kSampleMaxNs = 32'000'000;
 // So many looks in a row do without /proc, which takes thirty times as long as the clock.
 constexpr std::uint32_t kClockOnly = 3;
+// So often is /proc asked in one look, and so many are asked to stop. Where hundreds want a core sysmon gets no
+// more than its share of one: looking at all of them takes milliseconds, and was done every 30 ms.
+constexpr std::uint32_t kProbes = 32;
 constexpr std::int64_t kBurnsOneIn = 20;  // 5 %
 // Who has not answered for so long is asked again: its signal may have gone to a handler that replaced ours.
 constexpr std::int64_t kAnswerNs = 100'000'000;
@@ -52,38 +55,32 @@ void begin_turn(M& m, std::int64_t now) {
   m.seat.waited = false;
 }
 
-// True if it was found waiting in the kernel. `exactly`: somebody is suspended, or may have to be.
-bool sample(M& m, bool exactly, std::int64_t now) {
+// What a look at a thread has found.
+enum class Found : std::uint8_t { kNothing, kComputing, kWaiting };
+
+// `exactly`: somebody is suspended, or may have to be. `probes`: so many times /proc may be asked in this look.
+Found sample(M& m, bool exactly, std::uint32_t& probes, std::int64_t now) {
   const std::int64_t passed = now - m.seat.seen_ns;
-  if (passed < m.seat.sample_ns) return false;
+  if (passed < m.seat.sample_ns) return Found::kNothing;
   const std::int64_t cpu = thread_cpu_ns(m.thread_id);
   // Who was waiting and has not run since waits still; or it was woken, and has not got a core yet.
   // The same of who computed and lacks a core: that matters only where there are others to run instead.
   const bool same = cpu == m.seat.seen_cpu_ns && m.seat.clock_only < kClockOnly &&
                     (m.seat.burning ? !exactly : m.seat.waited);
-  m.seat.clock_only = same ? m.seat.clock_only + 1 : 0;
-  if (!same) {
-    m.seat.burning =
-        (cpu - m.seat.seen_cpu_ns) * kBurnsOneIn >= passed || thread_is_runnable(m.thread_id, false);
+  if (same) {
+    ++m.seat.clock_only;
+  } else {
+    const bool much = (cpu - m.seat.seen_cpu_ns) * kBurnsOneIn >= passed;
+    if (!much && probes == 0) return Found::kNothing;
+    if (!much) --probes;
+    m.seat.clock_only = 0;
+    m.seat.burning = much || thread_is_runnable(m.thread_id, false);
   }
   m.seat.sample_ns = m.seat.burning ? kSampleMinNs : std::min(m.seat.sample_ns * 2, kSampleMaxNs);
   m.seat.seen_cpu_ns = cpu;
   m.seat.seen_ns = now;
   if (used_ns(m) >= Lane::kGraceNs) lengthen_kernel_slice(m);
-  return !m.seat.burning;
-}
-
-// How many may compute at once.
-std::uint32_t room_for(const Sched& sched) {
-  const auto procs = static_cast<std::uint32_t>(sched.procs());
-  return sched.grq.size() > 0 ? procs : procs + sched.slice.lane_extra;
-}
-
-// Up to how many are let go on in this look. Where nobody computes, all may wait for a lock that one of the
-// suspended holds; each of those that do not hold it would wait as well, and be suspended no more.
-std::uint32_t room_now(const Sched& sched, std::uint32_t burning) {
-  const std::uint32_t room = room_for(sched);
-  return burning > 0 ? room : std::min(room, static_cast<std::uint32_t>(sched.procs()));
+  return m.seat.burning ? Found::kComputing : Found::kWaiting;
 }
 
 }  // namespace
@@ -150,63 +147,86 @@ Lane::Queue& Lane::queue_for(M& m) {
   return m.seat.waits && m.stopped_in_code.get() ? suspects_ : others_;
 }
 
-// Returns how many compute and have not been asked to stop.
-std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
-  std::uint32_t burning = 0;
-  all_wait_ = true;
-  const bool exactly = queued() > 0 || seats_size_ > room_for(sched);
+// Who has stopped goes to the queue, who has a P again leaves.
+void Lane::clear_seats() {
   for (std::size_t i = 0; i < seats_size_;) {
     M* m = seats_[i];
-    const Suspend state = suspend_of(*m);
-    if (state == Suspend::kStopped) {
+    if (suspend_of(*m) == Suspend::kStopped) {
       m->seat.stop = ++stops_;
       queue_for(*m).push(m);
       suspended_.fetch_add(1, std::memory_order_relaxed);
       seats_[i] = seats_[--seats_size_];
-      continue;
-    }
-    if (!runs_without_p(*m)) {
+    } else if (!runs_without_p(*m)) {
       unseat(i);
-      continue;
+    } else {
+      ++i;
     }
-    if (state == Suspend::kAsked && now - m->seat.asked_ns >= kAnswerNs) PreemptSignal::withdraw(*m);
-    // Not where it waits to be resumed.
-    if (sample(*m, exactly, now) && state == Suspend::kRun && suspend_of(*m) == Suspend::kRun) {
-      m->seat.waits = m->seat.waited = true;
-    }
-    // Its own code begins anew after a blocking call.
-    if (m->current.follow()->blocking.get() > 0) m->seat.since_ns = now;
-    sched.stalls.consider(sched, *m, m->seat.since_ns, now);
-    all_wait_ = all_wait_ && !m->seat.burning;
-    burning += m->seat.burning && state == Suspend::kRun ? 1 : 0;
-    ++i;
   }
+}
+
+void Lane::look_at_seat(Sched& sched, M& m, bool exactly, std::int64_t now) {
+  const Suspend state = suspend_of(m);
+  if (state == Suspend::kAsked && now - m.seat.asked_ns >= kAnswerNs) PreemptSignal::withdraw(m);
+  // Not where it waits to be resumed.
+  if (sample(m, exactly, probes_, now) == Found::kWaiting && state == Suspend::kRun &&
+      suspend_of(m) == Suspend::kRun) {
+    m.seat.waits = m.seat.waited = true;
+  }
+  // Its own code begins anew after a blocking call.
+  if (m.current.follow()->blocking.get() > 0) m.seat.since_ns = now;
+  sched.stalls.consider(sched, m, m.seat.since_ns, now);
+  all_wait_ = all_wait_ && !m.seat.burning;
+}
+
+// Returns how many compute and have not been asked to stop.
+std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
+  clear_seats();
+  all_wait_ = true;
+  const bool exactly = queued() > 0 || seats_size_ > room_.size();
+  std::uint32_t burning = 0, woken = 0;
+  std::size_t unasked = seats_size_;  // the first for whom there was no probe left
+  for (std::size_t n = 0; n < seats_size_; ++n) {
+    const std::size_t i = (first_seat_ + n) % seats_size_;
+    look_at_seat(sched, *seats_[i], exactly, now);
+    if (const M& m = *seats_[i]; m.seat.burning && suspend_of(m) == Suspend::kRun) {
+      ++burning;
+      woken += m.seat.waits ? 1 : 0;
+    }
+    if (probes_ == 0 && unasked == seats_size_) unasked = i;
+  }
+  if (unasked != seats_size_) first_seat_ = unasked;
+  room_.note_woken(woken, now);
   return burning;
 }
 
 // Stops those that compute beyond what there is room for, those first that have used most, and those that
 // have had their turn while others wait for it.
 void Lane::suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now) {
-  const auto room = room_for(sched);
-  std::uint32_t surplus = burning > room ? burning - room : 0;
+  std::uint32_t asks = kProbes;
+  std::uint32_t surplus = burning > room_.size() ? burning - room_.size() : 0;
   std::uint32_t short_turns = young_.size;
   for (const bool young : {false, true}) {
-    for (std::size_t i = 0; i < seats_size_; ++i) {
+    for (std::size_t n = 0; n < seats_size_; ++n) {
+      const std::size_t i = (first_asked_ + n) % seats_size_;
       M& m = *seats_[i];
       if (!m.seat.burning || suspend_of(m) != Suspend::kRun || (used_ns(m) < kYoungNs) != young) continue;
       const std::int64_t turn_used = m.seat.seen_cpu_ns - m.seat.turn_cpu_ns;
       const bool makes_way = short_turns > 0 && turn_used >= kYoungTurnNs;
       const bool had_its_turn = makes_way || (suspects_.size + others_.size > 0 && turn_used >= kTurnNs);
-      if ((surplus == 0 && !had_its_turn) || !ask(sched, m, now)) continue;
+      if ((surplus == 0 && !had_its_turn) || m.current.follow()->no_preempt.get() != 0) continue;
+      if (asks-- == 0) {
+        first_asked_ = i;
+        return;
+      }
+      if (!ask(sched, m, now)) continue;
       if (surplus > 0) --surplus;
       if (makes_way) --short_turns;
     }
   }
 }
 
-// False if it may not, or cannot, be stopped.
+// False if it cannot be stopped, or not now.
 bool Lane::ask(Sched& sched, M& m, std::int64_t now) {
-  if (m.current.follow()->no_preempt.get() != 0) return false;
   m.seat.seen_cpu_ns = thread_cpu_ns(m.thread_id);
   m.seat.seen_ns = now;
   if (used_ns(m) < kGraceNs || !thread_is_runnable(m.thread_id, true)) return false;
@@ -259,14 +279,16 @@ void Lane::look(Sched& sched, std::int64_t now) {
   seat_arrivals(now);
   if (now - looked_ns_ < kLookEveryNs || (seats_size_ == 0 && queued() == 0)) return;
   looked_ns_ = now;
+  probes_ = kProbes;
+  room_.set(static_cast<std::uint32_t>(sched.procs()), sched.slice.lane_extra, sched.grq.size() > 0);
   std::uint32_t burning = look_at_seats(sched, now);
   // Before some are asked to stop: of these the last would be the latest that was stopped.
   const bool all_waited = all_wait_;
   if (sched.preempt_signal.works()) suspend_surplus(sched, burning, now);
   // Those that were asked just now are not counted: others have their places at once.
   burning = look_at_seats(sched, now);
-  const std::uint32_t room = room_now(sched, burning);
-  while (burning < room && resume_next(now, all_waited && all_wait_ && burning == 0)) ++burning;
+  std::uint32_t more = room_.left(burning, now);
+  while (more-- > 0 && resume_next(now, all_waited && all_wait_ && burning == 0)) ++burning;
   burning_.store(burning, std::memory_order_relaxed);
   seated_.store(static_cast<std::uint32_t>(seats_size_), std::memory_order_relaxed);
 }

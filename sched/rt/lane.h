@@ -30,13 +30,15 @@
 //
 // A thread computes if its CPU clock says that it used 5 % of the time since the last look, or if /proc says
 // that it runs or waits for a core: with a hundred of them on two cores, most use no CPU for long stretches.
-// Of one that waited and has not used any since /proc is asked at every fourth look only.
+// Of one that waited and has not used any since /proc is asked at every fourth look only, and not of more than a
+// few dozen in one look. Where there is room for all, the same is done of those that computed.
 // Just before a signal is sent /proc must say so in any case: a system call that waits would be interrupted.
 //
 // Owner: sysmon, but for arrive(). Between M and sysmon there is only M::taken, M::suspend with
 // M::stopped_in_code, and the list of arrivals.
 #pragma once
 
+#include <tuza/sched/rt/lane_room.h>
 #include <tuza/sched/rt/m.h>
 
 #include <atomic>
@@ -93,6 +95,8 @@ class Lane {
   };
 
   void seat_arrivals(std::int64_t now);
+  void clear_seats();
+  void look_at_seat(Sched& sched, M& m, bool exactly, std::int64_t now);
   std::uint32_t look_at_seats(Sched& sched, std::int64_t now);
   void suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now);
   bool ask(Sched& sched, M& m, std::int64_t now);
@@ -106,6 +110,10 @@ class Lane {
   std::atomic<M*> arrivals_{nullptr};
   M** seats_ = nullptr;  // those not in the queue
   std::size_t seats_size_ = 0;
+  std::size_t first_seat_ = 0;   // where the next look begins
+  std::size_t first_asked_ = 0;  // and where it begins to stop some
+  std::uint32_t probes_ = 0;     // so often may /proc still be asked in this look
+  LaneRoom room_;
   Queue young_, suspects_, others_;
   std::uint32_t turns_ = 0;
   std::uint64_t stops_ = 0;

@@ -2,6 +2,7 @@
 #include <time.h>
 #include <tuza/sched/arch/current_m.h>
 #include <tuza/sched/go.h>
+#include <tuza/sched/rt/lane_room.h>
 #include <tuza/sched/tests/hogs.h>
 
 #include <array>
@@ -19,6 +20,34 @@ using testing::run_with;
 using testing::scaled;
 using testing::suspended;
 using testing::wait_for;
+
+TEST(LaneRoom, OneForEachPAndSomeMoreUnlessOthersWait) {
+  rt::LaneRoom room;
+  room.set(2, 6, false);
+  EXPECT_EQ(room.left(1, 0), 7U);
+  EXPECT_EQ(room.left(8, 0), 0U);
+  EXPECT_EQ(room.left(9, 0), 0U);
+  room.set(2, 6, true);
+  EXPECT_EQ(room.left(1, 0), 1U);
+}
+
+TEST(LaneRoom, OneForEachPWhereNobodyComputes) {
+  rt::LaneRoom room;
+  room.set(2, 6, false);
+  EXPECT_EQ(room.left(0, 0), 2U);
+}
+
+TEST(LaneRoom, OneForEachPForAWhileAfterManyWereWokenTogether) {
+  rt::LaneRoom room;
+  room.set(2, 6, true);
+  room.note_woken(16, 0);  // not so many: the extra ones count although others wait
+  room.set(2, 6, false);
+  EXPECT_EQ(room.left(1, 0), 7U);
+  room.note_woken(17, 0);
+  EXPECT_EQ(room.left(1, rt::LaneRoom::kCrowdNs - 1), 1U);
+  EXPECT_EQ(room.left(2, rt::LaneRoom::kCrowdNs - 1), 0U);
+  EXPECT_EQ(room.left(2, rt::LaneRoom::kCrowdNs), 6U);
+}
 
 class LaneOrderTest : public testing::WithProcs {};
 TUZA_WITH_PROCS(LaneOrderTest);

@@ -1,0 +1,49 @@
+// For how many of those without a P there is room: arithmetic only (rt/lane.h).
+//
+// As many as there are Ps and some more may compute; none more while goroutines wait for a P.
+//
+// Fewer go on than there is room for in two cases. Where nobody computes, all may wait for a lock that one of
+// the suspended holds; each of those that do not hold it would wait as well, and be suspended no more. And where
+// many that wait now and then were woken together: a thousand that read the same part of a file from the disk all
+// go on when it has come, and all wait for the next. When they are looked at most of them wait, and there seems to
+// be room for everybody; then for some milliseconds hundreds want a core, and neither the Ms with a P nor sysmon
+// get one. Such a crowd is remembered for a second.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace tuza::rt {
+
+// Owner: sysmon.
+class LaneRoom {
+ public:
+  // Before the other calls, in each look.
+  void set(std::uint32_t procs, std::uint32_t extra, bool others_wait) {
+    procs_ = procs;
+    most_ = procs + extra;
+    size_ = others_wait ? procs : most_;
+  }
+
+  [[nodiscard]] std::uint32_t size() const { return size_; }
+
+  // `count` compute that were seen waiting before.
+  void note_woken(std::uint32_t count, std::int64_t now) {
+    if (count > kCrowd * most_) crowd_until_ns_ = now + kCrowdNs;
+  }
+
+  // How many may go on, while `burning` compute.
+  [[nodiscard]] std::uint32_t left(std::uint32_t burning, std::int64_t now) const {
+    const std::uint32_t most = burning == 0 || now < crowd_until_ns_ ? std::min(size_, procs_) : size_;
+    return most > burning ? most - burning : 0;
+  }
+
+  static constexpr std::uint32_t kCrowd = 2;
+  static constexpr std::int64_t kCrowdNs = 1'000'000'000;
+
+ private:
+  std::uint32_t procs_ = 0, most_ = 0, size_ = 0;
+  std::int64_t crowd_until_ns_ = 0;
+};
+
+}  // namespace tuza::rt
