@@ -22,7 +22,8 @@ constexpr std::uint32_t kClockOnly = 3;
 // So often is /proc asked in one look, and so many are asked to stop. Where hundreds want a core sysmon gets no
 // more than its share of one: looking at all of them takes milliseconds, and was done every 30 ms.
 constexpr std::uint32_t kProbes = 32;
-constexpr std::int64_t kBurnsOneIn = 20;  // 5 %
+constexpr std::uint32_t kLooksAtAll = 32;  // all have been asked about after so many looks, if there are more
+constexpr std::int64_t kBurnsOneIn = 20;   // 5 %
 // Who has not answered for so long is asked again: its signal may have gone to a handler that replaced ours.
 constexpr std::int64_t kAnswerNs = 100'000'000;
 // So that no queue starves: one turn in so many is of the others, and one of the suspects, whoever else waits.
@@ -56,9 +57,9 @@ void begin_turn(M& m, std::int64_t now) {
 }
 
 // What a look at a thread has found.
-enum class Found : std::uint8_t { kNothing, kComputing, kWaiting };
+enum class Found : std::uint8_t { kNothing, kNoProbe, kComputing, kWaiting };
 
-// `exactly`: somebody is suspended, or may have to be. `probes`: so many times /proc may be asked in this look.
+// `exactly`: somebody is suspended, or may have to be. `probes`: so often /proc may still be asked in this look.
 Found sample(M& m, bool exactly, std::uint32_t& probes, std::int64_t now) {
   const std::int64_t passed = now - m.seat.seen_ns;
   if (passed < m.seat.sample_ns) return Found::kNothing;
@@ -71,7 +72,7 @@ Found sample(M& m, bool exactly, std::uint32_t& probes, std::int64_t now) {
     ++m.seat.clock_only;
   } else {
     const bool much = (cpu - m.seat.seen_cpu_ns) * kBurnsOneIn >= passed;
-    if (!much && probes == 0) return Found::kNothing;
+    if (!much && probes == 0) return Found::kNoProbe;
     if (!much) --probes;
     m.seat.clock_only = 0;
     m.seat.burning = much || thread_is_runnable(m.thread_id, false);
@@ -164,18 +165,24 @@ void Lane::clear_seats() {
   }
 }
 
-void Lane::look_at_seat(Sched& sched, M& m, bool exactly, std::int64_t now) {
+// False if it should have been asked about, but not in this look.
+bool Lane::look_at_seat(Sched& sched, M& m, bool exactly, std::int64_t now) {
   const Suspend state = suspend_of(m);
+  if (state == Suspend::kStopped || !runs_without_p(m)) {  // since clear_seats()
+    m.seat.burning = false;
+    return true;
+  }
   if (state == Suspend::kAsked && now - m.seat.asked_ns >= kAnswerNs) PreemptSignal::withdraw(m);
   // Not where it waits to be resumed.
-  if (sample(m, exactly, probes_, now) == Found::kWaiting && state == Suspend::kRun &&
-      suspend_of(m) == Suspend::kRun) {
+  const Found found = sample(m, exactly, probes_, now);
+  if (found == Found::kWaiting && state == Suspend::kRun && suspend_of(m) == Suspend::kRun) {
     m.seat.waits = m.seat.waited = true;
   }
   // Its own code begins anew after a blocking call.
   if (m.current.follow()->blocking.get() > 0) m.seat.since_ns = now;
   sched.stalls.consider(sched, m, m.seat.since_ns, now);
   all_wait_ = all_wait_ && !m.seat.burning;
+  return found != Found::kNoProbe;
 }
 
 // Returns how many compute and have not been asked to stop.
@@ -184,17 +191,16 @@ std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
   all_wait_ = true;
   const bool exactly = queued() > 0 || seats_size_ > room_.size();
   std::uint32_t burning = 0, woken = 0;
-  std::size_t unasked = seats_size_;  // the first for whom there was no probe left
+  std::size_t first_unasked = seats_size_;
   for (std::size_t n = 0; n < seats_size_; ++n) {
     const std::size_t i = (first_seat_ + n) % seats_size_;
-    look_at_seat(sched, *seats_[i], exactly, now);
+    if (!look_at_seat(sched, *seats_[i], exactly, now) && first_unasked == seats_size_) first_unasked = i;
     if (const M& m = *seats_[i]; m.seat.burning && suspend_of(m) == Suspend::kRun) {
       ++burning;
       woken += m.seat.waits ? 1 : 0;
     }
-    if (probes_ == 0 && unasked == seats_size_) unasked = i;
   }
-  if (unasked != seats_size_) first_seat_ = unasked;
+  if (first_unasked != seats_size_) first_seat_ = first_unasked;
   room_.note_woken(woken, now);
   return burning;
 }
@@ -223,6 +229,7 @@ void Lane::suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now
       if (makes_way) --short_turns;
     }
   }
+  first_asked_ = 0;
 }
 
 // False if it cannot be stopped, or not now.
@@ -279,15 +286,16 @@ void Lane::look(Sched& sched, std::int64_t now) {
   seat_arrivals(now);
   if (now - looked_ns_ < kLookEveryNs || (seats_size_ == 0 && queued() == 0)) return;
   looked_ns_ = now;
-  probes_ = kProbes;
+  probes_ = std::max(kProbes, static_cast<std::uint32_t>(seats_size_) / kLooksAtAll);
   room_.set(static_cast<std::uint32_t>(sched.procs()), sched.slice.lane_extra, sched.grq.size() > 0);
   std::uint32_t burning = look_at_seats(sched, now);
   // Before some are asked to stop: of these the last would be the latest that was stopped.
   const bool all_waited = all_wait_;
-  if (sched.preempt_signal.works()) suspend_surplus(sched, burning, now);
+  const bool stops = sched.preempt_signal.works();
+  if (stops) suspend_surplus(sched, burning, now);
   // Those that were asked just now are not counted: others have their places at once.
   burning = look_at_seats(sched, now);
-  std::uint32_t more = room_.left(burning, now);
+  std::uint32_t more = stops ? room_.left(burning, now) : queued();
   while (more-- > 0 && resume_next(now, all_waited && all_wait_ && burning == 0)) ++burning;
   burning_.store(burning, std::memory_order_relaxed);
   seated_.store(static_cast<std::uint32_t>(seats_size_), std::memory_order_relaxed);

@@ -96,7 +96,7 @@ class Lane {
 
   void seat_arrivals(std::int64_t now);
   void clear_seats();
-  void look_at_seat(Sched& sched, M& m, bool exactly, std::int64_t now);
+  bool look_at_seat(Sched& sched, M& m, bool exactly, std::int64_t now);
   std::uint32_t look_at_seats(Sched& sched, std::int64_t now);
   void suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now);
   bool ask(Sched& sched, M& m, std::int64_t now);

@@ -7,10 +7,9 @@
 // many that wait now and then were woken together: a thousand that read the same part of a file from the disk all
 // go on when it has come, and all wait for the next. When they are looked at most of them wait, and there seems to
 // be room for everybody; then for some milliseconds hundreds want a core, and neither the Ms with a P nor sysmon
-// get one. Such a crowd is remembered for a second.
+// get one. Such a crowd is remembered for a second. Beyond one for each P they go on one by one for so long.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 namespace tuza::rt {
@@ -33,17 +32,26 @@ class LaneRoom {
   }
 
   // How many may go on, while `burning` compute.
-  [[nodiscard]] std::uint32_t left(std::uint32_t burning, std::int64_t now) const {
-    const std::uint32_t most = burning == 0 || now < crowd_until_ns_ ? std::min(size_, procs_) : size_;
-    return most > burning ? most - burning : 0;
+  [[nodiscard]] std::uint32_t left(std::uint32_t burning, std::int64_t now) {
+    const std::uint32_t most = burning == 0 || now < crowd_until_ns_ ? procs_ : size_;
+    if (burning < most) {
+      next_ns_ = now + kStepNs;
+      return most - burning;
+    }
+    // Each of those that compute may use little of a core.
+    if (burning >= size_ || now < next_ns_) return 0;
+    next_ns_ = now + kStepNs;
+    return 1;
   }
 
   static constexpr std::uint32_t kCrowd = 2;
   static constexpr std::int64_t kCrowdNs = 1'000'000'000;
+  static constexpr std::int64_t kStepNs = 20'000'000;
 
  private:
   std::uint32_t procs_ = 0, most_ = 0, size_ = 0;
   std::int64_t crowd_until_ns_ = 0;
+  std::int64_t next_ns_ = 0;
 };
 
 }  // namespace tuza::rt

@@ -44,8 +44,12 @@ TEST(LaneRoom, OneForEachPForAWhileAfterManyWereWokenTogether) {
   room.set(2, 6, false);
   EXPECT_EQ(room.left(1, 0), 7U);
   room.note_woken(17, 0);
-  EXPECT_EQ(room.left(1, rt::LaneRoom::kCrowdNs - 1), 1U);
-  EXPECT_EQ(room.left(2, rt::LaneRoom::kCrowdNs - 1), 0U);
+  EXPECT_EQ(room.left(1, 0), 1U);
+  EXPECT_EQ(room.left(2, 0), 0U);
+  constexpr std::int64_t kLater = rt::LaneRoom::kStepNs;
+  EXPECT_EQ(room.left(2, kLater), 1U);  // one by one: each may use little of a core
+  EXPECT_EQ(room.left(3, kLater), 0U);
+  EXPECT_EQ(room.left(8, 2 * kLater), 0U);
   EXPECT_EQ(room.left(2, rt::LaneRoom::kCrowdNs), 6U);
 }
 
