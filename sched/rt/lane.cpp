@@ -56,8 +56,8 @@ void begin_turn(M& m, std::int64_t now) {
   m.seat.waited = false;
 }
 
-// What a look at a thread has found.
-enum class Found : std::uint8_t { kNothing, kNoProbe, kComputing, kWaiting };
+// What a look at a thread has found that the seat does not say.
+enum class Found : std::uint8_t { kNothing, kNoProbe, kWaiting };
 
 // `exactly`: somebody is suspended, or may have to be. `probes`: so often /proc may still be asked in this look.
 Found sample(M& m, bool exactly, std::uint32_t& probes, std::int64_t now) {
@@ -81,7 +81,7 @@ Found sample(M& m, bool exactly, std::uint32_t& probes, std::int64_t now) {
   m.seat.seen_cpu_ns = cpu;
   m.seat.seen_ns = now;
   if (used_ns(m) >= Lane::kGraceNs) lengthen_kernel_slice(m);
-  return m.seat.burning ? Found::kComputing : Found::kWaiting;
+  return m.seat.burning ? Found::kNothing : Found::kWaiting;
 }
 
 }  // namespace
@@ -295,6 +295,7 @@ void Lane::look(Sched& sched, std::int64_t now) {
   if (stops) suspend_surplus(sched, burning, now);
   // Those that were asked just now are not counted: others have their places at once.
   burning = look_at_seats(sched, now);
+  // Where no signal works any more nobody would ever make room.
   std::uint32_t more = stops ? room_.left(burning, now) : queued();
   while (more-- > 0 && resume_next(now, all_waited && all_wait_ && burning == 0)) ++burning;
   burning_.store(burning, std::memory_order_relaxed);
