@@ -18,6 +18,8 @@ constexpr std::uint32_t kRefusalsMax = 2;
 constexpr std::int64_t kBlockedNs = 50'000;
 // Where one did so, others may soon: sysmon looks as often as for marked calls, for so long.
 constexpr std::int64_t kBlockersNs = 10'000'000;
+// Where one kept others waiting, others may soon: sysmon looks every millisecond, for so long.
+constexpr std::int64_t kStallsNs = 100'000'000;
 // Not before so long: then the next look need not be at the pace of those that watch.
 constexpr std::int64_t kLongWaitNs = 1'000'000;
 // Nobody has looked for I/O for so long, while goroutines wait for it: some may be ready.
@@ -120,7 +122,8 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
     if (!waits) return Pace::kBusy;
     seen.cpu_ns = thread_cpu_ns(m->thread_id);
     seen.cpu_at_ns = now;
-    return call != 0 || now - blocked_at_ns_ < kBlockersNs ? Pace::kCall : Pace::kSoon;
+    if (call != 0 || now - blocked_at_ns_ < kBlockersNs) return Pace::kCall;
+    return now - stalled_at_ns_ < kStallsNs ? Pace::kSoon : Pace::kBusy;
   }
   const std::int64_t stuck_ns = now - seen.since_ns;
   if (stuck_ns >= kLongRunNs) p.average_run_ns.store(kLongRunNs, std::memory_order_relaxed);
@@ -129,6 +132,7 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
   const bool ask = waits && call == 0 && stuck_ns >= kBlockedNs && sched.slice.early_ns > 0;
   const Use use = ask ? use_of_cpu(*m, seen, now) : Use::kUnknown;
   const bool blocks = use == Use::kBlocks;
+  if (use == Use::kComputes || blocks || (waits && same_call)) stalled_at_ns_ = now;
   const bool early = waits && sched.slice.early_ns > 0 && stuck_ns >= early_ns(sched);
   const bool used_up = stuck_ns >= sched.slice.slice_ns || blocks || early || (waits && same_call);
   const bool urgent = others == Waits::kWoken || !p.woken.empty();
@@ -147,7 +151,8 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
     return same_call || blocks ? Pace::kCall : Pace::kWatch;
   }
   if (!waits) return Pace::kSoon;
-  // Nothing is to be done before its time for an early handoff has come.
+  // Nothing is to be done before it has a core again, or before its time for an early handoff has come.
+  if (use == Use::kWaitsForCore) return Pace::kBusy;
   if (use == Use::kComputes && early_ns(sched) - stuck_ns >= kLongWaitNs) return Pace::kSoon;
   return call != 0 || now - blocked_at_ns_ < kBlockersNs ? Pace::kCall : Pace::kWatch;
 }

@@ -42,9 +42,9 @@ class Slices {
   // How soon sysmon should look again.
   enum class Pace : std::uint8_t {
     kIdle,   // no P is at work
-    kBusy,   // Ps are at work and come round
-    kSoon,   // work waits, or a P does not come round
-    kWatch,  // both
+    kBusy,   // Ps are at work and come round, or would if their threads had a core
+    kSoon,   // they do now but did not lately, or one does not though nobody waits for it
+    kWatch,  // work waits, and a P does not come round
     kCall,   // work waits behind a blocking call
   };
 
@@ -81,6 +81,7 @@ class Slices {
 
   std::array<Seen, kMaxProcsLimit> seen_{};
   std::int64_t blocked_at_ns_ = 0;  // when a P was last taken from a goroutine that blocked its thread
+  std::int64_t stalled_at_ns_ = 0;  // when a goroutine that computes or blocks last kept others waiting
   std::atomic<std::int64_t> early_more_ns_{0};  // so much later are early handoffs at present
   std::atomic<std::uint64_t> taken_{0}, withdrawn_{0};
 };

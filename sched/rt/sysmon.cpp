@@ -77,8 +77,9 @@ bool Sysmon::deep_sleep(Sched& sched) {
   return true;
 }
 
-// Wakes an M for work that lies behind a busy P, or belongs to none. True if there is some.
+// Wakes an M for work that lies behind a busy P, or belongs to none. True if there is some, and a P is idle.
 bool Sysmon::wake_for_work(Sched& sched, std::int64_t now) {
+  if (!sched.any_p_idle()) return false;
   bool waiting = sched.grq.size() > 0;
   for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n && !waiting; ++i) {
     waiting = sched.p(i).queued() > 0 && !sched.idle_ps.contains(i);
@@ -90,16 +91,15 @@ bool Sysmon::wake_for_work(Sched& sched, std::int64_t now) {
 }
 
 // Lets somebody wait for I/O if nobody has for a while: an idle M if there is a P for it, else the thread of
-// the source. True if the role is free, and it may soon be time.
-bool Sysmon::hand_over_polling(Sched& sched, std::int64_t now) {
-  if (sched.poll.holder() != PollRole::Holder::kNobody || !sched.has_io_waiters()) return false;
-  if (now - sched.poll.last_ns() < kPollAgeNs) return true;
+// the source.
+void Sysmon::hand_over_polling(Sched& sched, std::int64_t now) {
+  if (sched.poll.holder() != PollRole::Holder::kNobody || !sched.has_io_waiters()) return;
+  if (now - sched.poll.last_ns() < kPollAgeNs) return;
   if (sched.any_p_idle()) {
     nudge_idle_m(sched);
   } else if (sched.poll.take(PollRole::Holder::kSourceThread)) {
     sched.poll.source()->take_over();
   }
-  return true;
 }
 
 // What need not be done at every tick.
@@ -168,8 +168,8 @@ void Sysmon::run(Sched& sched) {
     busy_at = now;
     const Slices::Pace pace = slices_.look(sched, now);
     const bool waiting = wake_for_work(sched, now);
-    const bool unpolled = hand_over_polling(sched, now);
-    tick_ns_ = next_tick(pace, waiting || unpolled);
+    hand_over_polling(sched, now);
+    tick_ns_ = next_tick(pace, waiting);
   }
   lane_.release_all();
 }

@@ -59,7 +59,7 @@ class Sysmon {
   void chores(Sched& sched, std::int64_t now);
   bool wake_for_work(Sched& sched, std::int64_t now);
   std::int64_t next_tick(Slices::Pace pace, bool waiting);
-  bool hand_over_polling(Sched& sched, std::int64_t now);
+  void hand_over_polling(Sched& sched, std::int64_t now);
   void wake();
 
   Note note_;
