@@ -20,6 +20,8 @@ constexpr std::int64_t kBlockedNs = 50'000;
 constexpr std::int64_t kBlockersNs = 10'000'000;
 // Where one kept others waiting, others may soon: sysmon looks every millisecond, for so long.
 constexpr std::int64_t kStallsNs = 100'000'000;
+// After so many answers in a row that a thread waits for a core, one in so many looks asks whether it does.
+constexpr std::uint32_t kCoreWaitsMost = 8;
 // Not before so long: then the next look need not be at the pace of those that watch.
 constexpr std::int64_t kLongWaitNs = 1'000'000;
 // Nobody has looked for I/O for so long, while goroutines wait for it: some may be ready.
@@ -81,14 +83,18 @@ void Slices::came_back(const Sched& sched, std::int64_t wall_ns, std::int64_t cp
 }
 
 // /proc is not asked about a thread that has used a fourth of a CPU since the last look: reading it costs
-// 10 us, the CPU clock less than one.
+// 10 us, the CPU clock less than one. And rarely where all it said lately is that threads wait for a core, as
+// beside other programs that are busy: one that blocks is found later there, or has its P taken early.
 Slices::Use Slices::use_of_cpu(const M& m, Seen& seen, std::int64_t now) {
   const std::int64_t cpu = thread_cpu_ns(m.thread_id);
   const bool computes = (cpu - seen.cpu_ns) * 4 >= now - seen.cpu_at_ns;
   seen.cpu_ns = cpu;
   seen.cpu_at_ns = now;
   if (computes) return Use::kComputes;
-  return thread_is_runnable(m.thread_id, true) ? Use::kWaitsForCore : Use::kBlocks;
+  if (core_waits_ >= kCoreWaitsMost && ++core_waits_ % kCoreWaitsMost != 0) return Use::kWaitsForCore;
+  const bool runnable = thread_is_runnable(m.thread_id, true);
+  core_waits_ = runnable ? core_waits_ + 1 : 0;
+  return runnable ? Use::kWaitsForCore : Use::kBlocks;
 }
 
 bool Slices::take(Sched& sched, P& p, M* m, Seen& seen, GoneFor why) {

@@ -76,12 +76,13 @@ class Slices {
 
   Pace look_at(Sched& sched, P& p, Seen& seen, Waits others, std::int64_t now);
   bool take(Sched& sched, P& p, M* m, Seen& seen, GoneFor why);
-  static Use use_of_cpu(const M& m, Seen& seen, std::int64_t now);
+  Use use_of_cpu(const M& m, Seen& seen, std::int64_t now);
   void early_handoff(const Sched& sched);
 
   std::array<Seen, kMaxProcsLimit> seen_{};
   std::int64_t blocked_at_ns_ = 0;  // when a P was last taken from a goroutine that blocked its thread
   std::int64_t stalled_at_ns_ = 0;  // when a goroutine that computes or blocks last kept others waiting
+  std::uint32_t core_waits_ = 0;    // answers in a row that a thread waits for a core
   std::atomic<std::int64_t> early_more_ns_{0};  // so much later are early handoffs at present
   std::atomic<std::uint64_t> taken_{0}, withdrawn_{0};
 };
