@@ -20,12 +20,14 @@ constexpr std::int64_t kBlockedNs = 50'000;
 constexpr std::int64_t kBlockersNs = 10'000'000;
 // Where one kept others waiting, others may soon: sysmon looks every millisecond, for so long.
 constexpr std::int64_t kStallsNs = 100'000'000;
+// And where slices are shorter than this.
+constexpr std::int64_t kShortSliceNs = 8'000'000;
 // After so many answers in a row that a thread waits for a core, one in so many looks asks whether it does.
 constexpr std::uint32_t kCoreWaitsMost = 8;
 // Not before so long: then the next look need not be at the pace of those that watch.
 constexpr std::int64_t kLongWaitNs = 1'000'000;
 // Nobody has looked for I/O for so long, while goroutines wait for it: some may be ready.
-constexpr std::int64_t kUnpolledNs = 2'000'000;
+constexpr std::int64_t kUnpolledNs = 4'000'000;
 
 // Who waits that belongs to no P, with no P free: the most urgent of them.
 Waits who_waits(const Sched& sched, std::int64_t now) {
@@ -84,17 +86,20 @@ void Slices::came_back(const Sched& sched, std::int64_t wall_ns, std::int64_t cp
 
 // /proc is not asked about a thread that has used a fourth of a CPU since the last look: reading it costs
 // 10 us, the CPU clock less than one. And rarely where all it said lately is that threads wait for a core, as
-// beside other programs that are busy: one that blocks is found later there, or has its P taken early.
+// beside other programs that are busy: one that blocks has its P taken early there, in up to 6 ms.
 Slices::Use Slices::use_of_cpu(const M& m, Seen& seen, std::int64_t now) {
   const std::int64_t cpu = thread_cpu_ns(m.thread_id);
   const bool computes = (cpu - seen.cpu_ns) * 4 >= now - seen.cpu_at_ns;
   seen.cpu_ns = cpu;
   seen.cpu_at_ns = now;
   if (computes) return Use::kComputes;
-  if (core_waits_ >= kCoreWaitsMost && ++core_waits_ % kCoreWaitsMost != 0) return Use::kWaitsForCore;
-  const bool runnable = thread_is_runnable(m.thread_id, true);
-  core_waits_ = runnable ? core_waits_ + 1 : 0;
-  return runnable ? Use::kWaitsForCore : Use::kBlocks;
+  if (seen.core_waits >= kCoreWaitsMost && ++seen.core_waits % kCoreWaitsMost != 0) return Use::kWaitsForCore;
+  if (!thread_is_runnable(m.thread_id, true)) {
+    seen.core_waits = 0;
+    return Use::kBlocks;
+  }
+  if (seen.core_waits < kCoreWaitsMost) ++seen.core_waits;
+  return Use::kWaitsForCore;
 }
 
 bool Slices::take(Sched& sched, P& p, M* m, Seen& seen, GoneFor why) {
@@ -124,12 +129,14 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
   const G* g = m->current.follow();
   const std::uint32_t call = g->blocking.get() > 0 ? g->calls.get() : 0;
   if (picks != seen.picks || seen.since_ns == 0) {
-    seen = Seen{.picks = picks, .since_ns = now, .call = call};
-    if (!waits) return Pace::kBusy;
+    seen = Seen{.picks = picks, .since_ns = now, .call = call, .core_waits = seen.core_waits};
     seen.cpu_ns = thread_cpu_ns(m->thread_id);
     seen.cpu_at_ns = now;
+    if (!waits) return Pace::kBusy;
+    if (call != 0) stalled_at_ns_ = now;
     if (call != 0 || now - blocked_at_ns_ < kBlockersNs) return Pace::kCall;
-    return now - stalled_at_ns_ < kStallsNs ? Pace::kSoon : Pace::kBusy;
+    return now - stalled_at_ns_ < kStallsNs || sched.slice.slice_ns < kShortSliceNs ? Pace::kSoon
+                                                                                    : Pace::kBusy;
   }
   const std::int64_t stuck_ns = now - seen.since_ns;
   if (stuck_ns >= kLongRunNs) p.average_run_ns.store(kLongRunNs, std::memory_order_relaxed);
@@ -138,7 +145,9 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
   const bool ask = waits && call == 0 && stuck_ns >= kBlockedNs && sched.slice.early_ns > 0;
   const Use use = ask ? use_of_cpu(*m, seen, now) : Use::kUnknown;
   const bool blocks = use == Use::kBlocks;
-  if (use == Use::kComputes || blocks || (waits && same_call)) stalled_at_ns_ = now;
+  if (use == Use::kComputes || blocks || (waits && same_call) || stuck_ns >= sched.slice.slice_ns) {
+    stalled_at_ns_ = now;
+  }
   const bool early = waits && sched.slice.early_ns > 0 && stuck_ns >= early_ns(sched);
   const bool used_up = stuck_ns >= sched.slice.slice_ns || blocks || early || (waits && same_call);
   const bool urgent = others == Waits::kWoken || !p.woken.empty();
@@ -158,7 +167,7 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
   }
   if (!waits) return Pace::kSoon;
   // Nothing is to be done before it has a core again, or before its time for an early handoff has come.
-  if (use == Use::kWaitsForCore) return Pace::kBusy;
+  if (use == Use::kWaitsForCore && !used_up) return Pace::kBusy;
   if (use == Use::kComputes && early_ns(sched) - stuck_ns >= kLongWaitNs) return Pace::kSoon;
   return call != 0 || now - blocked_at_ns_ < kBlockersNs ? Pace::kCall : Pace::kWatch;
 }

@@ -10,7 +10,7 @@
 //     nobody marked. /proc says so. Once that has been seen sysmon looks every 20 us for a while, as there
 //     may be a thousand.
 // The times count from the first look that found the present picks: one tick of sysmon later, at most, than
-// the goroutine began. A goroutine that is inside the runtime at that moment is asked to yield at its next
+// the goroutine began. That tick is 1 ms where somebody has lately kept others waiting, else 2. A goroutine that is inside the runtime at that moment is asked to yield at its next
 // parking call. Where checkpoints were compiled into the program, others are asked too, and keep their P
 // until the next look; they are asked at once if somebody waits whom I/O or a timer has woken.
 //
@@ -69,6 +69,8 @@ class Slices {
     std::int64_t cpu_at_ns = 0;  // when that was; 0: never
     bool asked = false;          // to yield
     std::uint32_t refused = 0;   // trials that have found it inside the runtime
+    // Answers in a row that the thread with this P waits for a core, whatever it ran, and looks that went without.
+    std::uint32_t core_waits = 0;
   };
 
   // What the thread of a goroutine does that has not come round.
@@ -82,7 +84,6 @@ class Slices {
   std::array<Seen, kMaxProcsLimit> seen_{};
   std::int64_t blocked_at_ns_ = 0;  // when a P was last taken from a goroutine that blocked its thread
   std::int64_t stalled_at_ns_ = 0;  // when a goroutine that computes or blocks last kept others waiting
-  std::uint32_t core_waits_ = 0;    // answers in a row that a thread waits for a core
   std::atomic<std::int64_t> early_more_ns_{0};  // so much later are early handoffs at present
   std::atomic<std::uint64_t> taken_{0}, withdrawn_{0};
 };

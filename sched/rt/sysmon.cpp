@@ -20,7 +20,7 @@ constexpr std::int64_t kTickCallNs = kMs / 50;
 constexpr std::int64_t kTickWatchNs = kMs / 4;
 constexpr std::int64_t kTickMinNs = 1 * kMs;
 constexpr std::int64_t kTickBusyNs = 2 * kMs;  // also while the lane has to be looked at
-constexpr std::int64_t kTickMaxNs = 10 * kMs;
+constexpr std::int64_t kDeepSleepMinNs = 10 * kMs;
 constexpr std::int64_t kTickIdleNs = 2 * kMs;  // a goroutine may begin to compute at any moment
 constexpr std::int64_t kIdleBeforeSleepNs = 50 * kMs;
 constexpr std::int64_t kPollAgeNs = 1 * kMs;
@@ -72,7 +72,7 @@ bool Sysmon::deep_sleep(Sched& sched) {
   }
   const std::int64_t now = now_ns();
   const std::int64_t due = idle_stacks_.trim_all(sched, now);
-  note_.sleep(due == 0 ? -1 : std::max(due - now, kTickMaxNs));
+  note_.sleep(due == 0 ? -1 : std::max(due - now, kDeepSleepMinNs));
   asleep_.store(false, std::memory_order_relaxed);
   return true;
 }
@@ -91,15 +91,17 @@ bool Sysmon::wake_for_work(Sched& sched, std::int64_t now) {
 }
 
 // Lets somebody wait for I/O if nobody has for a while: an idle M if there is a P for it, else the thread of
-// the source.
-void Sysmon::hand_over_polling(Sched& sched, std::int64_t now) {
-  if (sched.poll.holder() != PollRole::Holder::kNobody || !sched.has_io_waiters()) return;
-  if (now - sched.poll.last_ns() < kPollAgeNs) return;
+// the source. True if a P is idle and it may soon be time. (While all Ps are busy those that come round poll, and
+// one that does not is seen by slices_.)
+bool Sysmon::hand_over_polling(Sched& sched, std::int64_t now) {
+  if (sched.poll.holder() != PollRole::Holder::kNobody || !sched.has_io_waiters()) return false;
+  if (now - sched.poll.last_ns() < kPollAgeNs) return sched.any_p_idle();
   if (sched.any_p_idle()) {
     nudge_idle_m(sched);
-  } else if (sched.poll.take(PollRole::Holder::kSourceThread)) {
-    sched.poll.source()->take_over();
+    return true;
   }
+  if (sched.poll.take(PollRole::Holder::kSourceThread)) sched.poll.source()->take_over();
+  return false;
 }
 
 // What need not be done at every tick.
@@ -135,9 +137,9 @@ std::int64_t Sysmon::next_tick(Slices::Pace pace, bool waiting) {
     case Slices::Pace::kWatch: return kTickWatchNs;
     case Slices::Pace::kSoon: return kTickMinNs;
     case Slices::Pace::kBusy: return waiting ? kTickMinNs : std::min(tick_ns_ * 2, kTickBusyNs);
-    case Slices::Pace::kIdle: break;
+    case Slices::Pace::kIdle: break;  // a P is on its way to an M
   }
-  return waiting ? kTickMinNs : std::min(tick_ns_ * 2, kTickMaxNs);
+  return waiting ? kTickMinNs : std::min(tick_ns_ * 2, kTickBusyNs);
 }
 
 void Sysmon::run(Sched& sched) {
@@ -168,8 +170,8 @@ void Sysmon::run(Sched& sched) {
     busy_at = now;
     const Slices::Pace pace = slices_.look(sched, now);
     const bool waiting = wake_for_work(sched, now);
-    hand_over_polling(sched, now);
-    tick_ns_ = next_tick(pace, waiting);
+    const bool unpolled = hand_over_polling(sched, now);
+    tick_ns_ = next_tick(pace, waiting || unpolled);
   }
   lane_.release_all();
 }

@@ -5,7 +5,7 @@
 //   - looks at the lane: suspends and resumes those that compute without a P (rt/lane.h), and reports those
 //     that stay away if asked to (rt/stall_report.h);
 //   - takes the P from goroutines that do not come back (rt/slices.h);
-//   - wakes an M if work lies behind a busy P or in the GRQ, or a timer is overdue;
+//   - wakes an M if a P is idle and work lies behind a busy one or in the GRQ, or a timer is overdue;
 //   - if nobody has polled for 1 ms while goroutines wait for I/O, sends an idle M to poll if a P is idle,
 //     and gives the poll role to the I/O source's thread if none is;
 //   - ten times a second trims some stacks of goroutines that have waited for long (rt/idle_stacks.h);
@@ -14,10 +14,11 @@
 //   - prints schedtrace.
 //
 // Ticks: 20 us while work waits behind a marked blocking call, 250 us while it waits behind any P that does
-// not come round (1 ms if that one computes and may do so for longer), 1 ms while work waits or a P does not
-// come round, 2 ms else: a goroutine may begin to compute at any moment. When every P has been idle for 50
-// ms, the lane is quiet and nothing is left to give back, it sleeps until a P goes to work (p_busy) or a
-// stack may be trimmed: an idle process makes no wake-ups.
+// not come round (1 ms if that one computes and may do so for longer), 1 ms while work waits and a goroutine
+// has kept others waiting within the last 0.1 s, or a P does not come round, or work or I/O waits beside an
+// idle P, 2 ms else: a goroutine may begin to compute at any moment. When every P has been idle for 50 ms, the
+// lane is quiet and nothing is left to give back, it sleeps until a P goes to work (p_busy) or a stack may be
+// trimmed: an idle process makes no wake-ups.
 #pragma once
 
 #include <pthread.h>
@@ -59,7 +60,7 @@ class Sysmon {
   void chores(Sched& sched, std::int64_t now);
   bool wake_for_work(Sched& sched, std::int64_t now);
   std::int64_t next_tick(Slices::Pace pace, bool waiting);
-  void hand_over_polling(Sched& sched, std::int64_t now);
+  bool hand_over_polling(Sched& sched, std::int64_t now);
   void wake();
 
   Note note_;

@@ -1,7 +1,7 @@
 // A monotonic clock for those who look often: one memory read.
 //
 // Advanced whenever the scheduler looks at the real clock: when it polls, every 61 goroutines, by sysmon. It
-// never runs ahead, and lags by about a millisecond under load, by ten at most. Any thread; outside
+// never runs ahead, and lags by a millisecond or two under load, by ten at most. Any thread; outside
 // tuza::run it is the real clock.
 #pragma once
 
