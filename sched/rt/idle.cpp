@@ -125,7 +125,7 @@ void wait_in_poller(M* m, std::int64_t timeout_ns) {
   const bool has_p = !ready.empty() && acquire_p(m);
   sched.io_waits_ended(m->p, ready.size());
   if (has_p) {
-    put_last(sched, *m->p, m, std::move(ready), Level::kWoken);
+    put_last_in_order(sched, *m->p, m, std::move(ready), Level::kWoken);
     wake_if_it_pays(sched, *m->p);
   } else {
     inject(sched, std::move(ready), Level::kWoken);

@@ -38,8 +38,15 @@ void put_last(Sched& sched, P& p, M* m, G* g, Level level) {
   }
 }
 
-void put_last(Sched& sched, P& p, M* m, GList&& batch, Level level) {
-  while (G* g = batch.pop_front()) put_last(sched, p, m, g, level);
+void put_last_in_order(Sched& sched, P& p, M* m, GList&& batch, Level level) {
+  RunQueue::Owner queue(p.local(level));
+  while (sched.grq[level].size() == 0 && !batch.empty()) {
+    G* g = batch.pop_front();
+    if (chaos::diverts_to_grq(sched, m, g) || queue.push(g)) continue;
+    batch.push_front(g);
+    break;
+  }
+  if (!batch.empty()) sched.grq[level].push(std::move(batch));
 }
 
 void put_next(Sched& sched, P& p, M* m, G* g) {
@@ -108,7 +115,7 @@ void ready(GList&& batch) {
   const Enter rt;
   if (batch.empty()) return;
   if (M* m = rt.m(); m != nullptr && m->p != nullptr) {
-    put_last(*m->sched, *m->p, m, std::move(batch), Level::kWoken);
+    put_last_in_order(*m->sched, *m->p, m, std::move(batch), Level::kWoken);
     wake_if_it_pays(*m->sched, *m->p);
     return;
   }

@@ -16,7 +16,9 @@ struct Sched;
 void put_next(Sched& sched, P& p, M* m, G* g);
 // Puts runnable goroutines at the tail of the LRQ of their level.
 void put_last(Sched& sched, P& p, M* m, G* g, Level level);
-void put_last(Sched& sched, P& p, M* m, GList&& batch, Level level);
+// The same for a batch, in its order: what finds no room goes to the GRQ, and so does all if others wait there, who
+// would be overtaken by each batch that the poller brings.
+void put_last_in_order(Sched& sched, P& p, M* m, GList&& batch, Level level);
 
 // Moves all that is queued on `p` to the GRQ.
 void empty_queues(Sched& sched, P& p);

@@ -31,6 +31,9 @@ constexpr std::int64_t kPollAgeNs = 200'000;
 // A busy P runs the timers of others that are so late.
 constexpr std::int64_t kTimersLateNs = 1'000'000;
 
+// So many that wait in the GRQ are taken in batches.
+constexpr std::uint32_t kCrowd = 16;
+
 void begin_slice(Sched& sched, P& p) {
   p.runnext_streak = 0;
   ++p.tick;
@@ -48,7 +51,11 @@ bool shared_slice_is_used_up(const Sched& sched, const P& p) {
 G* take_global(M* m, GlobalQueues::First first) {
   Sched& sched = *m->sched;
   std::array<G*, kLocalQueueCapacity / 2> batch;
-  const auto [n, level] = sched.grq.pop_batch(static_cast<std::uint32_t>(sched.procs()), batch, first);
+  // No more than find room here: those that do not would go back, behind others.
+  const std::uint32_t queued = std::max(m->p->woken.size(), m->p->queue.size());
+  const std::span room =
+      std::span(batch).first(std::min<std::size_t>(batch.size(), kLocalQueueCapacity - queued + 1));
+  const auto [n, level] = sched.grq.pop_batch(static_cast<std::uint32_t>(sched.procs()), room, first);
   if (n == 0) return nullptr;
   // They have waited long enough to be out of the caches, and will be switched to in a moment.
   for (std::uint32_t i = 0; i < n; ++i) batch[i]->prefetch_context();
@@ -57,10 +64,19 @@ G* take_global(M* m, GlobalQueues::First first) {
   return batch[0];
 }
 
-// Those that were woken from outside go before the new ones here.
-G* take_one_woken(Sched& sched) {
-  G* g = nullptr;
-  return sched.grq[Level::kWoken].pop_batch(1, std::span(&g, 1)) > 0 ? g : nullptr;
+// Those that were woken from outside go before the new ones here. One at a time, so that others get them too
+// while goroutines may run long; a share where a crowd waits. The local queue of the woken is empty. Not inlined: its
+// frame is large, and pick_local() runs on the stacks of goroutines.
+[[gnu::noinline]] G* take_woken(M* m) {
+  Sched& sched = *m->sched;
+  GlobalQueue& queue = sched.grq[Level::kWoken];
+  std::array<G*, kLocalQueueCapacity / 2> batch;
+  const std::span<G*> room = std::span(batch).first(queue.size() > kCrowd ? batch.size() : 1);
+  const std::uint32_t n = queue.pop_batch(static_cast<std::uint32_t>(sched.procs()), room);
+  if (n == 0) return nullptr;
+  for (std::uint32_t i = 0; i < n; ++i) batch[i]->prefetch_context();
+  for (std::uint32_t i = 1; i < n; ++i) put_last(sched, *m->p, m, batch[i], Level::kWoken);
+  return batch[0];
 }
 
 // Learns how long goroutines run on this P: the mean over the picks since the last time, half old half new.
@@ -82,7 +98,7 @@ void poll_now(M* m, std::int64_t now) {
   sched.poll.source()->poll(0, ready);
   sched.poll.polled(now);
   sched.io_waits_ended(m->p, ready.size());
-  put_last(sched, *m->p, m, std::move(ready), Level::kWoken);
+  put_last_in_order(sched, *m->p, m, std::move(ready), Level::kWoken);
 }
 
 // Runs what is due at `now` on every P, if there is a timer that should have fired by `at_least`.
@@ -172,7 +188,7 @@ G* take_queued(M* m) {
   G* g = nullptr;
   if (p.picks.get() % kNewFirstPicks == kNewFirstPicks - 1) g = RunQueue::Owner(p.queue).pop();
   if (g == nullptr) g = RunQueue::Owner(p.woken).pop();
-  if (g == nullptr && sched.grq[Level::kWoken].size() > 0) g = take_one_woken(sched);
+  if (g == nullptr && sched.grq[Level::kWoken].size() > 0) g = take_woken(m);
   if (g == nullptr) g = RunQueue::Owner(p.queue).pop();
   if (g != nullptr) begin_slice(sched, p);
   return g;

@@ -136,6 +136,45 @@ TEST_F(Rule2, AFullLocalQueueMovesHalfAndTheNewOneToTheGlobalQueueShuffled) {
   });
 }
 
+TEST_F(Rule2, ThoseWokenFirstAreNotOvertakenByALaterBatchThoughMostFindNoRoom) {
+  run_with(1, [] {
+    constexpr std::uint32_t kFirst = 2 * rt::kLocalQueueCapacity, kLater = 10;
+    std::vector<std::size_t> order;  // in which they run, by the order in which they are woken
+    std::vector<rt::G*> waiting;
+    WaitGroup group;
+    for (std::uint32_t i = 0; i < kFirst + kLater; ++i) {
+      group.go([&order, &waiting] {
+        const std::size_t number = waiting.size();
+        rt::park(
+            [](rt::G* g, void* list) {
+              static_cast<std::vector<rt::G*>*>(list)->push_back(g);
+              return true;
+            },
+            &waiting, WaitReason::kTest);
+        order.push_back(number);
+      });
+    }
+    while (waiting.size() < kFirst + kLater) yield();
+    rt::GList first, later;
+    for (std::uint32_t i = 0; i < waiting.size(); ++i) {
+      waiting[i]->win();
+      (i < kFirst ? first : later).push_back(waiting[i]);
+    }
+    rt::ready(std::move(first));
+    EXPECT_EQ(current_p().woken.size(), rt::kLocalQueueCapacity);
+    rt::ready(std::move(later));
+    EXPECT_EQ(rt::active()->grq[rt::Level::kWoken].size(), kFirst - rt::kLocalQueueCapacity + kLater);
+    group.wait();
+    ASSERT_EQ(order.size(), kFirst + kLater);
+    // Every 61st pick takes a batch from the GRQ, and runs one of it at once.
+    const auto later_one =
+        std::find_if(order.begin(), order.end(), [](std::size_t i) { return i >= kFirst; });
+    EXPECT_GE(later_one - order.begin(), kFirst - rt::kLocalQueueCapacity / 2);
+    std::sort(order.begin(), order.end());
+    for (std::size_t i = 0; i < order.size(); ++i) EXPECT_EQ(order[i], i);
+  });
+}
+
 TEST_F(Rule3, TheGlobalQueueGetsEvery61stPickThoughTheLocalOneNeverRunsEmpty) {
   run_with(1, [] {
     bool injected_ran = false;
