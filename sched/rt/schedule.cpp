@@ -21,6 +21,7 @@
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/switch.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace tuza::rt {
