@@ -131,7 +131,8 @@ class Admin(unittest.TestCase):
 
         def burner_in_the_lane():
             states.append(self.json())
-            return any(m["state"] in ("lane", "suspended") and m["proc"] == -1 for m in states[-1]["machines"])
+            return states[-1]["http"]["in_flight"] == 2 and any(
+                m["state"] in ("lane", "suspended") and m["proc"] == -1 for m in states[-1]["machines"])
 
         until(burner_in_the_lane, "somebody in the lane")
         state = states[-1]
