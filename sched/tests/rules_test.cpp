@@ -301,10 +301,9 @@ TEST_F(Rule6, APairThatTakesTurnsWakesNobody) {
       }
     });
     group.wait();
-    // Not none: until the P has learned that its goroutines are short, and again whenever its thread had to wait for
-    // a core for long; and when sysmon looks in. Two for each round are those of a scheduler without the rule. Where a turn
-    // takes more than 50 us, as on a busy machine in a sanitizer build, a wake-up pays, and the rule asks for
-    // it.
+    // Not none: until the P has learned that its goroutines are short, and again when its thread had to wait long
+    // for a core; and when sysmon looks in. Where a turn takes more than 50 us, as on a busy machine in a sanitizer
+    // build, a wake-up pays, and the rule asks for it.
     const bool turns_were_short = rt::now_ns() - began_ns < std::int64_t{2 * kRounds} * 25'000;
     if (turns_were_short) {
       EXPECT_LT(rt::active()->wakeups.load() - before, kRounds / 4);
