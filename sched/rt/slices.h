@@ -10,7 +10,8 @@
 //     nobody marked. /proc says so. Once that has been seen sysmon looks every 20 us for a while, as there
 //     may be a thousand.
 // The times count from the first look that found the present picks: one tick of sysmon later, at most, than
-// the goroutine began. That tick is 1 ms where somebody has lately kept others waiting, else 2. A goroutine that is inside the runtime at that moment is asked to yield at its next
+// the goroutine began. That tick is 1 ms where somebody has lately kept others waiting, else 2.
+// A goroutine that is inside the runtime at that moment is asked to yield at its next
 // parking call. Where checkpoints were compiled into the program, others are asked too, and keep their P
 // until the next look; they are asked at once if somebody waits whom I/O or a timer has woken.
 //
@@ -78,7 +79,7 @@ class Slices {
 
   Pace look_at(Sched& sched, P& p, Seen& seen, Waits others, std::int64_t now);
   bool take(Sched& sched, P& p, M* m, Seen& seen, GoneFor why);
-  Use use_of_cpu(const M& m, Seen& seen, std::int64_t now);
+  static Use use_of_cpu(const M& m, Seen& seen, std::int64_t now);
   void early_handoff(const Sched& sched);
 
   std::array<Seen, kMaxProcsLimit> seen_{};
