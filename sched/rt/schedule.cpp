@@ -80,12 +80,14 @@ G* take_global(M* m, GlobalQueues::First first) {
   return batch[0];
 }
 
-// Learns how long goroutines run on this P: the mean over the picks since the last time, half old half new.
+// Learns how long goroutines run on this P: the mean over the picks since the last time, half old half new. A mean
+// that is many times the old one is taken for less: the thread may have been without a core for milliseconds, once.
 void learn_run_time(P& p, std::int64_t now) {
   const std::uint64_t picks = p.picks.get() - p.learn_picks;
   if (p.learn_since_ns != 0 && picks > 0) {
-    const std::int64_t mean = (now - p.learn_since_ns) / static_cast<std::int64_t>(picks);
     const std::int64_t old = p.average_run_ns.load(std::memory_order_relaxed);
+    const std::int64_t mean =
+        std::min((now - p.learn_since_ns) / static_cast<std::int64_t>(picks), 4 * old + 1'000);
     p.average_run_ns.store((old + mean) / 2, std::memory_order_relaxed);
   }
   p.learn_since_ns = now;

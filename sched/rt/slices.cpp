@@ -102,6 +102,14 @@ Slices::Use Slices::use_of_cpu(const M& m, Seen& seen, std::int64_t now) {
   return Use::kWaitsForCore;
 }
 
+// Not where its thread has waited for a core most of that time: beside other programs goroutines that are short
+// would pass for long ones again and again, and Ms be woken for one that is next anyway.
+void Slices::note_long_run(P& p, const M& m, const Seen& seen, std::int64_t stuck_ns) {
+  if (p.average_run_ns.load(std::memory_order_relaxed) >= kLongRunNs) return;
+  if ((thread_cpu_ns(m.thread_id) - seen.began_cpu_ns) * 2 < stuck_ns) return;
+  p.average_run_ns.store(kLongRunNs, std::memory_order_relaxed);
+}
+
 bool Slices::take(Sched& sched, P& p, M* m, Seen& seen, GoneFor why) {
   if (!take_p(p, m, seen.picks, why)) {
     withdrawn_.fetch_add(1, std::memory_order_relaxed);
@@ -130,7 +138,7 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
   const std::uint32_t call = g->blocking.get() > 0 ? g->calls.get() : 0;
   if (picks != seen.picks || seen.since_ns == 0) {
     seen = Seen{.picks = picks, .since_ns = now, .call = call, .core_waits = seen.core_waits};
-    seen.cpu_ns = thread_cpu_ns(m->thread_id);
+    seen.cpu_ns = seen.began_cpu_ns = thread_cpu_ns(m->thread_id);
     seen.cpu_at_ns = now;
     if (!waits) return Pace::kBusy;
     if (call != 0) stalled_at_ns_ = now;
@@ -139,7 +147,7 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
                                                                                     : Pace::kBusy;
   }
   const std::int64_t stuck_ns = now - seen.since_ns;
-  if (stuck_ns >= kLongRunNs) p.average_run_ns.store(kLongRunNs, std::memory_order_relaxed);
+  if (stuck_ns >= kLongRunNs) note_long_run(p, *m, seen, stuck_ns);
   const bool same_call = call != 0 && call == seen.call;
   seen.call = call;
   const bool ask = waits && call == 0 && stuck_ns >= kBlockedNs && sched.slice.early_ns > 0;

@@ -64,12 +64,13 @@ class Slices {
  private:
   struct Seen {
     std::uint64_t picks = 0;
-    std::int64_t since_ns = 0;   // when these picks were seen first; 0: the P was idle
-    std::uint32_t call = 0;      // G::calls of the blocking call that was seen; 0: none
-    std::int64_t cpu_ns = 0;     // CPU time of the thread at the last look that asked for it;
-    std::int64_t cpu_at_ns = 0;  // when that was; 0: never
-    bool asked = false;          // to yield
-    std::uint32_t refused = 0;   // trials that have found it inside the runtime
+    std::int64_t since_ns = 0;      // when these picks were seen first; 0: the P was idle
+    std::uint32_t call = 0;         // G::calls of the blocking call that was seen; 0: none
+    std::int64_t began_cpu_ns = 0;  // CPU time of the thread then
+    std::int64_t cpu_ns = 0;        // CPU time of the thread at the last look that asked for it;
+    std::int64_t cpu_at_ns = 0;     // when that was; 0: never
+    bool asked = false;             // to yield
+    std::uint32_t refused = 0;      // trials that have found it inside the runtime
     // Answers in a row that the thread with this P waits for a core, whatever it ran, and looks that went without.
     std::uint32_t core_waits = 0;
   };
@@ -79,6 +80,7 @@ class Slices {
 
   Pace look_at(Sched& sched, P& p, Seen& seen, Waits others, std::int64_t now);
   bool take(Sched& sched, P& p, M* m, Seen& seen, GoneFor why);
+  static void note_long_run(P& p, const M& m, const Seen& seen, std::int64_t stuck_ns);
   static Use use_of_cpu(const M& m, Seen& seen, std::int64_t now);
   void early_handoff(const Sched& sched);
 
