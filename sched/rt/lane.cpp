@@ -53,7 +53,7 @@ void begin_turn(M& m, std::int64_t now) {
   m.seat.turn_cpu_ns = m.seat.seen_cpu_ns = thread_cpu_ns(m.thread_id);
   m.seat.seen_ns = now;
   m.seat.sample_ns = kSampleMinNs;
-  m.seat.waited = false;
+  m.seat.waited = m.seat.served = false;
 }
 
 // What a look at a thread has found that the seat does not say.
@@ -78,6 +78,7 @@ Found sample(M& m, bool exactly, std::uint32_t& probes, std::int64_t now) {
     m.seat.burning = much || thread_is_runnable(m.thread_id, false);
   }
   m.seat.sample_ns = m.seat.burning ? kSampleMinNs : std::min(m.seat.sample_ns * 2, kSampleMaxNs);
+  m.seat.served = cpu != m.seat.seen_cpu_ns;
   m.seat.seen_cpu_ns = cpu;
   m.seat.seen_ns = now;
   if (used_ns(m) >= Lane::kGraceNs) lengthen_kernel_slice(m);
@@ -189,6 +190,7 @@ bool Lane::look_at_seat(Sched& sched, M& m, bool exactly, std::int64_t now) {
 std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
   clear_seats();
   all_wait_ = true;
+  unserved_ = 0;
   const bool exactly = queued() > 0 || seats_size_ > room_.size();
   std::uint32_t burning = 0, woken = 0;
   std::size_t first_unasked = seats_size_;
@@ -198,6 +200,7 @@ std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
     if (const M& m = *seats_[i]; m.seat.burning && suspend_of(m) == Suspend::kRun) {
       ++burning;
       woken += m.seat.waits ? 1 : 0;
+      unserved_ += m.seat.served ? 0 : 1;
     }
   }
   if (first_unasked != seats_size_) first_seat_ = first_unasked;
@@ -296,7 +299,7 @@ void Lane::look(Sched& sched, std::int64_t now) {
   // Those that were asked just now are not counted: others have their places at once.
   burning = look_at_seats(sched, now);
   // Where no signal works any more nobody would ever make room.
-  std::uint32_t more = stops ? room_.left(burning, now) : queued();
+  std::uint32_t more = stops ? room_.left(burning, unserved_, now) : queued();
   while (more-- > 0 && resume_next(now, all_waited && all_wait_ && burning == 0)) ++burning;
   burning_.store(burning, std::memory_order_relaxed);
   seated_.store(static_cast<std::uint32_t>(seats_size_), std::memory_order_relaxed);

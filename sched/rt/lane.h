@@ -118,8 +118,9 @@ class Lane {
   std::uint32_t turns_ = 0;
   std::uint64_t stops_ = 0;
   std::int64_t looked_ns_ = 0;
-  bool all_wait_ = false;     // nobody computes, not even one that was asked to stop
-  bool latest_next_ = false;  // resume_next() has taken the one that was stopped last
+  std::uint32_t unserved_ = 0;  // of those that compute: have had no core since the look before
+  bool all_wait_ = false;       // nobody computes, not even one that was asked to stop
+  bool latest_next_ = false;    // resume_next() has taken the one that was stopped last
   std::atomic<std::uint32_t> seated_{0}, burning_{0}, suspended_{0};
   std::atomic<std::uint64_t> arrived_{0}, signals_{0};
 };

@@ -14,6 +14,9 @@
 
 namespace tuza::rt {
 
+// And nobody goes on while all that may compute wait for a core, as where other programs are busy: one more would
+// not get one sooner, and may be about to wait for a lock of one of these.
+//
 // Owner: sysmon.
 class LaneRoom {
  public:
@@ -31,14 +34,15 @@ class LaneRoom {
     if (count > kCrowd * most_) crowd_until_ns_ = now + kCrowdNs;
   }
 
-  // How many may go on, while `burning` compute.
-  [[nodiscard]] std::uint32_t left(std::uint32_t burning, std::int64_t now) {
+  // How many may go on, while `burning` compute. `unserved` of these have had no core lately.
+  [[nodiscard]] std::uint32_t left(std::uint32_t burning, std::uint32_t unserved, std::int64_t now) {
     const std::uint32_t most = burning == 0 || now < crowd_until_ns_ ? procs_ : size_;
-    if (burning < most) {
+    const bool served = burning == 0 || unserved < burning;
+    if (burning < most && served) {
       next_ns_ = now + kStepNs;
       return most - burning;
     }
-    // Each of those that compute may use little of a core.
+    // Each of those that compute may use little of a core; or they may be tied to one that others have.
     if (burning >= size_ || now < next_ns_) return 0;
     next_ns_ = now + kStepNs;
     return 1;

@@ -55,6 +55,7 @@ struct LaneSeat {
   bool burning = false;          // it used CPU lately
   bool waits = false;            // it was seen waiting in the kernel: it may use locks
   bool waited = false;           // in this turn
+  bool served = false;           // it used CPU between the last two looks
   std::int64_t asked_ns = 0;     // when it was asked to stop
   std::int64_t turn_cpu_ns = 0;  // CPU time of the thread when its turn began
   std::int64_t seen_cpu_ns = 0;  // and when it was last looked at
