@@ -44,6 +44,7 @@ void park(ParkCommit commit, void* argument, WaitReason reason) {
   M* m = require_goroutine(rt);
   G* g = m->current;
   g->wait_reason = reason;
+  ++g->waits_begun;
   g->wait_since_ns = m->sched->coarse_ns.load(std::memory_order_relaxed);
   switch_to_next(m, Leave{GStatus::kWaiting, commit, argument});
 }

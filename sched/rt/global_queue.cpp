@@ -1,6 +1,7 @@
 #include <tuza/sched/rt/global_queue.h>
 
 #include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/g.h>
 #include <tuza/sched/rt/g_list.h>
 #include <tuza/sched/rt/mapping.h>
 
@@ -50,6 +51,24 @@ void GlobalQueue::push_front(G* g) {
   reserve(1);
   slot(--head_) = g;
   publish(size_.load(std::memory_order_relaxed) + 1);
+}
+
+void GlobalQueue::move_to(GlobalQueue& to, bool (*which)(const G& g)) {
+  const std::scoped_lock both(mutex_, to.mutex_);
+  const std::uint32_t size = size_.load(std::memory_order_relaxed);
+  const std::uint32_t before = to.size_.load(std::memory_order_relaxed);
+  std::uint32_t kept = 0, moved = 0;
+  to.reserve(size);
+  for (std::uint32_t i = 0; i < size; ++i) {
+    G* g = slot(head_ + i);
+    if (which(*g)) {
+      to.slot(to.head_ + before + moved++) = g;
+    } else {
+      slot(head_ + kept++) = g;
+    }
+  }
+  to.publish(before + moved);
+  publish(kept);
 }
 
 std::uint32_t GlobalQueue::pop_batch(std::uint32_t procs, std::span<G*> out) {

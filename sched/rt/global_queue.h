@@ -36,6 +36,9 @@ class GlobalQueue {
   void push(std::span<G* const> batch);
   void push(GList&& batch);
   void push_front(G* g);
+  // Moves those that `which` chooses to the end of `to`, in their order. Whoever looks at the sizes meanwhile may
+  // count some twice, but misses nobody.
+  void move_to(GlobalQueue& to, bool (*which)(const G& g));
 
   // A P's fair share, oldest first, into `out`; returns how many. For `procs` Ps that is
   // min(length / procs + 1, length / 2), at least one, and at most the room in `out`.

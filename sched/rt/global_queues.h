@@ -1,5 +1,6 @@
-// The global run queue (GRQ) in three levels, by how soon its goroutines deserve a P.
+// The global run queue (GRQ) in four levels, by how soon its goroutines deserve a P.
 //
+//   kLatecomer as kWoken, but woken while goroutines that stall had piled up (rt/pile_up.h)
 //   kWoken     I/O, a timer or an outside thread has just woken them: somebody waits for their answer. Or
 //              they come back from running without a P, with less than 10 ms of CPU used meanwhile, for the
 //              first time since they waited for something
@@ -22,8 +23,8 @@
 
 namespace tuza::rt {
 
-enum class Level : std::uint8_t { kWoken, kNew, kReturned };
-inline constexpr std::size_t kLevels = 3;
+enum class Level : std::uint8_t { kLatecomer, kWoken, kNew, kReturned };
+inline constexpr std::size_t kLevels = 4;
 
 class GlobalQueues {
  public:
@@ -41,15 +42,16 @@ class GlobalQueues {
   }
 
   // A P's fair share of the first level that has any; see GlobalQueue::pop_batch. Of kReturned one at a time:
-  // these must not fill a local queue.
+  // these must not fill a local queue. Of kLatecomer, too: there they would wait behind those that were woken before.
   enum class First : std::uint8_t { kWoken, kNew, kReturned };
   struct Batch {
     std::uint32_t size = 0;
-    Level level = Level::kWoken;
+    Level level = Level::kLatecomer;
   };
   Batch pop_batch(std::uint32_t procs, std::span<G*> out, First first) {
     for (const Level level : kOrders[static_cast<std::size_t>(first)]) {
-      const std::span<G*> room = level == Level::kReturned ? out.first(1) : out;
+      const bool single = level == Level::kReturned || level == Level::kLatecomer;
+      const std::span<G*> room = single ? out.first(1) : out;
       if (const std::uint32_t n = (*this)[level].pop_batch(procs, room); n > 0) return {n, level};
     }
     return {};
@@ -57,9 +59,10 @@ class GlobalQueues {
 
  private:
   // By First.
-  static constexpr Level kOrders[kLevels][kLevels] = {{Level::kWoken, Level::kNew, Level::kReturned},
-                                                      {Level::kNew, Level::kReturned, Level::kWoken},
-                                                      {Level::kReturned, Level::kNew, Level::kWoken}};
+  static constexpr Level kOrders[3][kLevels] = {
+      {Level::kLatecomer, Level::kWoken, Level::kNew, Level::kReturned},
+      {Level::kNew, Level::kReturned, Level::kLatecomer, Level::kWoken},
+      {Level::kReturned, Level::kNew, Level::kLatecomer, Level::kWoken}};
   std::array<GlobalQueue, kLevels> queues_;
 };
 

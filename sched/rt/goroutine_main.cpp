@@ -68,6 +68,7 @@ void end_goroutine() {
   } else {
     m->sched->exited_outside.fetch_add(1, std::memory_order_relaxed);
   }
+  g->waits_begun = 0;
   if (g->locked_m != nullptr) {
     // Whatever the goroutine did to its thread (priorities, namespaces) must not meet another one.
     m->thread_is_spent = true;

@@ -39,6 +39,10 @@ void put_last(Sched& sched, P& p, M* m, G* g, Level level) {
 }
 
 void put_last_in_order(Sched& sched, P& p, M* m, GList&& batch, Level level) {
+  if (level == Level::kWoken && sched.pile_up.lasts()) {
+    sched.grq[Level::kLatecomer].push(std::move(batch));
+    return;
+  }
   RunQueue::Owner queue(p.local(level));
   while (sched.grq[level].size() == 0 && !batch.empty()) {
     G* g = batch.pop_front();
@@ -53,7 +57,12 @@ void put_next(Sched& sched, P& p, M* m, G* g) {
   if (chaos::diverts_to_grq(sched, m, g)) return;
   // release: a thief that takes it from runnext must see the goroutine; acquire: the same the other way.
   G* before = p.runnext.exchange(g, std::memory_order_acq_rel);
-  if (before != nullptr) put_last(sched, p, m, before, Level::kNew);
+  if (before == nullptr) return;
+  if (sched.pile_up.lasts()) [[unlikely]] {
+    sched.grq[Level::kLatecomer].push(before);
+  } else {
+    put_last(sched, p, m, before, Level::kNew);
+  }
 }
 
 void empty_queues(Sched& sched, P& p) {
@@ -66,12 +75,14 @@ void empty_queues(Sched& sched, P& p) {
 }
 
 void inject(Sched& sched, G* g, Level level) {
+  if (level == Level::kWoken) level = sched.pile_up.level_of_woken();
   sched.grq[level].push(g);
   wake_one(sched);
 }
 
 void inject(Sched& sched, GList&& batch, Level level) {
   if (batch.empty()) return;
+  if (level == Level::kWoken) level = sched.pile_up.level_of_woken();
   sched.grq[level].push(std::move(batch));
   wake_one(sched);
 }

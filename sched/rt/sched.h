@@ -16,6 +16,7 @@
 #include <tuza/sched/rt/idle_mask.h>
 #include <tuza/sched/rt/idle_ms.h>
 #include <tuza/sched/rt/p.h>
+#include <tuza/sched/rt/pile_up.h>
 #include <tuza/sched/rt/poll_role.h>
 #include <tuza/sched/rt/preempt_signal.h>
 #include <tuza/sched/rt/slice_options.h>
@@ -64,6 +65,7 @@ struct Sched {
 
   // -- Goroutines.
   GlobalQueues grq;
+  PileUp pile_up;
   GPool gs;
   std::atomic<std::uint64_t> spawned_outside{0};  // goroutines begun by threads without a P
   std::atomic<std::uint64_t> exited_outside{0};   // goroutines that ended without one

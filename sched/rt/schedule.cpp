@@ -1,6 +1,7 @@
 // The order of sources (HACKING.md, rule 3):
 //
 //   every 61st pick: housekeeping, and the GRQ first: its last level or, by turns, the new ones
+//   latecomers, where goroutines that stall have piled up (but for every 8th pick)
 //   runnext
 //   those woken: LRQ, GRQ; new ones of the LRQ             every 8th pick: the new ones first
 //   timers that are due, on any P
@@ -34,6 +35,8 @@ constexpr std::int64_t kTimersLateNs = 1'000'000;
 
 // So many that wait in the GRQ are taken in batches.
 constexpr std::uint32_t kCrowd = 16;
+// Where goroutines that stall have piled up one pick in so many is theirs, whoever comes late.
+constexpr std::uint64_t kPileUpPicks = 8;
 
 void begin_slice(Sched& sched, P& p) {
   p.runnext_streak = 0;
@@ -78,6 +81,21 @@ G* take_global(M* m, GlobalQueues::First first) {
   for (std::uint32_t i = 0; i < n; ++i) batch[i]->prefetch_context();
   for (std::uint32_t i = 1; i < n; ++i) put_last(sched, *m->p, m, batch[i], Level::kWoken);
   return batch[0];
+}
+
+G* take_latecomer(M* m) {
+  Sched& sched = *m->sched;
+  P& p = *m->p;
+  if (const std::uint32_t number = sched.pile_up.number(); p.pile_up_seen != number) {
+    p.pile_up_seen = number;
+    favour_proven(sched, p);
+  }
+  if (p.picks.get() % kPileUpPicks == 0) return nullptr;
+  G* g = nullptr;
+  if (sched.grq[Level::kLatecomer].pop_batch(1, std::span(&g, 1)) == 0) return nullptr;
+  p.latecomer_pick = p.picks.get();
+  begin_slice(sched, p);
+  return g;
 }
 
 // Learns how long goroutines run on this P: the mean over the picks since the last time, half old half new. A mean
@@ -146,6 +164,9 @@ G* look_everywhere(M* m) {
     if (G* g = housekeeping(m)) return g;
   }
   if (p.timers.next_ns() <= sched.coarse_ns.load(std::memory_order_relaxed)) p.timers.run_due(now_ns());
+  if (sched.pile_up.lasts()) {
+    if (G* g = take_latecomer(m)) return g;
+  }
   if (G* g = take_queued(m)) return g;
   if (sched.next_timer_ns() != TimerHeap::kNever) {
     const std::int64_t now = now_ns();
@@ -203,6 +224,7 @@ G* pick_local(M* m) {
   if (m->p == nullptr) return nullptr;  // it has run on without one (rt/handoff.h)
   P& p = *m->p;
   if (m->locked_g != nullptr || p.attention.load(std::memory_order_relaxed)) return nullptr;
+  if (sched.pile_up.lasts()) return nullptr;  // look_everywhere() knows about latecomers
   if (wants_housekeeping(p)) return nullptr;
   if (p.timers.next_ns() <= sched.coarse_ns.load(std::memory_order_relaxed)) return nullptr;
   G* g = take_queued(m);

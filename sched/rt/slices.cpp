@@ -33,7 +33,9 @@ constexpr std::int64_t kUnpolledNs = 4'000'000;
 Waits who_waits(const Sched& sched, std::int64_t now) {
   if (sched.any_p_idle()) return Waits::kNobody;
   const std::int64_t next = sched.next_timer_ns();
-  if (sched.grq[Level::kWoken].size() > 0 || (next != TimerHeap::kNever && next <= now)) return Waits::kWoken;
+  if (sched.grq[Level::kLatecomer].size() + sched.grq[Level::kWoken].size() > 0 ||
+      (next != TimerHeap::kNever && next <= now))
+    return Waits::kWoken;
   if (sched.poll.holder() == PollRole::Holder::kNobody && now - sched.poll.last_ns() >= kUnpolledNs &&
       sched.has_io_waiters()) {
     return Waits::kWoken;
@@ -110,7 +112,7 @@ void Slices::note_long_run(P& p, const M& m, const Seen& seen, std::int64_t stuc
   p.average_run_ns.store(kLongRunNs, std::memory_order_relaxed);
 }
 
-bool Slices::take(Sched& sched, P& p, M* m, Seen& seen, GoneFor why) {
+bool Slices::take(Sched& sched, P& p, M* m, Seen& seen, GoneFor why, std::int64_t now) {
   if (!take_p(p, m, seen.picks, why)) {
     withdrawn_.fetch_add(1, std::memory_order_relaxed);
     if (++seen.refused >= kRefusalsMax) ask_to_give(m, seen.picks);
@@ -119,8 +121,14 @@ bool Slices::take(Sched& sched, P& p, M* m, Seen& seen, GoneFor why) {
   taken_.fetch_add(1, std::memory_order_relaxed);
   if (why == GoneFor::kEarly) early_handoff(sched);
   sched.sysmon.lane().arrive(m);
+  const std::uint32_t queued = queued_anywhere(sched);
+  if (why != GoneFor::kOther || seen.call == 0) {
+    m->current.follow()->waits_begun = 0;
+    sched.pile_up.note_stall(p.latecomer_pick.get() == seen.picks, sched.sysmon.lane().counts().seated,
+                             queued, now);
+  }
   // Those that wait may be as long as this one; with checkpoints they come back.
-  if (!g_ask_before_taking.load(std::memory_order_relaxed)) sched.maker.expect(queued_anywhere(sched));
+  if (!g_ask_before_taking.load(std::memory_order_relaxed)) sched.maker.expect(queued);
   hand_off_p(sched, &p);
   return true;
 }
@@ -168,7 +176,7 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
   const GoneFor why = blocks || call != 0                ? GoneFor::kOther
                       : stuck_ns >= sched.slice.slice_ns ? GoneFor::kSlice
                                                          : GoneFor::kEarly;
-  if (used_up && take(sched, p, m, seen, why)) {
+  if (used_up && take(sched, p, m, seen, why, now)) {
     seen.since_ns = 0;
     if (blocks) blocked_at_ns_ = now;
     return same_call || blocks ? Pace::kCall : Pace::kWatch;
@@ -182,6 +190,10 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
 
 Slices::Pace Slices::look(Sched& sched, std::int64_t now) {
   Pace pace = Pace::kIdle;
+  GlobalQueue& latecomers = sched.grq[Level::kLatecomer];
+  if (sched.pile_up.look(latecomers.size(), now)) {
+    latecomers.move_to(sched.grq[Level::kWoken], [](const G&) { return true; });
+  }
   for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
     const Waits others = who_waits(sched, now);
     pace = std::max(pace, look_at(sched, sched.p(i), seen_[static_cast<std::size_t>(i)], others, now));

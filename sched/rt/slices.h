@@ -79,7 +79,7 @@ class Slices {
   enum class Use : std::uint8_t { kUnknown, kComputes, kWaitsForCore, kBlocks };
 
   Pace look_at(Sched& sched, P& p, Seen& seen, Waits others, std::int64_t now);
-  bool take(Sched& sched, P& p, M* m, Seen& seen, GoneFor why);
+  bool take(Sched& sched, P& p, M* m, Seen& seen, GoneFor why, std::int64_t now);
   static void note_long_run(P& p, const M& m, const Seen& seen, std::int64_t stuck_ns);
   static Use use_of_cpu(const M& m, Seen& seen, std::int64_t now);
   void early_handoff(const Sched& sched);

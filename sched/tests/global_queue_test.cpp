@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
+#include <tuza/sched/rt/g.h>
 #include <tuza/sched/rt/g_list.h>
 #include <tuza/sched/rt/global_queue.h>
 
+#include <algorithm>
 #include <deque>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -54,6 +57,27 @@ TEST(GlobalQueue, IsFirstInFirstOutWhileItGrowsAndWraps) {
     }
   }
   EXPECT_TRUE(model.empty());
+}
+
+TEST(GlobalQueue, MovesThoseThatAreChosenInTheirOrder) {
+  GlobalQueue from, to;
+  std::vector<G> gs(1000);
+  for (std::size_t i = 0; i < gs.size(); ++i) {
+    gs[i].waits_begun = static_cast<std::uint32_t>(i % 3);
+    from.push(&gs[i]);
+  }
+  G before;
+  to.push(&before);
+  from.move_to(to, [](const G& g) { return g.waits_begun == 1; });
+  std::vector<G*> kept, moved;
+  G* g = nullptr;
+  while (from.pop_batch(1, std::span(&g, 1)) == 1) kept.push_back(g);
+  while (to.pop_batch(1, std::span(&g, 1)) == 1) moved.push_back(g);
+  ASSERT_EQ(kept.size(), 667U);
+  ASSERT_EQ(moved.size(), 334U);
+  EXPECT_EQ(moved[0], &before);
+  for (std::size_t i = 1; i < moved.size(); ++i) EXPECT_EQ(moved[i], &gs[3 * (i - 1) + 1]);
+  EXPECT_TRUE(std::is_sorted(kept.begin(), kept.end()));  // they lie one behind the other
 }
 
 TEST(GlobalQueue, PushFrontGoesFirst) {

@@ -1,0 +1,181 @@
+// A pile-up of goroutines that stall, and who goes before them.
+#include <tuza/sched/go.h>
+#include <tuza/sched/park.h>
+#include <tuza/sched/rt/g.h>
+#include <tuza/sched/rt/g_list.h>
+#include <tuza/sched/rt/pile_up.h>
+#include <tuza/sched/rt/ready.h>
+#include <tuza/sched/tests/hogs.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <vector>
+
+namespace tuza {
+namespace {
+
+using rt::Level;
+using rt::PileUp;
+using testing::compute;
+using testing::run_with;
+
+constexpr std::uint32_t kPile = PileUp::kPile;
+
+TEST(PileUp, LastsWhileManyAreWithoutAPAndManyWait) {
+  PileUp pile;
+  pile.note_stall(false, kPile - 1, 1000, 0);
+  pile.note_stall(false, 1000, kPile - 1, 0);
+  EXPECT_FALSE(pile.look(0, 0));
+  EXPECT_FALSE(pile.lasts());
+  EXPECT_EQ(pile.level_of_woken(), Level::kWoken);
+  pile.note_stall(false, kPile, kPile, 0);
+  EXPECT_FALSE(pile.look(0, 0));
+  EXPECT_TRUE(pile.lasts());
+  EXPECT_EQ(pile.level_of_woken(), Level::kLatecomer);
+  EXPECT_EQ(pile.number(), 1U);
+  EXPECT_FALSE(pile.look(0, PileUp::kLastsNs - 1));
+  EXPECT_TRUE(pile.lasts());
+  EXPECT_FALSE(pile.look(1, PileUp::kLastsNs));  // nobody is left behind
+  EXPECT_TRUE(pile.lasts());
+  EXPECT_FALSE(pile.look(0, PileUp::kLastsNs));
+  EXPECT_FALSE(pile.lasts());
+  pile.note_stall(false, kPile, kPile, 2 * PileUp::kLastsNs);
+  EXPECT_FALSE(pile.look(0, 2 * PileUp::kLastsNs));
+  EXPECT_EQ(pile.number(), 2U);
+}
+
+TEST(PileUp, LatecomersThatStallAsWellJoinTheOthers) {
+  PileUp pile;
+  for (std::uint32_t i = 0; i < PileUp::kStalled - 1; ++i) pile.note_stall(true, kPile, kPile, 0);
+  EXPECT_FALSE(pile.look(kPile, 0));
+  pile.note_stall(true, kPile, kPile, 0);
+  EXPECT_FALSE(pile.look(kPile - 1, 0));  // so few may stay
+  EXPECT_TRUE(pile.look(kPile, 0));
+  EXPECT_FALSE(pile.look(kPile, 0));  // those that have come since are judged anew
+  for (std::uint32_t i = 0; i < PileUp::kStalled; ++i) pile.note_stall(false, kPile, kPile, 0);
+  EXPECT_FALSE(pile.look(kPile, 0));
+}
+
+// Goroutines that are woken all at once.
+class Crowd {
+ public:
+  template <class Function>
+  Crowd(WaitGroup& group, int count, Function body) {
+    for (int i = 0; i < count; ++i) {
+      group.go([this, body] {
+        rt::park(
+            [](rt::G* g, void* self) {
+              auto& crowd = *static_cast<Crowd*>(self);
+              const std::scoped_lock lock(crowd.mutex_);
+              crowd.waiting_.push_back(g);
+              return true;
+            },
+            this, WaitReason::kTest);
+        body();
+      });
+    }
+    testing::yield_until([this, count] {
+      const std::scoped_lock lock(mutex_);
+      return waiting_.size() == static_cast<std::size_t>(count);
+    });
+  }
+  void wake() {
+    rt::GList all;
+    for (rt::G* g : waiting_) {
+      g->win();
+      all.push_back(g);
+    }
+    rt::ready(std::move(all));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<rt::G*> waiting_;
+};
+
+constexpr int kHogs = 300;
+// By then it has been seen, and by then there still are many.
+constexpr int kFrom = 100, kTo = 250;
+
+class PileUpTest : public ::testing::Test {};
+
+TEST_F(PileUpTest, WhoIsWokenLaterGoesBeforeThePileAndSoDoesWhomItStarts) {
+  run_with(1, [] {
+    std::atomic<int> begun = 0, ticks_between = 0, started_between = 0;
+    std::atomic<bool> stop = false;
+    WaitGroup group;
+    Crowd crowd(group, kHogs, [&] {
+      ++begun;
+      while (!stop) compute(1);
+    });
+    const auto between = [&begun] { return begun >= kFrom && begun < kTo ? 1 : 0; };
+    std::atomic<int> ticks = 0;
+    group.go([&] {
+      for (; !stop; ++ticks) {
+        sleep_for(std::chrono::milliseconds(1));
+        ticks_between += between();
+        if (between() != 0) group.go([&] { started_between += between(); });
+      }
+    });
+    testing::wait_for([&] { return ticks > 2 * static_cast<int>(PileUp::kProvenWaits); });
+    crowd.wake();
+    while (begun < kHogs) sleep_for(std::chrono::milliseconds(1));  // on time as well
+    stop = true;
+    group.wait();
+    // One for each of the pile that stalls, about. Behind the pile it would be none, or one.
+    EXPECT_GE(ticks_between, 20);
+    EXPECT_GE(started_between, 20);
+  });
+}
+
+// Two that wake each other all the time are latecomers all the time.
+TEST_F(PileUpTest, ThePileGetsItsTurnsThoughLatecomersNeverEnd) {
+  run_with(1, [] {
+    std::atomic<int> begun = 0;
+    std::atomic<bool> stop = false;
+    WaitGroup group;
+    Crowd crowd(group, kHogs, [&] {
+      ++begun;
+      while (!stop) compute(1);
+    });
+    for (int i = 0; i < 3; ++i) {
+      group.go([&stop] {
+        while (!stop) {
+          rt::park(
+              [](rt::G* g, void*) {
+                g->win();
+                rt::GList one;
+                one.push_back(g);
+                rt::ready(std::move(one));
+                return true;
+              },
+              nullptr, WaitReason::kTest);
+        }
+      });
+    }
+    crowd.wake();
+    testing::wait_for([&] { return begun == kHogs; });
+    stop = true;
+    group.wait();
+  });
+}
+
+TEST(GlobalQueues, LatecomersAreTakenFirstAndOneByOne) {
+  rt::GlobalQueues queues;
+  std::vector<rt::G> gs(40);
+  for (std::size_t i = 0; i < gs.size(); ++i)
+    queues[i % 2 == 0 ? Level::kLatecomer : Level::kWoken].push(&gs[i]);
+  std::vector<rt::G*> out(32);
+  for (std::size_t i = 0; i < gs.size(); i += 2) {
+    const auto [n, level] = queues.pop_batch(1, out, rt::GlobalQueues::First::kWoken);
+    ASSERT_EQ(n, 1U);
+    EXPECT_EQ(level, Level::kLatecomer);
+    EXPECT_EQ(out[0], &gs[i]);
+  }
+  EXPECT_EQ(queues.pop_batch(1, out, rt::GlobalQueues::First::kWoken).level, Level::kWoken);
+}
+
+}  // namespace
+}  // namespace tuza
