@@ -227,7 +227,7 @@ void Lane::suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now
         first_asked_ = i;
         return;
       }
-      if (!ask(sched, m, now)) continue;
+      if (!ask(sched, m, false, now)) continue;
       if (surplus > 0) --surplus;
       if (makes_way) --short_turns;
     }
@@ -235,11 +235,32 @@ void Lane::suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now
   first_asked_ = 0;
 }
 
+// Those of a crowd beyond some stop when what they read has come, rather than all go on at once then.
+void Lane::suspend_crowd(Sched& sched, std::int64_t now) {
+  if (!room_.crowded(now)) return;
+  const auto waits = [](const M& m) {
+    return !m.seat.burning && m.seat.waits && suspend_of(m) == Suspend::kRun && used_ns(m) >= kYoungNs &&
+           m.current.follow()->no_preempt.get() == 0;
+  };
+  std::uint32_t surplus = 0;
+  for (std::size_t i = 0; i < seats_size_; ++i) surplus += waits(*seats_[i]) ? 1 : 0;
+  std::uint32_t probes = kProbes;
+  for (std::size_t n = 0; n < seats_size_ && surplus > room_.crowd_size() && probes > 0; ++n) {
+    M& m = *seats_[(first_of_crowd_ + n) % seats_size_];
+    if (!waits(m)) continue;
+    --probes;
+    if (ask(sched, m, true, now)) --surplus;
+    if (probes == 0) first_of_crowd_ = (first_of_crowd_ + n + 1) % seats_size_;
+  }
+}
+
 // False if it cannot be stopped, or not now.
-bool Lane::ask(Sched& sched, M& m, std::int64_t now) {
+bool Lane::ask(Sched& sched, M& m, bool waits_for_disk, std::int64_t now) {
   m.seat.seen_cpu_ns = thread_cpu_ns(m.thread_id);
   m.seat.seen_ns = now;
-  if (used_ns(m) < kGraceNs || !thread_is_runnable(m.thread_id, true)) return false;
+  if (used_ns(m) < kGraceNs) return false;
+  if (waits_for_disk ? !thread_waits_for_disk(m.thread_id) : !thread_is_runnable(m.thread_id, true))
+    return false;
   if (!sched.preempt_signal.ask(m)) return false;
   signals_.fetch_add(1, std::memory_order_relaxed);
   m.seat.asked_ns = now;
@@ -295,7 +316,10 @@ void Lane::look(Sched& sched, std::int64_t now) {
   // Before some are asked to stop: of these the last would be the latest that was stopped.
   const bool all_waited = all_wait_;
   const bool stops = sched.preempt_signal.works();
-  if (stops) suspend_surplus(sched, burning, now);
+  if (stops) {
+    suspend_surplus(sched, burning, now);
+    suspend_crowd(sched, now);
+  }
   // Those that were asked just now are not counted: others have their places at once.
   burning = look_at_seats(sched, now);
   // Where no signal works any more nobody would ever make room.

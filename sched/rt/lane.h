@@ -28,11 +28,15 @@
 // be suspended no more: a thousand that print to one stream then woke each other, all wanted a core at once,
 // neither the Ms nor sysmon got more than a thousandth of one, and `/` was a quarter of a second late.
 //
+// Of a crowd that waits for the disk those beyond two for each that may compute are asked to stop while they wait: the
+// signal does not disturb the call, and they stop when it has ended, rather than go on all at once. Only who has used
+// more than kYoungNs without a P: what a goroutine reads now and then is not delayed.
+//
 // A thread computes if its CPU clock says that it used 5 % of the time since the last look, or if /proc says
 // that it runs or waits for a core: with a hundred of them on two cores, most use no CPU for long stretches.
 // Of one that waited and has not used any since /proc is asked at every fourth look only, and not of more than a
 // few dozen in one look. Where there is room for all, the same is done of those that computed.
-// Just before a signal is sent /proc must say so in any case: a system call that waits would be interrupted.
+// Just before a signal is sent to one that computes /proc must say so in any case: a system call that waits would be interrupted.
 //
 // Owner: sysmon, but for arrive(). Between M and sysmon there is only M::taken, M::suspend with
 // M::stopped_in_code, and the list of arrivals.
@@ -99,7 +103,8 @@ class Lane {
   bool look_at_seat(Sched& sched, M& m, bool exactly, std::int64_t now);
   std::uint32_t look_at_seats(Sched& sched, std::int64_t now);
   void suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now);
-  bool ask(Sched& sched, M& m, std::int64_t now);
+  void suspend_crowd(Sched& sched, std::int64_t now);
+  bool ask(Sched& sched, M& m, bool waits_for_disk, std::int64_t now);
   bool resume_next(std::int64_t now, bool all_wait);
   void unseat(std::size_t index);
   Queue& queue_for(M& m);
@@ -110,7 +115,8 @@ class Lane {
   std::atomic<M*> arrivals_{nullptr};
   M** seats_ = nullptr;  // those not in the queue
   std::size_t seats_size_ = 0;
-  std::size_t first_seat_ = 0;   // where the next look begins
+  std::size_t first_seat_ = 0;  // where the next look begins
+  std::size_t first_of_crowd_ = 0;
   std::size_t first_asked_ = 0;  // and where it begins to stop some
   std::uint32_t probes_ = 0;     // so often may /proc still be asked in this look
   LaneRoom room_;

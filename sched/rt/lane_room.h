@@ -34,6 +34,10 @@ class LaneRoom {
     if (count > kCrowd * most_) crowd_until_ns_ = now + kCrowdNs;
   }
 
+  // So many may wait while there is a crowd.
+  [[nodiscard]] std::uint32_t crowd_size() const { return kCrowd * most_; }
+  [[nodiscard]] bool crowded(std::int64_t now) const { return now < crowd_until_ns_; }
+
   // How many may go on, while `burning` compute. `unserved` of these have had no core lately.
   [[nodiscard]] std::uint32_t left(std::uint32_t burning, std::uint32_t unserved, std::int64_t now) {
     const std::uint32_t most = burning == 0 || now < crowd_until_ns_ ? procs_ : size_;

@@ -8,6 +8,7 @@
 #include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/rt/print.h>
 
+#include <charconv>
 #include <string_view>
 
 namespace tuza::rt {
@@ -27,6 +28,33 @@ struct SchedAttr {
   std::uint32_t util_max = 0;
 };
 
+// What the start of a file in /proc says about a thread.
+class Text {
+ public:
+  std::string_view read(std::int32_t thread_id, std::string_view file) {
+    Line path(Line::kNowhere);
+    path << "/proc/self/task/" << thread_id << '/' << file << '\0';
+    const long fd = sys::invoke(SYS_openat, AT_FDCWD, path.text().data(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return {};
+    const long size = sys::invoke(SYS_read, fd, bytes_, sizeof bytes_);
+    sys::invoke(SYS_close, fd);
+    return {bytes_, size > 0 ? static_cast<std::size_t>(size) : 0};
+  }
+
+ private:
+  char bytes_[128];
+};
+
+// '?' if /proc does not say.
+char state_of(std::int32_t thread_id) {
+  Text text;
+  // "123 (name) R ...": the name may hold anything, but no name is that long.
+  const std::string_view stat = text.read(thread_id, "stat");
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string_view::npos || name_end + 2 >= stat.size()) return '?';
+  return stat[name_end + 2];
+}
+
 }  // namespace
 
 std::int64_t thread_cpu_ns(std::int32_t thread_id) {
@@ -38,18 +66,25 @@ std::int64_t thread_cpu_ns(std::int32_t thread_id) {
 }
 
 bool thread_is_runnable(std::int32_t thread_id, bool unknown) {
-  Line path(Line::kNowhere);
-  path << "/proc/self/task/" << thread_id << "/stat" << '\0';
-  const long fd = sys::invoke(SYS_openat, AT_FDCWD, path.text().data(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return unknown;
-  char text[128];
-  const long size = sys::invoke(SYS_read, fd, text, sizeof text);
-  sys::invoke(SYS_close, fd);
-  // "123 (name) R ...": the name may hold anything, but no name is that long.
-  const std::string_view stat(text, size > 0 ? static_cast<std::size_t>(size) : 0);
-  const std::size_t name_end = stat.rfind(')');
-  if (name_end == std::string_view::npos || name_end + 2 >= stat.size()) return unknown;
-  return stat[name_end + 2] == 'R';
+  const char state = state_of(thread_id);
+  return state == '?' ? unknown : state == 'R';
+}
+
+bool is_call_on_file(std::string_view line) {
+  long number = 0;
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+  if (error != std::errc{} || end == line.data() + line.size() || *end != ' ') return false;
+  // Not write(): interrupted in between it would have written less than was asked for, to a pipe or a socket.
+  for (const long one :
+       {-1L, long{SYS_read}, long{SYS_readv}, long{SYS_pread64}, long{SYS_preadv}, long{SYS_pwrite64},
+        long{SYS_pwritev}, long{SYS_fsync}, long{SYS_fdatasync}, long{SYS_fadvise64}}) {
+    if (number == one) return true;
+  }
+  return false;
+}
+
+bool thread_waits_for_disk(std::int32_t thread_id) {
+  return state_of(thread_id) == 'D' && is_call_on_file(Text().read(thread_id, "syscall"));
 }
 
 void hint_kernel_slice(std::int32_t thread_id, std::int64_t slice_ns) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace tuza::rt {
 
@@ -14,6 +15,14 @@ std::int64_t thread_cpu_ns(std::int32_t thread_id);
 // Whether the thread runs or waits for a core, rather than for something in the kernel. `unknown` when /proc
 // does not say: it may not be mounted, or the process has no descriptor left.
 bool thread_is_runnable(std::int32_t thread_id, bool unknown);
+
+// Whether the thread waits for the disk: uninterruptibly, in a page fault or in a system call on a file that a signal
+// does not end with EINTR. What is sent to it now it sees when it comes back from there. False if /proc does not say.
+bool thread_waits_for_disk(std::int32_t thread_id);
+
+// For it: what /proc says of the system call that a thread is in. True for those that read and write files at given
+// places, and for none at all: a page fault.
+bool is_call_on_file(std::string_view line);
 
 // How long the kernel lets an ordinary thread run before it looks whether another has a better claim (EEVDF,
 // Linux 6.12 and later; no privilege needed). A short slice gets a core sooner after a wake-up, a long one is

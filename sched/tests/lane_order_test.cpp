@@ -1,13 +1,23 @@
 // The lane: who is stopped, and who goes on before whom.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <tuza/sched/arch/current_m.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/rt/lane_room.h>
+#include <tuza/sched/rt/thread_watch.h>
 #include <tuza/sched/tests/hogs.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <mutex>
+#include <string>
+#include <thread>
 
 namespace tuza {
 namespace {
@@ -50,7 +60,10 @@ TEST(LaneRoom, OneForEachPForAWhileAfterManyWereWokenTogether) {
   EXPECT_EQ(room.left(2, 0, kLater), 1U);  // one by one: each may use little of a core
   EXPECT_EQ(room.left(3, 0, kLater), 0U);
   EXPECT_EQ(room.left(8, 0, 2 * kLater), 0U);
+  EXPECT_TRUE(room.crowded(kLater));
+  EXPECT_EQ(room.crowd_size(), 16U);
   EXPECT_EQ(room.left(2, 0, rt::LaneRoom::kCrowdNs), 6U);
+  EXPECT_FALSE(room.crowded(rt::LaneRoom::kCrowdNs));
 }
 
 TEST(LaneRoom, NoneMoreWhileAllThatMayComputeWaitForACore) {
@@ -63,6 +76,46 @@ TEST(LaneRoom, NoneMoreWhileAllThatMayComputeWaitForACore) {
   constexpr std::int64_t kLater = rt::LaneRoom::kStepNs;
   EXPECT_EQ(room.left(2, 2, kLater), 1U);  // one by one: they may be tied to a core that others have
   EXPECT_EQ(room.left(3, 3, kLater), 0U);
+}
+
+TEST(ThreadWatch, CallsOnFilesAreThoseThatASignalDoesNotEnd) {
+  const auto in = [](long call) {
+    return rt::is_call_on_file(std::to_string(call) + " 0x3 0x7ffd0 0x10000 0x0");
+  };
+  for (const long call : {SYS_read, SYS_pread64, SYS_pwrite64, SYS_fsync, SYS_fdatasync})
+    EXPECT_TRUE(in(call)) << call;
+  for (const long call : {SYS_nanosleep, SYS_write, SYS_ppoll, SYS_futex, SYS_epoll_pwait})
+    EXPECT_FALSE(in(call)) << call;
+  EXPECT_TRUE(rt::is_call_on_file("-1 0x7ffd0 0x55550"));  // a page fault
+  for (const char* line : {"", "running", "0", " 0 ", "x"}) EXPECT_FALSE(rt::is_call_on_file(line)) << line;
+}
+
+// The state is that of a thread that waits for the disk, the call is not.
+TEST(ThreadWatch, WhoWaitsForItsChildToExecDoesNotWaitForTheDisk) {
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
+  std::atomic<std::int32_t> parent{0};
+  std::atomic<pid_t> child{0};
+  std::thread thread([&] {
+    parent = static_cast<std::int32_t>(::syscall(SYS_gettid));
+    const long id = ::syscall(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0);
+    if (id == 0) {
+      char byte = 0;
+      ::syscall(SYS_read, pipe[0], &byte, 1);
+      ::syscall(SYS_exit_group, 0);
+    }
+    child = static_cast<pid_t>(id);
+  });
+  while (parent == 0 || rt::thread_is_runnable(parent, true))
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_FALSE(rt::thread_waits_for_disk(parent));
+  EXPECT_EQ(::write(pipe[1], "x", 1), 1);
+  thread.join();
+  EXPECT_GT(child, 0);
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  for (const int fd : pipe) ::close(fd);
 }
 
 class LaneOrderTest : public testing::WithProcs {};
