@@ -77,9 +77,9 @@ SchedStats sched_stats() {
     stats.lane_computing = lane.burning;
     stats.lane_suspended = lane.suspended;
     stats.poller = name(sched.poll.holder());
-    for (std::size_t level = 0; level < rt::kLevels; ++level) {
-      stats.global_queue[level] = sched.grq[static_cast<rt::Level>(level)].size();
-    }
+    const auto queued = [&sched](rt::Level level) { return sched.grq[level].size(); };
+    stats.global_queue = {queued(rt::Level::kLatecomer) + queued(rt::Level::kWoken), queued(rt::Level::kNew),
+                          queued(rt::Level::kReturned)};
     read_procs(sched, stats);
     stats.handoffs = sched.sysmon.slices().taken();
     stats.handoffs_withdrawn = sched.sysmon.slices().withdrawn();
