@@ -23,7 +23,7 @@ constexpr std::int64_t kTickBusyNs = 2 * kMs;  // also while the lane has to be 
 constexpr std::int64_t kDeepSleepMinNs = 10 * kMs;
 constexpr std::int64_t kTickIdleNs = 2 * kMs;  // a goroutine may begin to compute at any moment
 constexpr std::int64_t kIdleBeforeSleepNs = 50 * kMs;
-constexpr std::int64_t kPollAgeNs = 1 * kMs;
+constexpr std::int64_t kPollIdleNs = 1 * kMs;
 constexpr std::int64_t kScavengeEveryNs = 1000 * kMs;
 constexpr std::int64_t kTrimEveryNs = 100 * kMs;
 constexpr std::uint32_t kIdleMsKept = 8;
@@ -95,7 +95,7 @@ bool Sysmon::wake_for_work(Sched& sched, std::int64_t now) {
 // one that does not is seen by slices_.)
 bool Sysmon::hand_over_polling(Sched& sched, std::int64_t now) {
   if (sched.poll.holder() != PollRole::Holder::kNobody || !sched.has_io_waiters()) return false;
-  if (now - sched.poll.last_ns() < kPollAgeNs) return sched.any_p_idle();
+  if (now - sched.poll.last_ns() < kPollIdleNs) return sched.any_p_idle();
   if (sched.any_p_idle()) {
     nudge_idle_m(sched);
     return true;
