@@ -78,6 +78,7 @@ SchedStats sched_stats() {
     stats.lane_suspended = lane.suspended;
     stats.poller = name(sched.poll.holder());
     const auto queued = [&sched](rt::Level level) { return sched.grq[level].size(); };
+    static_assert(rt::kLevels == 4);
     stats.global_queue = {queued(rt::Level::kLatecomer) + queued(rt::Level::kWoken), queued(rt::Level::kNew),
                           queued(rt::Level::kReturned)};
     read_procs(sched, stats);

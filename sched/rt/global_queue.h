@@ -37,7 +37,7 @@ class GlobalQueue {
   void push(GList&& batch);
   void push_front(G* g);
   // Moves those that `which` chooses to the end of `to`, in their order. Whoever looks at the sizes meanwhile may
-  // count some twice, but misses nobody.
+  // count some twice; and miss some if it looks at `to` first, so that the caller has to wake one.
   void move_to(GlobalQueue& to, bool (*which)(const G& g));
 
   // A P's fair share, oldest first, into `out`; returns how many. For `procs` Ps that is

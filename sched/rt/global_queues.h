@@ -34,7 +34,8 @@ class GlobalQueues {
   }
 
   // Of all levels. With seq_cst, as the parking protocol needs it: a goroutine is on one level for as long as
-  // it waits, so that whoever was submitted before the call began, and is not taken, is seen.
+  // it waits, so that whoever was submitted before the call began, and is not taken, is seen. But for who is moved
+  // meanwhile (GlobalQueue::move_to), after which the mover wakes an M.
   [[nodiscard]] std::uint32_t size(std::memory_order order = std::memory_order_relaxed) const {
     std::uint32_t sum = 0;
     for (const GlobalQueue& queue : queues_) sum += queue.size(order);

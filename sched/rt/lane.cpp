@@ -72,6 +72,7 @@ Found sample(M& m, bool exactly, std::uint32_t& probes, std::int64_t now) {
     ++m.seat.clock_only;
   } else {
     const bool much = (cpu - m.seat.seen_cpu_ns) * kBurnsOneIn >= passed;
+    m.seat.served = cpu != m.seat.seen_cpu_ns;
     if (!much && probes == 0) return Found::kNoProbe;
     if (!much) --probes;
     m.seat.clock_only = 0;
@@ -180,7 +181,10 @@ bool Lane::look_at_seat(Sched& sched, M& m, bool exactly, std::int64_t now) {
     m.seat.waits = m.seat.waited = true;
   }
   // Its own code begins anew after a blocking call.
-  if (m.current.follow()->blocking.get() > 0) m.seat.since_ns = now;
+  if (m.current.follow()->blocking.get() > 0) {
+    m.seat.since_ns = now;
+    ++marked_;
+  }
   sched.stalls.consider(sched, m, m.seat.since_ns, now);
   all_wait_ = all_wait_ && !m.seat.burning;
   return found != Found::kNoProbe;
@@ -190,7 +194,7 @@ bool Lane::look_at_seat(Sched& sched, M& m, bool exactly, std::int64_t now) {
 std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
   clear_seats();
   all_wait_ = true;
-  unserved_ = 0;
+  unserved_ = marked_ = 0;
   const bool exactly = queued() > 0 || seats_size_ > room_.size();
   std::uint32_t burning = 0, woken = 0;
   std::size_t first_unasked = seats_size_;
@@ -327,6 +331,7 @@ void Lane::look(Sched& sched, std::int64_t now) {
   while (more-- > 0 && resume_next(now, all_waited && all_wait_ && burning == 0)) ++burning;
   burning_.store(burning, std::memory_order_relaxed);
   seated_.store(static_cast<std::uint32_t>(seats_size_), std::memory_order_relaxed);
+  stalled_.store(static_cast<std::uint32_t>(seats_size_) + queued() - marked_, std::memory_order_relaxed);
 }
 
 void Lane::release_all() {

@@ -80,6 +80,8 @@ class Lane {
     std::uint64_t signals;    // sent so far
   };
   [[nodiscard]] Counts counts() const;
+  // How many have lost their Ps in calls that nobody marked, or without any.
+  [[nodiscard]] std::uint32_t stalled() const { return stalled_.load(std::memory_order_relaxed); }
 
   static constexpr std::int64_t kLookEveryNs = 2'000'000;
   static constexpr std::int64_t kTurnNs = 40'000'000;
@@ -127,7 +129,8 @@ class Lane {
   std::uint32_t unserved_ = 0;  // of those that compute: have had no core since the look before
   bool all_wait_ = false;       // nobody computes, not even one that was asked to stop
   bool latest_next_ = false;    // resume_next() has taken the one that was stopped last
-  std::atomic<std::uint32_t> seated_{0}, burning_{0}, suspended_{0};
+  std::uint32_t marked_ = 0;    // of those seated: in calls that were marked
+  std::atomic<std::uint32_t> seated_{0}, burning_{0}, suspended_{0}, stalled_{0};
   std::atomic<std::uint64_t> arrived_{0}, signals_{0};
 };
 

@@ -12,7 +12,10 @@
 // soon done, and few are without a P at any moment.
 //
 // Some were woken, and queued, before it was seen that there is a pile-up. Those that have waited often without ever
-// having stalled since (a ticker, a connection that has been served some times) are latecomers, too.
+// having stalled since (a ticker, a connection that has been served some times) are latecomers, too, and never join
+// the others.
+//
+// When nobody of the pile has stalled for a while it is over, and all queue in one order again.
 //
 // Owner: sysmon, but for what is said to be for others.
 #pragma once
@@ -45,14 +48,26 @@ class PileUp {
     stalled_latecomers_ += latecomer ? 1 : 0;
   }
 
-  // In each look, with the number of latecomers queued. True: they have to join those that were there before.
-  [[nodiscard]] bool look(std::uint32_t latecomers, std::int64_t now) {
-    const bool join = stalled_latecomers_ >= kStalled && latecomers >= kPile;
-    if (join || latecomers == 0) stalled_latecomers_ = 0;
-    const bool lasts = now < until_ns_ || latecomers > 0;
-    if (lasts && !lasts_.load(std::memory_order_relaxed)) ++number_;
-    lasts_.store(lasts, std::memory_order_relaxed);
-    return join;
+  // What has to be done with those that are queued.
+  enum class Do : std::uint8_t {
+    kNothing,
+    kFavourProven,  // it begins: those that have proven to be short become latecomers
+    kJoin,          // latecomers that have not join those that were there before
+    kEnd,           // there are no latecomers any more
+  };
+  // In each look, with the number of latecomers queued.
+  [[nodiscard]] Do look(std::uint32_t latecomers, std::int64_t now) {
+    const bool lasted = lasts(), now_lasts = now < until_ns_;
+    if (now_lasts != lasted) lasts_.store(now_lasts, std::memory_order_relaxed);
+    if (!now_lasts || latecomers == 0) stalled_latecomers_ = 0;
+    if (!now_lasts) return latecomers > 0 ? Do::kEnd : Do::kNothing;  // some may have come after it had ended
+    if (!lasted) {
+      ++number_;
+      return Do::kFavourProven;
+    }
+    if (stalled_latecomers_ < kStalled || latecomers < kPile) return Do::kNothing;
+    stalled_latecomers_ = 0;
+    return Do::kJoin;
   }
 
   static constexpr std::uint32_t kPile = 32;
@@ -67,8 +82,10 @@ class PileUp {
   std::uint32_t stalled_latecomers_ = 0;
 };
 
-// For the M that holds `p`: makes latecomers of those woken that have proven to be short, of its queue and of the
-// GRQ's.
+// For sysmon, in each round: does in the GRQ what PileUp::look() says.
+void look_at_pile_up(Sched& sched, std::int64_t now);
+
+// For the M that holds `p`, once for each pile-up: makes latecomers of those of its queue that have proven to be short.
 void favour_proven(Sched& sched, P& p);
 
 }  // namespace tuza::rt

@@ -4,7 +4,7 @@
 // Each member is a mechanism with a file of its own; here one sees them together.
 //
 // Lock order: procs_mutex first; under it, or under none, one of the others (IdleMs, GlobalQueue, GPool,
-// TimerHeap, ms_mutex), which are leaves; FakeTime's come before these.
+// TimerHeap, ms_mutex), which are leaves, but that sysmon alone holds two of the GRQ's; FakeTime's come before these.
 #pragma once
 
 #include <signal.h>

@@ -16,7 +16,8 @@ void print_summary(const Sched& sched, std::int64_t now) {
        << " wakeups=" << sched.wakeups.load() << " poller=" << name(sched.poll.holder())
        << " handoffs=" << sched.sysmon.slices().taken() << " withdrawn=" << sched.sysmon.slices().withdrawn()
        << " lane=" << lane.seated << " burning=" << lane.burning << " suspended=" << lane.suspended
-       << " signals=" << lane.signals << " runqueue=" << sched.grq.size() << " [";
+       << " signals=" << lane.signals << " pileups=" << sched.pile_up.number()
+       << " runqueue=" << sched.grq.size() << " [";
   for (std::int32_t i = 0; i < sched.procs(); ++i) {
     line << (i == 0 ? "" : " ") << sched.p(i).queued();
   }

@@ -90,12 +90,27 @@ G* take_latecomer(M* m) {
     p.pile_up_seen = number;
     favour_proven(sched, p);
   }
-  if (p.picks.get() % kPileUpPicks == 0) return nullptr;
   G* g = nullptr;
+  if (p.picks.get() % kPileUpPicks == 0) {
+    // The turn of those that were there before: not of runnext, which pairs that ready each other fill all the time;
+    // and every second time of those that nobody has woken.
+    if (G* next = p.runnext.exchange(nullptr, std::memory_order_acq_rel))
+      sched.grq[Level::kLatecomer].push(next);
+    if (p.picks.get() / kPileUpPicks % 2 == 0) g = RunQueue::Owner(p.queue).pop();
+    if (g != nullptr) begin_slice(sched, p);
+    return g;
+  }
   if (sched.grq[Level::kLatecomer].pop_batch(1, std::span(&g, 1)) == 0) return nullptr;
   p.latecomer_pick = p.picks.get();
   begin_slice(sched, p);
   return g;
+}
+
+G* take_here(M* m) {
+  if (m->sched->pile_up.lasts()) {
+    if (G* g = take_latecomer(m)) return g;
+  }
+  return take_queued(m);
 }
 
 // Learns how long goroutines run on this P: the mean over the picks since the last time, half old half new. A mean
@@ -164,21 +179,18 @@ G* look_everywhere(M* m) {
     if (G* g = housekeeping(m)) return g;
   }
   if (p.timers.next_ns() <= sched.coarse_ns.load(std::memory_order_relaxed)) p.timers.run_due(now_ns());
-  if (sched.pile_up.lasts()) {
-    if (G* g = take_latecomer(m)) return g;
-  }
-  if (G* g = take_queued(m)) return g;
+  if (G* g = take_here(m)) return g;
   if (sched.next_timer_ns() != TimerHeap::kNever) {
     const std::int64_t now = now_ns();
     if (run_due_timers(sched, now, now)) {
-      if (G* g = take_queued(m)) return g;
+      if (G* g = take_here(m)) return g;
     }
   }
   if (G* g = take_global(m, GlobalQueues::First::kWoken)) return g;
   if (!others_are_busy(sched)) return nullptr;
   if (sched.poll.holder() == PollRole::Holder::kNobody && sched.has_io_waiters()) {
     poll_now(m, now_ns());
-    if (G* g = take_queued(m)) return g;
+    if (G* g = take_here(m)) return g;
   }
   G* g = steal(m);
   if (g != nullptr) begin_slice(sched, p);

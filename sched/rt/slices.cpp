@@ -86,33 +86,38 @@ void Slices::came_back(const Sched& sched, std::int64_t wall_ns, std::int64_t cp
       std::memory_order_relaxed);
 }
 
-// /proc is not asked about a thread that has used a fourth of a CPU since the last look: reading it costs
-// 10 us, the CPU clock less than one. And rarely where all it said lately is that threads wait for a core, as
+// Of one that has used little CPU. /proc is asked rarely where all it said lately is that threads wait for a core, as
 // beside other programs that are busy: one that blocks has its P taken early there, in up to 6 ms.
+bool Slices::waits_for_core(const M& m, Seen& seen) {
+  if (seen.core_waits >= kCoreWaitsMost && ++seen.core_waits % kCoreWaitsMost != 0) return true;
+  if (!thread_is_runnable(m.thread_id, true)) {
+    seen.core_waits = 0;
+    return false;
+  }
+  if (seen.core_waits < kCoreWaitsMost) ++seen.core_waits;
+  return true;
+}
+
+// /proc is not asked about a thread that has used a fourth of a CPU since the last look: reading it costs
+// 10 us, the CPU clock less than one.
 Slices::Use Slices::use_of_cpu(const M& m, Seen& seen, std::int64_t now) {
   const std::int64_t cpu = thread_cpu_ns(m.thread_id);
   const bool computes = (cpu - seen.cpu_ns) * 4 >= now - seen.cpu_at_ns;
   seen.cpu_ns = cpu;
   seen.cpu_at_ns = now;
   if (computes) return Use::kComputes;
-  if (seen.core_waits >= kCoreWaitsMost && ++seen.core_waits % kCoreWaitsMost != 0) return Use::kWaitsForCore;
-  if (!thread_is_runnable(m.thread_id, true)) {
-    seen.core_waits = 0;
-    return Use::kBlocks;
-  }
-  if (seen.core_waits < kCoreWaitsMost) ++seen.core_waits;
-  return Use::kWaitsForCore;
+  return waits_for_core(m, seen) ? Use::kWaitsForCore : Use::kBlocks;
 }
 
 // Not where its thread has waited for a core most of that time: beside other programs goroutines that are short
 // would pass for long ones again and again, and Ms be woken for one that is next anyway.
-void Slices::note_long_run(P& p, const M& m, const Seen& seen, std::int64_t stuck_ns) {
+void Slices::note_long_run(P& p, const M& m, Seen& seen, std::int64_t stuck_ns) {
   if (p.average_run_ns.load(std::memory_order_relaxed) >= kLongRunNs) return;
-  if ((thread_cpu_ns(m.thread_id) - seen.began_cpu_ns) * 2 < stuck_ns) return;
+  if ((thread_cpu_ns(m.thread_id) - seen.began_cpu_ns) * 2 < stuck_ns && waits_for_core(m, seen)) return;
   p.average_run_ns.store(kLongRunNs, std::memory_order_relaxed);
 }
 
-bool Slices::take(Sched& sched, P& p, M* m, Seen& seen, GoneFor why, std::int64_t now) {
+bool Slices::take(Sched& sched, P& p, M* m, G& g, Seen& seen, GoneFor why, std::int64_t now) {
   if (!take_p(p, m, seen.picks, why)) {
     withdrawn_.fetch_add(1, std::memory_order_relaxed);
     if (++seen.refused >= kRefusalsMax) ask_to_give(m, seen.picks);
@@ -122,10 +127,10 @@ bool Slices::take(Sched& sched, P& p, M* m, Seen& seen, GoneFor why, std::int64_
   if (why == GoneFor::kEarly) early_handoff(sched);
   sched.sysmon.lane().arrive(m);
   const std::uint32_t queued = queued_anywhere(sched);
-  if (why != GoneFor::kOther || seen.call == 0) {
-    m->current.follow()->waits_begun = 0;
-    sched.pile_up.note_stall(p.latecomer_pick.get() == seen.picks, sched.sysmon.lane().counts().seated,
-                             queued, now);
+  if (seen.call == 0) {
+    g.waits_begun = 0;
+    const bool latecomer = p.latecomer_pick.get() == seen.picks;
+    sched.pile_up.note_stall(latecomer, sched.sysmon.lane().stalled(), queued, now);
   }
   // Those that wait may be as long as this one; with checkpoints they come back.
   if (!g_ask_before_taking.load(std::memory_order_relaxed)) sched.maker.expect(queued);
@@ -142,7 +147,7 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
   const bool waits = others != Waits::kNobody || (p.queued() > 0 && !sched.any_p_idle());
   const std::uint64_t picks = p.picks.get();
   // Its goroutine does not change while the picks stay the same. (If they did just now, take_p() sees it.)
-  const G* g = m->current.follow();
+  G* g = m->current.follow();
   const std::uint32_t call = g->blocking.get() > 0 ? g->calls.get() : 0;
   if (picks != seen.picks || seen.since_ns == 0) {
     seen = Seen{.picks = picks, .since_ns = now, .call = call, .core_waits = seen.core_waits};
@@ -176,7 +181,7 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
   const GoneFor why = blocks || call != 0                ? GoneFor::kOther
                       : stuck_ns >= sched.slice.slice_ns ? GoneFor::kSlice
                                                          : GoneFor::kEarly;
-  if (used_up && take(sched, p, m, seen, why, now)) {
+  if (used_up && take(sched, p, m, *g, seen, why, now)) {
     seen.since_ns = 0;
     if (blocks) blocked_at_ns_ = now;
     return same_call || blocks ? Pace::kCall : Pace::kWatch;
@@ -190,10 +195,6 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
 
 Slices::Pace Slices::look(Sched& sched, std::int64_t now) {
   Pace pace = Pace::kIdle;
-  GlobalQueue& latecomers = sched.grq[Level::kLatecomer];
-  if (sched.pile_up.look(latecomers.size(), now)) {
-    latecomers.move_to(sched.grq[Level::kWoken], [](const G&) { return true; });
-  }
   for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
     const Waits others = who_waits(sched, now);
     pace = std::max(pace, look_at(sched, sched.p(i), seen_[static_cast<std::size_t>(i)], others, now));

@@ -29,6 +29,7 @@ namespace tuza::rt {
 struct Sched;
 struct P;
 struct M;
+struct G;
 enum class GoneFor : std::uint8_t;
 
 // From now on, in all runtimes of the process: goroutines usually pass a parking point within microseconds
@@ -79,8 +80,9 @@ class Slices {
   enum class Use : std::uint8_t { kUnknown, kComputes, kWaitsForCore, kBlocks };
 
   Pace look_at(Sched& sched, P& p, Seen& seen, Waits others, std::int64_t now);
-  bool take(Sched& sched, P& p, M* m, Seen& seen, GoneFor why, std::int64_t now);
-  static void note_long_run(P& p, const M& m, const Seen& seen, std::int64_t stuck_ns);
+  bool take(Sched& sched, P& p, M* m, G& g, Seen& seen, GoneFor why, std::int64_t now);
+  static void note_long_run(P& p, const M& m, Seen& seen, std::int64_t stuck_ns);
+  static bool waits_for_core(const M& m, Seen& seen);
   static Use use_of_cpu(const M& m, Seen& seen, std::int64_t now);
   void early_handoff(const Sched& sched);
 

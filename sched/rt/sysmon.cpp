@@ -157,10 +157,11 @@ void Sysmon::run(Sched& sched) {
     chores(sched, now);
     sched.maker.find_help(sched, now);
     lane_.look(sched, now);
+    look_at_pile_up(sched, now);
     if (all_idle(sched)) {
       tick_ns_ = kTickIdleNs;
       if (now - busy_at >= kIdleBeforeSleepNs && !to_scavenge_ && trace_every == 0 && lane_.quiet(sched) &&
-          deep_sleep(sched)) {
+          !sched.pile_up.lasts() && deep_sleep(sched)) {
         busy_at = now_ns();
         to_scavenge_ = true;
         tick_ns_ = kTickMinNs;

@@ -5,11 +5,13 @@
 #include <tuza/sched/rt/g_list.h>
 #include <tuza/sched/rt/pile_up.h>
 #include <tuza/sched/rt/ready.h>
+#include <tuza/sched/sync/chan.h>
 #include <tuza/sched/tests/hogs.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -23,39 +25,42 @@ using testing::run_with;
 
 constexpr std::uint32_t kPile = PileUp::kPile;
 
-TEST(PileUp, LastsWhileManyAreWithoutAPAndManyWait) {
+using Do = PileUp::Do;
+
+TEST(PileUp, LastsForAWhileAfterOneHasStalledWhileManyAreWithoutAPAndManyWait) {
   PileUp pile;
   pile.note_stall(false, kPile - 1, 1000, 0);
   pile.note_stall(false, 1000, kPile - 1, 0);
-  EXPECT_FALSE(pile.look(0, 0));
+  EXPECT_EQ(pile.look(0, 0), Do::kNothing);
   EXPECT_FALSE(pile.lasts());
   EXPECT_EQ(pile.level_of_woken(), Level::kWoken);
   pile.note_stall(false, kPile, kPile, 0);
-  EXPECT_FALSE(pile.look(0, 0));
+  EXPECT_EQ(pile.look(0, 0), Do::kFavourProven);
   EXPECT_TRUE(pile.lasts());
   EXPECT_EQ(pile.level_of_woken(), Level::kLatecomer);
   EXPECT_EQ(pile.number(), 1U);
-  EXPECT_FALSE(pile.look(0, PileUp::kLastsNs - 1));
-  EXPECT_TRUE(pile.lasts());
-  EXPECT_FALSE(pile.look(1, PileUp::kLastsNs));  // nobody is left behind
-  EXPECT_TRUE(pile.lasts());
-  EXPECT_FALSE(pile.look(0, PileUp::kLastsNs));
+  EXPECT_EQ(pile.look(1, PileUp::kLastsNs - 1), Do::kNothing);
+  EXPECT_EQ(pile.look(1, PileUp::kLastsNs), Do::kEnd);
   EXPECT_FALSE(pile.lasts());
+  EXPECT_EQ(pile.look(0, PileUp::kLastsNs), Do::kNothing);
+  EXPECT_EQ(pile.look(1, PileUp::kLastsNs), Do::kEnd);  // of a waker that did not see the end
   pile.note_stall(false, kPile, kPile, 2 * PileUp::kLastsNs);
-  EXPECT_FALSE(pile.look(0, 2 * PileUp::kLastsNs));
+  EXPECT_EQ(pile.look(0, 2 * PileUp::kLastsNs), Do::kFavourProven);
   EXPECT_EQ(pile.number(), 2U);
 }
 
 TEST(PileUp, LatecomersThatStallAsWellJoinTheOthers) {
   PileUp pile;
+  pile.note_stall(false, kPile, kPile, 0);
+  EXPECT_EQ(pile.look(kPile, 0), Do::kFavourProven);
   for (std::uint32_t i = 0; i < PileUp::kStalled - 1; ++i) pile.note_stall(true, kPile, kPile, 0);
-  EXPECT_FALSE(pile.look(kPile, 0));
+  EXPECT_EQ(pile.look(kPile, 0), Do::kNothing);
   pile.note_stall(true, kPile, kPile, 0);
-  EXPECT_FALSE(pile.look(kPile - 1, 0));  // so few may stay
-  EXPECT_TRUE(pile.look(kPile, 0));
-  EXPECT_FALSE(pile.look(kPile, 0));  // those that have come since are judged anew
+  EXPECT_EQ(pile.look(kPile - 1, 0), Do::kNothing);  // so few may stay
+  EXPECT_EQ(pile.look(kPile, 0), Do::kJoin);
+  EXPECT_EQ(pile.look(kPile, 0), Do::kNothing);  // those that have come since are judged anew
   for (std::uint32_t i = 0; i < PileUp::kStalled; ++i) pile.note_stall(false, kPile, kPile, 0);
-  EXPECT_FALSE(pile.look(kPile, 0));
+  EXPECT_EQ(pile.look(kPile, 0), Do::kNothing);
 }
 
 // Goroutines that are woken all at once.
@@ -130,35 +135,91 @@ TEST_F(PileUpTest, WhoIsWokenLaterGoesBeforeThePileAndSoDoesWhomItStarts) {
   });
 }
 
-// Two that wake each other all the time are latecomers all the time.
-TEST_F(PileUpTest, ThePileGetsItsTurnsThoughLatecomersNeverEnd) {
+// Latecomers all the time: woken by themselves, and by each other through runnext.
+void wake_each_other(WaitGroup& group, const std::atomic<bool>& stop) {
+  for (int i = 0; i < 3; ++i) {
+    group.go([&stop] {
+      while (!stop) {
+        rt::park(
+            [](rt::G* g, void*) {
+              g->win();
+              rt::GList one;
+              one.push_back(g);
+              rt::ready(std::move(one));
+              return true;
+            },
+            nullptr, WaitReason::kTest);
+      }
+    });
+  }
+  for (int i = 0; i < 4; ++i) {
+    auto there = std::make_shared<Chan<int>>(0), back = std::make_shared<Chan<int>>(0);
+    group.go([&stop, there, back] {
+      while (!stop) {
+        there->send(1);
+        back->recv();
+      }
+      there->close();
+    });
+    group.go([there, back] {
+      while (there->recv()) back->send(1);
+    });
+  }
+}
+
+TEST_F(PileUpTest, ThePileAndThoseThatYieldGetTheirTurnsThoughLatecomersNeverEnd) {
   run_with(1, [] {
-    std::atomic<int> begun = 0;
+    std::atomic<int> begun = 0, yields = 0, yields_between = 0;
     std::atomic<bool> stop = false;
     WaitGroup group;
     Crowd crowd(group, kHogs, [&] {
       ++begun;
       while (!stop) compute(1);
     });
-    for (int i = 0; i < 3; ++i) {
-      group.go([&stop] {
-        while (!stop) {
-          rt::park(
-              [](rt::G* g, void*) {
-                g->win();
-                rt::GList one;
-                one.push_back(g);
-                rt::ready(std::move(one));
-                return true;
-              },
-              nullptr, WaitReason::kTest);
-        }
-      });
-    }
+    group.go([&] {
+      for (; !stop; ++yields) {
+        yields_between += begun >= kFrom && begun < kTo ? 1 : 0;
+        yield();
+      }
+    });
     crowd.wake();
+    testing::wait_for([&] { return begun >= kFrom; });
+    wake_each_other(group, stop);
     testing::wait_for([&] { return begun == kHogs; });
+    EXPECT_GT(yields_between, 0);
+    // It ends although there are latecomers at every moment.
+    testing::wait_for([] { return !rt::active()->pile_up.lasts(); });
+    const int before = yields;
+    testing::wait_for([&] { return yields > before; });
     stop = true;
     group.wait();
+  });
+}
+
+TEST_F(PileUpTest, WhoHasProvenToBeShortIsNotBehindASecondWave) {
+  run_with(1, [] {
+    std::atomic<int> begun = 0, ticks = 0, ticks_between = 0;
+    std::atomic<bool> stop = false;
+    WaitGroup group;
+    const auto hog = [&] {
+      ++begun;
+      while (!stop) compute(1);
+    };
+    Crowd first(group, kHogs / 2, hog), second(group, kHogs, hog);
+    group.go([&] {
+      for (; !stop; ++ticks) {
+        sleep_for(std::chrono::milliseconds(1));
+        if (begun >= 2 * kHogs / 3 && begun < 4 * kHogs / 3) ++ticks_between;
+      }
+    });
+    testing::wait_for([&] { return ticks > 2 * static_cast<int>(PileUp::kProvenWaits); });
+    first.wake();
+    testing::wait_for([&] { return begun >= kHogs / 3; });
+    second.wake();
+    testing::wait_for([&] { return begun == kHogs + kHogs / 2; });
+    stop = true;
+    group.wait();
+    EXPECT_GE(ticks_between, 20);
   });
 }
 
