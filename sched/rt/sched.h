@@ -41,6 +41,9 @@ struct Sched {
   sigset_t signal_mask{};  // of the thread that called run: Ms take it over from there, not from their maker
   bool fence_on_enter = false;  // membarrier(2) is not there (rt/heavy_fence.h)
 
+  // -- Nearly so: each pick reads it, which would miss the cache beside what the queues write.
+  PileUp pile_up;
+
   // -- Ps. ps[i] is constructed for i < procs_made, idle or held for i < max_procs; those in between retire.
   P* ps = nullptr;  // kMaxProcsLimit slots
   std::atomic<std::int32_t> procs_made{0};
@@ -65,7 +68,6 @@ struct Sched {
 
   // -- Goroutines.
   GlobalQueues grq;
-  PileUp pile_up;
   GPool gs;
   std::atomic<std::uint64_t> spawned_outside{0};  // goroutines begun by threads without a P
   std::atomic<std::uint64_t> exited_outside{0};   // goroutines that ended without one
