@@ -24,6 +24,8 @@ constexpr std::uint32_t kClockOnly = 3;
 constexpr std::uint32_t kProbes = 32;
 constexpr std::uint32_t kLooksAtAll = 32;  // all have been asked about after so many looks, if there are more
 constexpr std::int64_t kBurnsOneIn = 20;   // 5 %
+// A crowd of which nobody waits for the disk is left alone for so long.
+constexpr std::int64_t kCrowdPauseNs = 20'000'000;
 // Who has not answered for so long is asked again: its signal may have gone to a handler that replaced ours.
 constexpr std::int64_t kAnswerNs = 100'000'000;
 // So that no queue starves: one turn in so many is of the others, and one of the suspects, whoever else waits.
@@ -156,6 +158,8 @@ void Lane::clear_seats() {
     M* m = seats_[i];
     if (suspend_of(*m) == Suspend::kStopped) {
       m->seat.stop = ++stops_;
+      m->seat.marked = m->current.follow()->blocking.get() > 0;
+      queued_marked_ += m->seat.marked ? 1 : 0;
       queue_for(*m).push(m);
       suspended_.fetch_add(1, std::memory_order_relaxed);
       seats_[i] = seats_[--seats_size_];
@@ -183,7 +187,9 @@ bool Lane::look_at_seat(Sched& sched, M& m, bool exactly, std::int64_t now) {
   // Its own code begins anew after a blocking call.
   if (m.current.follow()->blocking.get() > 0) {
     m.seat.since_ns = now;
-    ++marked_;
+    ++settled_;
+  } else if (!m.seat.burning && m.seat.sample_ns >= kSampleMaxNs) {
+    ++settled_;
   }
   sched.stalls.consider(sched, m, m.seat.since_ns, now);
   all_wait_ = all_wait_ && !m.seat.burning;
@@ -194,7 +200,7 @@ bool Lane::look_at_seat(Sched& sched, M& m, bool exactly, std::int64_t now) {
 std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
   clear_seats();
   all_wait_ = true;
-  unserved_ = marked_ = 0;
+  unserved_ = settled_ = 0;
   const bool exactly = queued() > 0 || seats_size_ > room_.size();
   std::uint32_t burning = 0, woken = 0;
   std::size_t first_unasked = seats_size_;
@@ -231,7 +237,7 @@ void Lane::suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now
         first_asked_ = i;
         return;
       }
-      if (!ask(sched, m, false, now)) continue;
+      if (!ask(sched, m, now)) continue;
       if (surplus > 0) --surplus;
       if (makes_way) --short_turns;
     }
@@ -241,49 +247,66 @@ void Lane::suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now
 
 // Those of a crowd beyond some stop when what they read has come, rather than all go on at once then.
 void Lane::suspend_crowd(Sched& sched, std::int64_t now) {
-  if (!room_.crowded(now)) return;
+  if (!room_.crowded(now) || now < crowd_looks_at_ns_) return;
   const auto waits = [](const M& m) {
+    const G& g = *m.current.follow();
     return !m.seat.burning && m.seat.waits && suspend_of(m) == Suspend::kRun && used_ns(m) >= kYoungNs &&
-           m.current.follow()->no_preempt.get() == 0;
+           g.no_preempt.get() == 0 && g.blocking.get() == 0;
   };
   std::uint32_t surplus = 0;
   for (std::size_t i = 0; i < seats_size_; ++i) surplus += waits(*seats_[i]) ? 1 : 0;
   std::uint32_t probes = kProbes;
+  bool any = false;
   for (std::size_t n = 0; n < seats_size_ && surplus > room_.crowd_size() && probes > 0; ++n) {
     M& m = *seats_[(first_of_crowd_ + n) % seats_size_];
     if (!waits(m)) continue;
-    --probes;
-    if (ask(sched, m, true, now)) --surplus;
-    if (probes == 0) first_of_crowd_ = (first_of_crowd_ + n + 1) % seats_size_;
+    if (--probes == 0) first_of_crowd_ = (first_of_crowd_ + n + 1) % seats_size_;
+    // What the last sample has seen stays: these are sampled as before.
+    if (!thread_waits_for_disk(m.thread_id)) continue;
+    any = true;
+    if (send(sched, m, now)) {
+      m.seat.for_disk = true;
+      --surplus;
+    }
   }
+  if (probes == 0 && !any) crowd_looks_at_ns_ = now + kCrowdPauseNs;  // they wait for something else
 }
 
 // False if it cannot be stopped, or not now.
-bool Lane::ask(Sched& sched, M& m, bool waits_for_disk, std::int64_t now) {
+bool Lane::ask(Sched& sched, M& m, std::int64_t now) {
   m.seat.seen_cpu_ns = thread_cpu_ns(m.thread_id);
   m.seat.seen_ns = now;
-  if (used_ns(m) < kGraceNs) return false;
-  if (waits_for_disk ? !thread_waits_for_disk(m.thread_id) : !thread_is_runnable(m.thread_id, true))
-    return false;
+  if (used_ns(m) < kGraceNs || !thread_is_runnable(m.thread_id, true) || !send(sched, m, now)) return false;
+  m.seat.for_disk = false;
+  return true;
+}
+
+bool Lane::send(Sched& sched, M& m, std::int64_t now) {
   if (!sched.preempt_signal.ask(m)) return false;
   signals_.fetch_add(1, std::memory_order_relaxed);
   m.seat.asked_ns = now;
   return true;
 }
 
-// Null if all were stopped at a futex.
+// Null if all were stopped at a futex. Those that were stopped when they came from the disk are the last choice: in a
+// crowd they are many, and none of them was in the middle of its own code.
 M* Lane::latest_in_code() {
-  M* latest = nullptr;
-  Queue* its = nullptr;
-  for (Queue* queue : {&young_, &suspects_, &others_}) {
-    M* m = queue->last;  // in the order of their stops
-    while (m != nullptr && !m->stopped_in_code.get()) m = m->seat.previous;
-    if (m == nullptr || (latest != nullptr && m->seat.stop < latest->seat.stop)) continue;
-    latest = m;
-    its = queue;
+  for (const bool for_disk : {false, true}) {
+    M* latest = nullptr;
+    Queue* its = nullptr;
+    for (Queue* queue : {&young_, &suspects_, &others_}) {
+      M* m = queue->last;  // in the order of their stops
+      while (m != nullptr && (!m->stopped_in_code.get() || m->seat.for_disk != for_disk))
+        m = m->seat.previous;
+      if (m == nullptr || (latest != nullptr && m->seat.stop < latest->seat.stop)) continue;
+      latest = m;
+      its = queue;
+    }
+    if (latest == nullptr) continue;
+    its->remove(latest);
+    return latest;
   }
-  if (latest != nullptr) its->remove(latest);
-  return latest;
+  return nullptr;
 }
 
 M* Lane::next_in_turn() {
@@ -303,6 +326,7 @@ bool Lane::resume_next(std::int64_t now, bool all_wait) {
   if (m == nullptr) m = next_in_turn();
   if (m == nullptr) return false;
   suspended_.fetch_sub(1, std::memory_order_relaxed);
+  queued_marked_ -= m->seat.marked ? 1 : 0;
   begin_turn(*m, now);
   m->seat.burning = true;
   seats_[seats_size_++] = m;
@@ -331,7 +355,8 @@ void Lane::look(Sched& sched, std::int64_t now) {
   while (more-- > 0 && resume_next(now, all_waited && all_wait_ && burning == 0)) ++burning;
   burning_.store(burning, std::memory_order_relaxed);
   seated_.store(static_cast<std::uint32_t>(seats_size_), std::memory_order_relaxed);
-  stalled_.store(static_cast<std::uint32_t>(seats_size_) + queued() - marked_, std::memory_order_relaxed);
+  stalled_.store(static_cast<std::uint32_t>(seats_size_) + queued() - settled_ - queued_marked_,
+                 std::memory_order_relaxed);
 }
 
 void Lane::release_all() {

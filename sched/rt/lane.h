@@ -2,7 +2,7 @@
 //
 // Sysmon has taken their Ps because they did not come back (rt/handoff.h), or they are in a blocking call
 // that was known to be long. Most wait in the kernel and cost nothing: they are left alone, so that none of
-// their system calls is interrupted. Those that compute would, if there are many, leave no core for the Ms
+// their system calls is interrupted (but see the crowd, below). Those that compute would, if there are many, leave no core for the Ms
 // with a P: so only a few more than there are Ps compute at once, and the surplus is suspended on the spot
 // (rt/preempt_signal.h). Those few more matter for throughput: a holder of malloc's lock or of a stream's
 // that is suspended keeps others waiting, and where more may compute it seldom is. While goroutines wait for
@@ -80,7 +80,7 @@ class Lane {
     std::uint64_t signals;    // sent so far
   };
   [[nodiscard]] Counts counts() const;
-  // How many have lost their Ps in calls that nobody marked, or without any.
+  // How many have lost their Ps lately in calls that nobody marked, or without any, or compute.
   [[nodiscard]] std::uint32_t stalled() const { return stalled_.load(std::memory_order_relaxed); }
 
   static constexpr std::int64_t kLookEveryNs = 2'000'000;
@@ -106,7 +106,8 @@ class Lane {
   std::uint32_t look_at_seats(Sched& sched, std::int64_t now);
   void suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now);
   void suspend_crowd(Sched& sched, std::int64_t now);
-  bool ask(Sched& sched, M& m, bool waits_for_disk, std::int64_t now);
+  bool ask(Sched& sched, M& m, std::int64_t now);
+  bool send(Sched& sched, M& m, std::int64_t now);
   bool resume_next(std::int64_t now, bool all_wait);
   void unseat(std::size_t index);
   Queue& queue_for(M& m);
@@ -119,6 +120,7 @@ class Lane {
   std::size_t seats_size_ = 0;
   std::size_t first_seat_ = 0;  // where the next look begins
   std::size_t first_of_crowd_ = 0;
+  std::int64_t crowd_looks_at_ns_ = 0;
   std::size_t first_asked_ = 0;  // and where it begins to stop some
   std::uint32_t probes_ = 0;     // so often may /proc still be asked in this look
   LaneRoom room_;
@@ -126,10 +128,11 @@ class Lane {
   std::uint32_t turns_ = 0;
   std::uint64_t stops_ = 0;
   std::int64_t looked_ns_ = 0;
-  std::uint32_t unserved_ = 0;  // of those that compute: have had no core since the look before
-  bool all_wait_ = false;       // nobody computes, not even one that was asked to stop
-  bool latest_next_ = false;    // resume_next() has taken the one that was stopped last
-  std::uint32_t marked_ = 0;    // of those seated: in calls that were marked
+  std::uint32_t unserved_ = 0;       // of those that compute: have had no core since the look before
+  bool all_wait_ = false;            // nobody computes, not even one that was asked to stop
+  bool latest_next_ = false;         // resume_next() has taken the one that was stopped last
+  std::uint32_t settled_ = 0;        // of those seated: in calls that were marked, or waiting for long
+  std::uint32_t queued_marked_ = 0;  // of the suspended: in calls that were marked
   std::atomic<std::uint32_t> seated_{0}, burning_{0}, suspended_{0}, stalled_{0};
   std::atomic<std::uint64_t> arrived_{0}, signals_{0};
 };

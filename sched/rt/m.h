@@ -63,6 +63,8 @@ struct LaneSeat {
   std::int64_t sample_ns = 0;    // how long until then
   std::uint32_t clock_only = 0;  // so many looks in a row at its clock alone
   std::uint64_t stop = 0;        // the how manieth of all stops its last one was, as sysmon came to see them
+  bool for_disk = false;         // it was asked to stop while it waited for the disk
+  bool marked = false;           // it was stopped in a blocking call that was marked
   M* next = nullptr;             // in the queue of the suspended
   M* previous = nullptr;
 };

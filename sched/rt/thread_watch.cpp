@@ -84,7 +84,9 @@ bool is_call_on_file(std::string_view line) {
 }
 
 bool thread_waits_for_disk(std::int32_t thread_id) {
-  return state_of(thread_id) == 'D' && is_call_on_file(Text().read(thread_id, "syscall"));
+  // The state once more: between the two it may have gone on to the next call, of another kind.
+  return state_of(thread_id) == 'D' && is_call_on_file(Text().read(thread_id, "syscall")) &&
+         state_of(thread_id) == 'D';
 }
 
 void hint_kernel_slice(std::int32_t thread_id, std::int64_t slice_ns) {

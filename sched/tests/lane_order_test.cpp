@@ -15,6 +15,8 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <fstream>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -106,8 +108,9 @@ TEST(ThreadWatch, WhoWaitsForItsChildToExecDoesNotWaitForTheDisk) {
     }
     child = static_cast<pid_t>(id);
   });
-  while (parent == 0 || rt::thread_is_runnable(parent, true))
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (long call = 0; call != SYS_clone; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
+    std::ifstream("/proc/self/task/" + std::to_string(parent) + "/syscall") >> call;
+  }
   EXPECT_FALSE(rt::thread_waits_for_disk(parent));
   EXPECT_EQ(::write(pipe[1], "x", 1), 1);
   thread.join();
