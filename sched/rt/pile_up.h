@@ -3,7 +3,7 @@
 // A thousand requests arrive at once, and each computes. Nobody can tell before it runs, and each keeps its P until
 // sysmon takes it: 1 to 2.5 ms. Whoever is woken meanwhile, by a timer or for an answer of a microsecond, would wait
 // behind all of them for seconds. Once some dozens have lost their Ps and are still without, the next are likely to
-// stall as well. From then on those that are woken queue on a level of their own (Level::kLatecomer), and go first;
+// stall as well. From then on those that are woken, or readied by others, queue on a level of their own (Level::kLatecomer), and go first;
 // every eighth pick is of those that were there before. If they turn out to be such goroutines themselves they join
 // the others, and who comes after them is a latecomer. (Serving the newest first where a queue is overloaded: Maurer,
 // "Fail at Scale", ACM Queue 2015, which calls it adaptive LIFO. Here order is kept within each of the two.)
@@ -15,7 +15,8 @@
 // having stalled since (a ticker, a connection that has been served some times) are latecomers, too, and never join
 // the others.
 //
-// When nobody of the pile has stalled for a while it is over, and all queue in one order again.
+// When for a while nobody has stalled while so many are without a P and wait, it is over, and all queue in one order
+// again.
 //
 // Owner: sysmon, but for what is said to be for others.
 #pragma once
@@ -59,7 +60,7 @@ class PileUp {
   [[nodiscard]] Do look(std::uint32_t latecomers, std::int64_t now) {
     const bool lasted = lasts(), now_lasts = now < until_ns_;
     if (now_lasts != lasted) lasts_.store(now_lasts, std::memory_order_relaxed);
-    if (!now_lasts || latecomers == 0) stalled_latecomers_ = 0;
+    if (stalled_latecomers_ != 0 && (!now_lasts || latecomers == 0)) stalled_latecomers_ = 0;
     if (!now_lasts) return latecomers > 0 ? Do::kEnd : Do::kNothing;  // some may have come after it had ended
     if (!lasted) {
       ++number_;

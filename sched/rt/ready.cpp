@@ -58,7 +58,8 @@ void put_next(Sched& sched, P& p, M* m, G* g) {
   // release: a thief that takes it from runnext must see the goroutine; acquire: the same the other way.
   G* before = p.runnext.exchange(g, std::memory_order_acq_rel);
   if (before == nullptr) return;
-  if (sched.pile_up.lasts()) [[unlikely]] {
+  // Not so many as one goroutine may start: they would be before those that are woken.
+  if (sched.pile_up.lasts() && sched.grq[Level::kLatecomer].size() < PileUp::kPile) [[unlikely]] {
     sched.grq[Level::kLatecomer].push(before);
   } else {
     put_last(sched, p, m, before, Level::kNew);
@@ -68,7 +69,13 @@ void put_next(Sched& sched, P& p, M* m, G* g) {
 void empty_queues(Sched& sched, P& p) {
   GList woken, others;
   while (G* g = RunQueue::Owner(p.woken).pop()) woken.push_back(g);
-  if (G* g = p.runnext.exchange(nullptr, std::memory_order_acq_rel)) others.push_back(g);
+  if (G* g = p.runnext.exchange(nullptr, std::memory_order_acq_rel)) {
+    if (sched.pile_up.lasts()) {
+      sched.grq[Level::kLatecomer].push(g);
+    } else {
+      others.push_back(g);
+    }
+  }
   while (G* g = RunQueue::Owner(p.queue).pop()) others.push_back(g);
   if (!woken.empty()) sched.grq[Level::kWoken].push(std::move(woken));
   if (!others.empty()) sched.grq[Level::kNew].push(std::move(others));

@@ -61,6 +61,7 @@ G* take_global(M* m, GlobalQueues::First first) {
       std::span(batch).first(std::min<std::size_t>(batch.size(), kLocalQueueCapacity - queued + 1));
   const auto [n, level] = sched.grq.pop_batch(static_cast<std::uint32_t>(sched.procs()), room, first);
   if (n == 0) return nullptr;
+  if (level == Level::kLatecomer) m->p->latecomer_pick = m->p->picks.get();
   // They have waited long enough to be out of the caches, and will be switched to in a moment.
   for (std::uint32_t i = 0; i < n; ++i) batch[i]->prefetch_context();
   for (std::uint32_t i = 1; i < n; ++i) put_last(sched, *m->p, m, batch[i], level);
