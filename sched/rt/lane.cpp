@@ -269,7 +269,7 @@ void Lane::suspend_crowd(Sched& sched, std::int64_t now) {
       --surplus;
     }
   }
-  if (probes == 0 && !any) crowd_looks_at_ns_ = now + kCrowdPauseNs;  // they wait for something else
+  if (!any) crowd_looks_at_ns_ = now + kCrowdPauseNs;  // they wait for something else
 }
 
 // False if it cannot be stopped, or not now.
