@@ -27,7 +27,8 @@ struct SchedStats {
   const char* poller = "none";  // who waits for I/O: "M", "thread", "none"
 
   std::uint64_t goroutines = 0;
-  // Lengths of the levels of the GRQ: woken (latecomers among them), new, returned. What waits at the Ps is in proc_stats().
+  // Lengths of the levels of the GRQ: woken (latecomers among them), new, returned. What waits at the Ps is in
+  // proc_stats().
   std::array<std::uint32_t, 3> global_queue{};
   std::uint32_t local_queues = 0;  // their sum
 

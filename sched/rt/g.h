@@ -58,14 +58,15 @@ struct alignas(64) G {
   Relaxed<std::int64_t> trimmed_since_ns{0};  // wait_since_ns when its stack was last trimmed; owner: sysmon
   std::int64_t returned_since_ns = -1;        // wait_since_ns when it last came back early (rt/handoff.cpp)
   Relaxed<WaitReason> wait_reason{WaitReason::kNone};
-  Relaxed<std::uint32_t> waits_begun{0};  // since it last stalled (rt/pile_up.h); sysmon sets it to 0
-  bool exiting = false;                   // goexit() unwinds it
-  bool system = false;                    // belongs to the runtime: not counted, not reported as deadlocked
-  std::uint32_t lock_depth = 0;           // nesting of lock_os_thread
-  Relaxed<std::uint32_t> blocking{0};     // nesting of BlockingCall; sysmon looks at it
-  Relaxed<std::uint32_t> calls{0};        // outermost BlockingCalls so far, to tell one from the next
-  Relaxed<std::uint32_t> no_preempt{0};   // nesting of NoPreempt; the signal handler looks at it
-  Timer timer;                            // sleep
+  // Since it last stalled (rt/pile_up.h): sysmon sets it to 0, which may be lost to one more. Harmless.
+  Relaxed<std::uint32_t> waits_begun{0};
+  bool exiting = false;                  // goexit() unwinds it
+  bool system = false;                   // belongs to the runtime: not counted, not reported as deadlocked
+  std::uint32_t lock_depth = 0;          // nesting of lock_os_thread
+  Relaxed<std::uint32_t> blocking{0};    // nesting of BlockingCall; sysmon looks at it
+  Relaxed<std::uint32_t> calls{0};       // outermost BlockingCalls so far, to tell one from the next
+  Relaxed<std::uint32_t> no_preempt{0};  // nesting of NoPreempt; the signal handler looks at it
+  Timer timer;                           // sleep
 
   // -- Constant from spawn to exit.
   Relaxed<std::uint64_t> id{0};

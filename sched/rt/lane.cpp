@@ -66,6 +66,7 @@ Found sample(M& m, bool exactly, std::uint32_t& probes, std::int64_t now) {
   const std::int64_t passed = now - m.seat.seen_ns;
   if (passed < m.seat.sample_ns) return Found::kNothing;
   const std::int64_t cpu = thread_cpu_ns(m.thread_id);
+  m.seat.served = cpu != m.seat.seen_cpu_ns;
   // Who was waiting and has not run since waits still; or it was woken, and has not got a core yet.
   // The same of who computed and lacks a core: that matters only where there are others to run instead.
   const bool same = cpu == m.seat.seen_cpu_ns && m.seat.clock_only < kClockOnly &&
@@ -74,14 +75,12 @@ Found sample(M& m, bool exactly, std::uint32_t& probes, std::int64_t now) {
     ++m.seat.clock_only;
   } else {
     const bool much = (cpu - m.seat.seen_cpu_ns) * kBurnsOneIn >= passed;
-    m.seat.served = cpu != m.seat.seen_cpu_ns;
     if (!much && probes == 0) return Found::kNoProbe;
     if (!much) --probes;
     m.seat.clock_only = 0;
     m.seat.burning = much || thread_is_runnable(m.thread_id, false);
   }
   m.seat.sample_ns = m.seat.burning ? kSampleMinNs : std::min(m.seat.sample_ns * 2, kSampleMaxNs);
-  m.seat.served = cpu != m.seat.seen_cpu_ns;
   m.seat.seen_cpu_ns = cpu;
   m.seat.seen_ns = now;
   if (used_ns(m) >= Lane::kGraceNs) lengthen_kernel_slice(m);
@@ -289,7 +288,7 @@ bool Lane::send(Sched& sched, M& m, std::int64_t now) {
 }
 
 // Null if all were stopped at a futex. Those that were stopped when they came from the disk are the last choice: in a
-// crowd they are many, and none of them was in the middle of its own code.
+// crowd they are many, and few of them have a lock: those whose read, or page, was needed under one.
 M* Lane::latest_in_code() {
   for (const bool for_disk : {false, true}) {
     M* latest = nullptr;

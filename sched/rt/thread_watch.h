@@ -17,7 +17,8 @@ std::int64_t thread_cpu_ns(std::int32_t thread_id);
 bool thread_is_runnable(std::int32_t thread_id, bool unknown);
 
 // Whether the thread waits for the disk: uninterruptibly, in a page fault or in a system call on a file that a signal
-// does not end with EINTR (on FUSE it may, where the file system wants it so). What is sent to it now it sees when it comes back from there. False if /proc does not say.
+// does not end with EINTR (on FUSE it may, where the file system wants it so). What is sent to it now it sees when it
+// comes back from there. False if /proc does not say.
 bool thread_waits_for_disk(std::int32_t thread_id);
 
 // For it: what /proc says of the system call that a thread is in. True for those that read and write files at given

@@ -195,7 +195,7 @@ TEST_P(LaneOrderTest, EachGetsItsTurnBesideOneThatWaitsNowAndThen) {
 // before, however many wait: those that there was room for, and those that were stopped in the same looks.
 TEST_P(LaneOrderTest, WhereAllWaitWhoWasStoppedLastGoesOnFirst) {
   run_with(GetParam(), [] {
-    constexpr int kWaiters = 60;
+    constexpr int kWaiters = 40;
     std::mutex mutex;
     std::atomic<bool> lock_it = false;
     std::atomic<int> waiting = 0;

@@ -100,6 +100,13 @@ class Crowd {
   std::vector<rt::G*> waiting_;
 };
 
+auto hog(std::atomic<int>& begun, const std::atomic<bool>& stop) {
+  return [&begun, &stop] {
+    ++begun;
+    while (!stop) compute(1);
+  };
+}
+
 constexpr int kHogs = 300;
 // By then it has been seen, and by then there still are many.
 constexpr int kFrom = 100, kTo = 250;
@@ -111,10 +118,7 @@ TEST_F(PileUpTest, WhoIsWokenLaterGoesBeforeThePileAndSoDoesWhomItStarts) {
     std::atomic<int> begun = 0, ticks_between = 0, started_between = 0;
     std::atomic<bool> stop = false;
     WaitGroup group;
-    Crowd crowd(group, kHogs, [&] {
-      ++begun;
-      while (!stop) compute(1);
-    });
+    Crowd crowd(group, kHogs, hog(begun, stop));
     const auto between = [&begun] { return begun >= kFrom && begun < kTo ? 1 : 0; };
     std::atomic<int> ticks = 0;
     group.go([&] {
@@ -172,10 +176,7 @@ TEST_F(PileUpTest, ThePileAndThoseThatYieldGetTheirTurnsThoughLatecomersNeverEnd
     std::atomic<int> begun = 0, yields = 0, yields_between = 0;
     std::atomic<bool> stop = false;
     WaitGroup group;
-    Crowd crowd(group, kHogs, [&] {
-      ++begun;
-      while (!stop) compute(1);
-    });
+    Crowd crowd(group, kHogs, hog(begun, stop));
     group.go([&] {
       for (; !stop; ++yields) {
         yields_between += begun >= kFrom && begun < kTo ? 1 : 0;
@@ -201,11 +202,7 @@ TEST_F(PileUpTest, WhoHasProvenToBeShortIsNotBehindASecondWave) {
     std::atomic<int> begun = 0, ticks = 0, ticks_between = 0;
     std::atomic<bool> stop = false;
     WaitGroup group;
-    const auto hog = [&] {
-      ++begun;
-      while (!stop) compute(1);
-    };
-    Crowd first(group, kHogs / 2, hog), second(group, kHogs, hog);
+    Crowd first(group, kHogs / 2, hog(begun, stop)), second(group, kHogs, hog(begun, stop));
     group.go([&] {
       for (; !stop; ++ticks) {
         sleep_for(std::chrono::milliseconds(1));
