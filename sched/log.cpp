@@ -1,9 +1,5 @@
 #include <tuza/sched/log.h>
 
-#include <poll.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/print.h>
 
@@ -12,20 +8,7 @@ namespace {
 
 constexpr std::int64_t kIntervalNs = 1'000'000'000;
 
-// Whether standard error takes a line now. A pipe that nobody reads must not stop the program: it is given a
-// moment once, and none after that until it has room again. What finds none is lost.
-bool stderr_has_room() {
-  static std::atomic<bool> stalled{false};  // relaxed: a guess, corrected by the next line
-  struct pollfd ask{.fd = 2, .events = POLLOUT, .revents = 0};
-  struct timespec patience{.tv_sec = 0, .tv_nsec = stalled.load(std::memory_order_relaxed) ? 0 : 50'000'000};
-  const bool room = sys::invoke(SYS_ppoll, &ask, 1, &patience, nullptr, 0) > 0;
-  stalled.store(!room, std::memory_order_relaxed);
-  return room;
-}
-
-void to_stderr(LogLevel, std::string_view line) {
-  if (stderr_has_room()) rt::Line() << line << "\n";
-}
+void to_stderr(LogLevel, std::string_view line) { rt::Line() << line << "\n"; }
 
 std::atomic<LogSink> g_sink{&to_stderr};
 

@@ -34,7 +34,7 @@ std::atomic<std::int64_t> g_reporting{0};  // the thread that reports
 void begin_last_report() {
   const std::int64_t self = sys::invoke(SYS_gettid);
   std::int64_t reporter = 0;
-  if (g_reporting.compare_exchange_strong(reporter, self)) return;
+  if (g_reporting.compare_exchange_strong(reporter, self)) return print_last_words();
   if (reporter == self) std::abort();
   std::atomic<std::uint32_t> never{0};
   for (;;) futex_wait(never, 0);

@@ -36,7 +36,8 @@ void on_fault(int signal_number, siginfo_t* info, void* context) {
   const M* m = current_m();
   const G* g = m == nullptr ? nullptr : m->current.get();
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
-  if (g != nullptr && g != &m->g0 && g->stack.guard_contains(address)) {
+  const bool sent = info->si_code <= 0;  // by raise() or kill(): it has no address
+  if (!sent && g != nullptr && g != &m->g0 && g->stack.guard_contains(address)) {
     report_overflow(*g);
     std::abort();
   }
@@ -46,7 +47,9 @@ void on_fault(int signal_number, siginfo_t* info, void* context) {
   } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
     previous.sa_handler(signal_number);
   } else {
-    signal(signal_number, SIG_DFL);  // the instruction faults again, now fatally
+    if (sent && previous.sa_handler == SIG_IGN) return;
+    signal(signal_number, SIG_DFL);
+    if (sent) raise(signal_number);  // a fault comes again by itself, now fatally
   }
 }
 

@@ -1,9 +1,16 @@
 #include <tuza/sched/rt/print.h>
 
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
 #include <tuza/sched/arch/syscall.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
 #include <cstring>
 
 namespace tuza::rt {
@@ -46,14 +53,64 @@ Line& Line::duration(std::int64_t nanoseconds) {
   return *this << ms / 3'600'000 << " h";
 }
 
+namespace {
+
+std::atomic<bool> g_stalled{
+    false};  // the last line found no room; relaxed: a guess, corrected by the next line
+std::atomic<bool> g_last_words{false};
+
+std::int64_t patience_ns(Patience patience) {
+  if (g_stalled.load(std::memory_order_relaxed)) return 0;
+  if (g_last_words.load(std::memory_order_relaxed)) patience = Patience::kLong;
+  switch (patience) {
+    case Patience::kNone: return 0;
+    case Patience::kMoment: return 50'000'000;
+    case Patience::kLong: return 2'000'000'000;
+  }
+  return 0;
+}
+
+// Whether `fd` takes a line now, or within that time. If the system does not say (seccomp): true.
+bool has_room(int fd, std::int64_t wait_ns) {
+  struct pollfd ask{.fd = fd, .events = POLLOUT, .revents = 0};
+  struct timespec patience{.tv_sec = wait_ns / 1'000'000'000, .tv_nsec = wait_ns % 1'000'000'000};
+  long ready = 0;
+  do ready = sys::invoke(SYS_ppoll, &ask, 1, &patience, nullptr, 0);
+  while (ready == -EINTR);
+  return ready != 0;
+}
+
+// There was room just now. Others may have taken it: where the kernel can write to a pipe without blocking (from Linux
+// 6.5 on) it is asked to.
+long write_some(int fd, const char* text, std::size_t size) {
+  struct stat status{};
+  if (sys::invoke(SYS_fstat, fd, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))) {
+    const struct iovec piece{.iov_base = const_cast<char*>(text), .iov_len = size};
+    const long n = sys::invoke(SYS_pwritev2, fd, &piece, 1, -1, -1, RWF_NOWAIT);
+    if (n >= 0 || n == -EAGAIN) return n;
+  }
+  return sys::invoke(SYS_write, fd, text, size);
+}
+
+}  // namespace
+
 void Line::flush() {
   std::size_t done = 0;
   while (fd_ != kNowhere && done < size_) {
-    const long n = sys::invoke(SYS_write, fd_, text_ + done, size_ - done);
+    const bool room = has_room(fd_, patience_ns(patience_));
+    g_stalled.store(!room, std::memory_order_relaxed);
+    if (!room) break;
+    const long n = write_some(fd_, text_ + done, size_ - done);
+    if (n == -EINTR) continue;
     if (n <= 0) break;  // nobody is left to tell
     done += static_cast<std::size_t>(n);
   }
   size_ = 0;
+}
+
+void print_last_words() {
+  g_stalled.store(false, std::memory_order_relaxed);
+  g_last_words.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace tuza::rt

@@ -1,8 +1,11 @@
 // Text to standard error from places where nothing may be allocated or locked: signal handlers, the
 // scheduler, a process about to abort.
 //
-// A Line collects text in a fixed buffer and hands it to write(2) in one call when it ends, so that lines
-// of several threads do not mix. Text beyond the buffer is cut.
+// A Line collects text in a fixed buffer and hands it to the kernel in one call when it ends, so that lines of
+// several threads do not mix. Text beyond the buffer is cut.
+//
+// A reader that has stopped reading a pipe, a socket or a terminal does not stop the program: a line is given a
+// moment once, and none after that until there is room again. What finds no room is lost.
 //
 // Thread safety: each Line belongs to one thread. Blocks the M for the write; never parks.
 #pragma once
@@ -14,10 +17,17 @@
 
 namespace tuza::rt {
 
+// How long a line may wait for room.
+enum class Patience : std::uint8_t {
+  kNone,    // for threads that others depend on
+  kMoment,  // 50 ms
+  kLong,    // 2 s: the process ends, and these are its last words
+};
+
 class Line {
  public:
   static constexpr int kNowhere = -1;  // only collect, for text()
-  explicit Line(int fd = 2) : fd_(fd) {}
+  explicit Line(int fd = 2, Patience patience = Patience::kMoment) : fd_(fd), patience_(patience) {}
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;
   ~Line() { flush(); }
@@ -46,8 +56,12 @@ class Line {
 
   static constexpr std::size_t kCapacity = 1000;
   int fd_;
+  Patience patience_;
   std::size_t size_ = 0;
   char text_[kCapacity];
 };
+
+// From now on every line to standard error has the patience of kLong.
+void print_last_words();
 
 }  // namespace tuza::rt

@@ -41,7 +41,8 @@ void StallReport::finish(std::int64_t now_ns) {
 }
 
 void StallReport::print_report(bool answered) {
-  Line line;
+  Line line(
+      2, Patience::kNone);  // by sysmon; if it found no room, those that follow are not given any time either
   line << "tuza: stall: goroutine " << goroutine_;
   if (const auto name = g_->copy_name(); name.text[0] != '\0' && g_->id == goroutine_)
     line << " (" << name.text << ")";
