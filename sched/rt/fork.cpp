@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <tuza/sched/arch/current_m.h>
 #include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/sched.h>
 
 #include <atomic>
@@ -11,8 +12,27 @@ namespace tuza::rt {
 namespace {
 
 std::atomic<bool> g_forked{false};
+std::atomic<std::int32_t> g_forking{0};  // the thread that forks; relaxed: sysmon looks again and again
+
+void before_fork() {
+  if (is_forked_child()) return;
+  const Enter rt;
+  if (G* g = rt.g(); g != nullptr) ++g->no_preempt;  // whoever forks is not stopped
+  g_forking.store(static_cast<std::int32_t>(sys::invoke(SYS_gettid)), std::memory_order_relaxed);
+  if (const ExternalEntry entry; entry.sched() != nullptr) entry.sched()->sysmon.look_now();
+}
+
+void in_parent() {
+  if (is_forked_child()) return;
+  g_forking.store(0, std::memory_order_relaxed);
+  if (M* m = current_m(); m != nullptr) {
+    m->has_forked = true;
+    m->current->no_preempt += static_cast<std::uint32_t>(-1);
+  }
+}
 
 void in_child() {
+  g_forking.store(0, std::memory_order_relaxed);
   if (active() == nullptr) return;
   g_forked.store(true, std::memory_order_relaxed);
   if (M* m = current_m(); m != nullptr) m->taken.fetch_or(taken::kForked, std::memory_order_relaxed);
@@ -21,9 +41,11 @@ void in_child() {
 }  // namespace
 
 void watch_forks() {
-  static const int registered = pthread_atfork(nullptr, nullptr, &in_child);
+  static const int registered = pthread_atfork(&before_fork, &in_parent, &in_child);
   if (registered != 0) fatal("pthread_atfork() failed");
 }
+
+std::int32_t forking_thread() { return g_forking.load(std::memory_order_relaxed); }
 
 bool is_forked_child() { return g_forked.load(std::memory_order_relaxed); }
 

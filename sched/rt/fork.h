@@ -1,14 +1,25 @@
 // fork() from a program with goroutines: the child may exec.
 //
+// The parent. fork() takes the locks of all arenas of malloc's, of which each M has one, and others of the C library.
+// Their holders may be suspended in the lane. So sysmon follows a fork: it learns from /proc which lock it waits for, and
+// lets the thread go on that has it, if that is known, or else all (rt/lane.cpp).
+// A thread that has forked does not end before its runtime does: the kernel kills children with PR_SET_PDEATHSIG when
+// the thread ends that has started them. (vfork() and posix_spawn() do not tell us.)
+//
 // The child has one thread. Everything up to exec or _exit works there that works after any fork in a
 // program with threads. What would need the scheduler (starting a goroutine, parking, waking one) ends the
 // child with a message instead of waiting for threads that are not there.
 #pragma once
 
+#include <cstdint>
+
 namespace tuza::rt {
 
-// Once per process: children will know.
+// Once per process.
 void watch_forks();
+
+// The thread that forks just now; 0: none. Of several the last.
+[[nodiscard]] std::int32_t forking_thread();
 
 // Whether this is the child of a process that forked inside tuza::run.
 bool is_forked_child();

@@ -316,7 +316,7 @@ bool wait_for_p(M* m) {
     if (sched.stopping.load(std::memory_order_acquire)) return false;
     if (m->makes || m->retires) nudge_idle_m(sched);  // this one may have watched the first timer
     if (std::exchange(m->makes, false)) sched.maker.help(sched);
-    if (std::exchange(m->retires, false)) return false;
+    if (std::exchange(m->retires, false) && !m->has_forked) return false;
   }
   return false;
 }

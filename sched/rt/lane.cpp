@@ -2,6 +2,8 @@
 
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/fork.h>
+#include <tuza/sched/rt/malloc_arenas.h>
 #include <tuza/sched/rt/mapping.h>
 #include <tuza/sched/rt/preempt_signal.h>
 #include <tuza/sched/rt/sched.h>
@@ -89,6 +91,8 @@ Found sample(M& m, bool exactly, std::uint32_t& probes, std::int64_t now) {
 
 }  // namespace
 
+Lane::~Lane() { unmap_pages(seats_, sizeof(M*) * Sched::kMaxMs); }
+
 void Lane::prepare() {
   seats_ = static_cast<M**>(map_pages(sizeof(M*) * Sched::kMaxMs));
   if (seats_ == nullptr) fatal("no memory for the lane");
@@ -125,6 +129,7 @@ void Lane::unseat(std::size_t index) {
 }
 
 void Lane::Queue::push(M* m) {
+  m->seat.queue = this;
   m->seat.next = nullptr;
   m->seat.previous = last;
   (last != nullptr ? last->seat.next : first) = m;
@@ -133,6 +138,7 @@ void Lane::Queue::push(M* m) {
 }
 
 void Lane::Queue::remove(M* m) {
+  m->seat.queue = nullptr;
   (m->seat.previous != nullptr ? m->seat.previous->seat.next : first) = m->seat.next;
   (m->seat.next != nullptr ? m->seat.next->seat.previous : last) = m->seat.previous;
   --size;
@@ -324,17 +330,23 @@ bool Lane::resume_next(std::int64_t now, bool all_wait) {
   M* m = latest_next_ ? latest_in_code() : nullptr;
   if (m == nullptr) m = next_in_turn();
   if (m == nullptr) return false;
-  suspended_.fetch_sub(1, std::memory_order_relaxed);
-  queued_marked_ -= m->seat.marked ? 1 : 0;
-  begin_turn(*m, now);
-  m->seat.burning = true;
-  seats_[seats_size_++] = m;
-  PreemptSignal::resume(*m);
+  let_go_on(*m, now);
   return true;
+}
+
+// `m` has been taken off the queue of the suspended.
+void Lane::let_go_on(M& m, std::int64_t now) {
+  suspended_.fetch_sub(1, std::memory_order_relaxed);
+  queued_marked_ -= m.seat.marked ? 1 : 0;
+  begin_turn(m, now);
+  m.seat.burning = true;
+  seats_[seats_size_++] = &m;
+  PreemptSignal::resume(m);
 }
 
 void Lane::look(Sched& sched, std::int64_t now) {
   seat_arrivals(now);
+  if (const std::int32_t forking = forking_thread(); forking != 0) help_fork(sched, forking, now);
   if (now - looked_ns_ < kLookEveryNs || (seats_size_ == 0 && queued() == 0)) return;
   looked_ns_ = now;
   probes_ = std::max(kProbes, static_cast<std::uint32_t>(seats_size_) / kLooksAtAll);
@@ -358,20 +370,42 @@ void Lane::look(Sched& sched, std::int64_t now) {
                  std::memory_order_relaxed);
 }
 
-void Lane::release_all() {
-  seat_arrivals(now_ns());
+// It waits for a lock: of the arena of one M, which is probably the holder, or of whomever.
+void Lane::help_fork(Sched& sched, std::int32_t forking_thread, std::int64_t now) {
+  const std::uintptr_t lock = futex_waited_for(forking_thread);
+  if (lock == 0) return;
+  clear_seats();
+  bool known = false;
+  for (std::uint32_t i = 0, n = sched.ms_made.load(std::memory_order_acquire); i < n; ++i) {
+    M& m = sched.ms[i];
+    if (!in_arena(lock, m.arena.get())) continue;
+    known = true;
+    if (auto* queue = static_cast<Queue*>(m.seat.queue); queue != nullptr) {
+      queue->remove(&m);
+      let_go_on(m, now);
+    }
+  }
+  if (!known) let_all_go_on(now);
+}
+
+void Lane::let_all_go_on(std::int64_t now) {
   for (std::size_t i = 0; i < seats_size_; ++i) {
     M* m = seats_[i];
-    hint(*m, kWorkerKernelSliceNs);
     PreemptSignal::withdraw(*m);
     // Stopped since the last look, or just before the withdrawal.
     if (suspend_of(*m) == Suspend::kStopped) PreemptSignal::resume(*m);
   }
+  while (resume_next(now, false)) {
+  }
+}
+
+void Lane::release_all() {
+  seat_arrivals(now_ns());
+  for (std::size_t i = 0; i < seats_size_; ++i) hint(*seats_[i], kWorkerKernelSliceNs);
   for (const Queue* queue : {&young_, &suspects_, &others_}) {
     for (M* m = queue->first; m != nullptr; m = m->seat.next) hint(*m, kWorkerKernelSliceNs);
   }
-  while (resume_next(0, false)) {
-  }
+  let_all_go_on(0);
 }
 
 bool Lane::quiet(const Sched& sched) const {

@@ -55,6 +55,11 @@ struct Sched;
 
 class Lane {
  public:
+  Lane() = default;
+  ~Lane();
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
   // Before anybody arrives.
   void prepare();
 
@@ -100,6 +105,9 @@ class Lane {
     void remove(M* m);
   };
 
+  void help_fork(Sched& sched, std::int32_t forking_thread, std::int64_t now);
+  void let_go_on(M& m, std::int64_t now);
+  void let_all_go_on(std::int64_t now);
   void seat_arrivals(std::int64_t now);
   void clear_seats();
   bool look_at_seat(Sched& sched, M& m, bool exactly, std::int64_t now);

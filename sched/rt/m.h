@@ -5,6 +5,7 @@
 // M: the maker of Ms creates them all (rt/idle_ms.h).
 #pragma once
 
+#include <pthread.h>
 #include <signal.h>
 #include <tuza/sched/arch/exception_state.h>
 #include <tuza/sched/raw_mutex.h>
@@ -37,7 +38,7 @@ inline constexpr std::uint32_t kTaking = 1;  // sysmon tries to take the P
 inline constexpr std::uint32_t kGone = 2;    // a goroutine runs here without a P
 inline constexpr std::uint32_t kEnded = 4;   // the runtime has stopped without this thread
 inline constexpr std::uint32_t kForked = 8;  // this is the child of a fork
-inline constexpr std::uint32_t kFence = 16;  // always: membarrier(2) is not there
+inline constexpr std::uint32_t kFence = 16;  // from some moment on for ever: membarrier(2) is not there
 inline constexpr std::uint32_t kGive = 32;   // sysmon asks for the P, see ask_to_give()
 }  // namespace taken
 
@@ -65,7 +66,8 @@ struct LaneSeat {
   std::uint64_t stop = 0;        // the how manieth of all stops its last one was, as sysmon came to see them
   bool for_disk = false;         // it was asked to stop while it waited for the disk
   bool marked = false;           // it was stopped in a blocking call that was marked
-  M* next = nullptr;             // in the queue of the suspended
+  void* queue = nullptr;         // of the suspended, that it is in
+  M* next = nullptr;             // in that queue
   M* previous = nullptr;
 };
 
@@ -77,6 +79,8 @@ struct alignas(128) M {
   Sched* sched = nullptr;
   ExceptionState* exceptions = nullptr;  // the thread's own words
   Relaxed<std::int32_t> thread_id{0};    // 0: it has none
+  pthread_t thread{};                    // guarded by Sched::ms_mutex
+  bool has_thread = false;               // guarded by Sched::ms_mutex: to be joined, also when it has ended
   void* signal_stack = nullptr;          // for the handlers of stack overflows and of suspension
   stack_t previous_signal_stack{};
 
@@ -116,7 +120,9 @@ struct alignas(128) M {
 
   // -- lock_os_thread: the goroutine that owns this thread. Owner: the thread, while it runs that goroutine.
   Relaxed<G*> locked_g{nullptr};
-  bool thread_is_spent = false;  // its locked goroutine has exited: the thread must not be reused
+  bool thread_is_spent = false;      // its locked goroutine has exited: the thread must not be reused
+  Relaxed<std::uintptr_t> arena{0};  // of malloc's, that it uses (rt/malloc_arenas.h); 0: unknown
+  bool has_forked = false;           // it must not end: the kernel may kill its children then (rt/fork.h)
 
   // -- Idle: guarded by IdleMs' lock while the M is on that list; the waker writes next_* before the note.
   Note note;

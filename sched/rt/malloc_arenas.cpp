@@ -18,6 +18,9 @@ constexpr std::size_t kMappedBytes = 128 << 10;
 // The program's own threads want some, too.
 constexpr int kArenasMax = static_cast<int>(Sched::kMaxMs) + 1024;
 
+// Every arena but the first lies at the beginning of a heap, at a multiple of this, on machines of 64 bits.
+constexpr std::uintptr_t kHeapBytes = 64 << 20;
+
 std::atomic<bool> g_one_for_each{false};
 
 bool user_has_a_limit() {
@@ -48,11 +51,16 @@ void allow_an_arena_per_m() {
 #endif
 }
 
-void take_own_arena() {
-  if (!g_one_for_each.load(std::memory_order_relaxed)) return;
+std::uintptr_t take_own_arena() {
+  if (!g_one_for_each.load(std::memory_order_relaxed)) return 0;
   void* block = std::malloc(1);
   // A compiler may leave out a malloc that is only freed.
   if (malloc_usable_size(block) > 0) std::free(block);
+  return reinterpret_cast<std::uintptr_t>(block) & ~(kHeapBytes - 1);
+}
+
+bool in_arena(std::uintptr_t address, std::uintptr_t arena) {
+  return arena != 0 && (address & ~(kHeapBytes - 1)) == arena;
 }
 
 }  // namespace tuza::rt

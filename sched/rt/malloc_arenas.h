@@ -16,6 +16,8 @@
 // need it.
 #pragma once
 
+#include <cstdint>
+
 namespace tuza::rt {
 
 // Before there are Ms: glibc looks at the limit when there are more than eight arenas, and never again.
@@ -23,6 +25,11 @@ void allow_an_arena_per_m();
 
 // The calling thread has its arena from here on. For a thread that cannot be suspended yet: the list of
 // arenas has a lock, too.
-void take_own_arena();
+// Returns where the arena lies, for in_arena(); 0 if nothing is known of it.
+std::uintptr_t take_own_arena();
+
+// Whether a lock at `address` is that of an arena for which take_own_arena() has returned `arena`: a guess, by how glibc
+// lays arenas out.
+[[nodiscard]] bool in_arena(std::uintptr_t address, std::uintptr_t arena);
 
 }  // namespace tuza::rt

@@ -280,6 +280,7 @@ void schedule_loop(M* m) {
     if (m->thread_is_spent) {
       if (m->p != nullptr) hand_off_p(*m->sched, release_p(m));
       report_deadlock_if_any(*m->sched);  // it may have been the last that could have woken others
+      while (m->has_forked && !m->sched->stopping.load(std::memory_order_acquire)) m->note.sleep();
       return;
     }
   }

@@ -3,6 +3,7 @@
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/cpu_limit.h>
+#include <tuza/sched/rt/fork.h>
 #include <tuza/sched/rt/idle.h>
 #include <tuza/sched/rt/machine_thread.h>
 #include <tuza/sched/rt/procs.h>
@@ -39,8 +40,9 @@ bool all_idle(const Sched& sched) {
 
 void Sysmon::start(Sched& sched) {
   lane_.prepare();
-  started_ = start_helper_thread(thread_, "tuza-sysmon", &Sysmon::thread_main, &sched);
-  if (!started_) fatal("cannot create the first threads of the runtime");
+  const int error = start_helper_thread(thread_, "tuza-sysmon", &Sysmon::thread_main, &sched);
+  if (error != 0) no_first_thread(error);
+  started_ = true;
 }
 
 void Sysmon::stop() {
@@ -173,6 +175,7 @@ void Sysmon::run(Sched& sched) {
     const bool waiting = wake_for_work(sched, now);
     const bool unpolled = hand_over_polling(sched, now);
     tick_ns_ = next_tick(pace, waiting || unpolled);
+    if (forking_thread() != 0) tick_ns_ = kTickWatchNs;
   }
   lane_.release_all();
 }

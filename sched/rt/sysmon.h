@@ -47,6 +47,9 @@ class Sysmon {
       wake();
   }
 
+  // Any thread; does not block.
+  void look_now() { wake(); }
+
   [[nodiscard]] Lane& lane() { return lane_; }
   [[nodiscard]] const Lane& lane() const { return lane_; }
   [[nodiscard]] const Slices& slices() const { return slices_; }

@@ -89,6 +89,19 @@ bool thread_waits_for_disk(std::int32_t thread_id) {
          state_of(thread_id) == 'D';
 }
 
+std::uintptr_t futex_waited_for(std::int32_t thread_id) {
+  // "202 0x7f12a4000030 0x80 ...": the number of the call, and its arguments.
+  Text text;
+  const std::string_view line = text.read(thread_id, "syscall");
+  long number = 0;
+  const char* const end = line.data() + line.size();
+  const auto [after, error] = std::from_chars(line.data(), end, number);
+  if (error != std::errc{} || number != SYS_futex || end - after < 4) return 0;
+  std::uintptr_t address = 0;
+  std::from_chars(after + 3, end, address, 16);
+  return address;
+}
+
 void hint_kernel_slice(std::int32_t thread_id, std::int64_t slice_ns) {
   SchedAttr attr;
   if (sys::invoke(SYS_sched_getattr, thread_id, &attr, sizeof attr, 0) != 0) return;

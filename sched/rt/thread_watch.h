@@ -21,6 +21,9 @@ bool thread_is_runnable(std::int32_t thread_id, bool unknown);
 // comes back from there. False if /proc does not say.
 bool thread_waits_for_disk(std::int32_t thread_id);
 
+// The address of the futex that the thread waits for; 0: it does not, or /proc does not say.
+std::uintptr_t futex_waited_for(std::int32_t thread_id);
+
 // For it: what /proc says of the system call that a thread is in. True for those that read and write files at given
 // places, and for none at all: a page fault.
 bool is_call_on_file(std::string_view line);
