@@ -29,16 +29,34 @@ void note_gone(M& m, std::int32_t thread_id, GoneFor why) {
   m.gone_for = why;
 }
 
+// False: the trial must be given up, for want of a fence.
+bool fence_against_enter(Sched& sched) {
+  if (!sched.fence_on_enter) {
+    const Fence fence = heavy_fence();
+    if (fence == Fence::kRefused) demand_fence_on_enter(sched);
+    return fence == Fence::kDone;
+  }
+  return sched.fence_demanded_ns == 0 || now_ns() - sched.fence_demanded_ns >= kFenceSettleNs;
+}
+
 }  // namespace
+
+void demand_fence_on_enter(Sched& sched) {
+  const std::scoped_lock lock(sched.ms_mutex);  // new Ms have the bit from the beginning
+  sched.fence_on_enter = true;
+  for (std::uint32_t i = 0, n = sched.ms_made.load(std::memory_order_relaxed); i < n; ++i) {
+    sched.ms[i].taken.fetch_or(taken::kFence, std::memory_order_seq_cst);
+  }
+  sched.fence_demanded_ns = now_ns();
+}
 
 bool take_p(P& p, M* m, std::uint64_t seen_picks, GoneFor why) {
   const std::scoped_lock lock(m->handoff_mutex);
-  const std::uint32_t before = m->taken.fetch_or(taken::kTaking, std::memory_order_seq_cst);
-  if ((before & taken::kFence) == 0) heavy_fence();
+  m->taken.fetch_or(taken::kTaking, std::memory_order_seq_cst);
   // acquire: pairs with the release in ~Enter, so that what the M did with the P has happened.
   // P::m, not M::p, which the M may change as soon as this has come to nothing.
-  if (m->in_rt.load(std::memory_order_acquire) == 0 && p.m.load(std::memory_order_relaxed) == m &&
-      p.picks.get() == seen_picks) {
+  if (fence_against_enter(*m->sched) && m->in_rt.load(std::memory_order_acquire) == 0 &&
+      p.m.load(std::memory_order_relaxed) == m && p.picks.get() == seen_picks) {
     release_p(m);
     note_gone(*m, m->thread_id, why);
     // The bits one by one: others may change theirs. An M that sees kGone alone finds p null already.

@@ -26,6 +26,10 @@
 // the M cannot come near the P without the lock that sysmon holds. Where there is no heavy fence, bit kFence
 // sends every enter through the slow path, which orders the two steps by itself.
 //
+// The kernel may refuse the fence later, when the program goes into a sandbox (seccomp). Sysmon then sets kFence on all
+// Ms, and tries nothing for kFenceSettleNs: an M that has entered without seeing the bit has its in_rt = 1 in the store
+// buffer of its core at most, for nanoseconds, and that buffer is emptied by each interrupt and each switch of threads.
+//
 // A goroutine that calls the runtime again and again, and never parks, may be inside whenever sysmon looks.
 // If it was twice, sysmon sets bit kGive, and the goroutine gives its P away at the beginning of its next
 // call.
@@ -48,10 +52,15 @@ namespace tuza::rt {
 
 struct Sched;
 
+inline constexpr std::int64_t kFenceSettleNs = 10'000'000;
+
 // Sysmon only. Takes `p` from `m` if `m` is in user code and the P has picked nobody since `seen_picks`.
 // True: the caller holds the P. False: the goroutine is asked to yield at its next parking call. `why`
 // decides what becomes of the goroutine when it comes back.
 bool take_p(P& p, M* m, std::uint64_t seen_picks, GoneFor why);
+
+// Sysmon only. There is no heavy fence any more: Ms fence for themselves when they enter.
+void demand_fence_on_enter(Sched& sched);
 
 // Sysmon only. The goroutine that `m` runs after `seen_picks` picks yields at its next parking point.
 void ask_to_yield(M* m, std::uint64_t seen_picks);

@@ -3,7 +3,8 @@
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <tuza/sched/arch/syscall.h>
-#include <tuza/sched/rt/check.h>
+
+#include <cerrno>
 
 namespace tuza::rt {
 
@@ -12,6 +13,14 @@ bool heavy_fence_works() {
          sys::invoke(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
-void heavy_fence() { TUZA_CHECK(sys::invoke(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0); }
+Fence heavy_fence() {
+  switch (sys::invoke(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0)) {
+    case 0: return Fence::kDone;
+    case -ENOMEM:
+    case -EINTR:
+    case -EAGAIN: return Fence::kFailed;
+    default: return Fence::kRefused;
+  }
+}
 
 }  // namespace tuza::rt

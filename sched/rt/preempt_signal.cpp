@@ -11,6 +11,7 @@
 #include <tuza/sched/rt/sched.h>
 
 #include <array>
+#include <cerrno>
 
 namespace tuza::rt {
 namespace {
@@ -76,7 +77,7 @@ void on_preempt(int signal, siginfo_t* info, void* context) {
 
 bool PreemptSignal::take(int signal) {
   struct sigaction before{};
-  sigaction(signal, nullptr, &before);
+  if (sigaction(signal, nullptr, &before) != 0) return false;
   if (before.sa_sigaction == &on_preempt) return true;  // of an earlier runtime
   const auto index = static_cast<std::size_t>(signal);
   if (g_ours[index] && is_handled(before)) return false;
@@ -94,7 +95,7 @@ void PreemptSignal::install(int signal, const sigset_t& mask) {
   if (signal == 0 || take(signal)) {
     number_.store(signal, std::memory_order_relaxed);
   } else {
-    move_from(signal);
+    move_from(signal, Lost::kHandler);
     report();
   }
 }
@@ -103,7 +104,7 @@ void PreemptSignal::remove() {
   const int signal = number_.exchange(0, std::memory_order_relaxed);
   if (signal == 0) return;
   struct sigaction now{};
-  sigaction(signal, nullptr, &now);
+  if (sigaction(signal, nullptr, &now) != 0) return;
   // One that is still on its way finds no M that was asked, and must find a handler if it is not SIGURG.
   if (signal != SIGURG || now.sa_sigaction != &on_preempt) return;
   g_ours[SIGURG] = false;
@@ -123,15 +124,16 @@ bool PreemptSignal::still_ours() {
   const int signal = number_.load(std::memory_order_relaxed);
   if (signal == 0) return false;
   struct sigaction now{};
-  sigaction(signal, nullptr, &now);
-  if (now.sa_sigaction == &on_preempt) return true;
-  return move_from(signal);
+  // If the system does not say (a seccomp filter), it lets nobody replace the handler either.
+  if (sigaction(signal, nullptr, &now) != 0 || now.sa_sigaction == &on_preempt) return true;
+  return move_from(signal, Lost::kHandler);
 }
 
-bool PreemptSignal::move_from(int signal) {
-  const int moved = take_unused();
+bool PreemptSignal::move_from(int signal, Lost what) {
+  const int moved = what == Lost::kHandler ? take_unused() : 0;
   number_.store(moved, std::memory_order_relaxed);
-  lost_.store(signal, std::memory_order_release);
+  lost_.store(what, std::memory_order_relaxed);
+  lost_number_.store(signal, std::memory_order_release);
   active()->maker.request(MMaker::Request::kReport);
   return moved != 0;
 }
@@ -141,7 +143,7 @@ bool PreemptSignal::move_from(int signal) {
 int PreemptSignal::take_unused() const {
   for (int signal = SIGRTMAX - 1; signal > SIGRTMIN; --signal) {
     struct sigaction now{};
-    sigaction(signal, nullptr, &now);
+    if (sigaction(signal, nullptr, &now) != 0) continue;
     const bool unused = now.sa_sigaction == &on_preempt || (!is_handled(now) && now.sa_handler == SIG_DFL);
     if (unused && sigismember(&mask_, signal) == 0 && take(signal)) return signal;
   }
@@ -149,11 +151,17 @@ int PreemptSignal::take_unused() const {
 }
 
 void PreemptSignal::report() {
-  const int lost = lost_.exchange(0, std::memory_order_acquire);
+  const int lost = lost_number_.exchange(0, std::memory_order_acquire);
   if (lost == 0) return;
   const int moved = number_.load(std::memory_order_relaxed);
+  const bool replaced = lost_.load(std::memory_order_relaxed) == Lost::kHandler;
   Line line(Line::kNowhere);
-  line << "tuza: the handler of signal " << lost << " was replaced; goroutines are now suspended by ";
+  if (replaced) {
+    line << "tuza: the handler of signal " << lost << " was replaced, or cannot be had";
+  } else {
+    line << "tuza: the system refuses to send signal " << lost << " to a thread";
+  }
+  line << "; goroutines are now suspended by ";
   moved != 0 ? line << "signal " << moved : line << "none";
   log_line(LogLevel::kWarning, line.text());
 }
@@ -164,7 +172,11 @@ bool PreemptSignal::send(M& m) {
   siginfo_t info{};
   info.si_code = SI_QUEUE;
   info.si_value.sival_ptr = &g_before;
-  return sys::invoke(SYS_rt_tgsigqueueinfo, sys::invoke(SYS_getpid), m.thread_id.get(), signal, &info) == 0;
+  const long sent =
+      sys::invoke(SYS_rt_tgsigqueueinfo, sys::invoke(SYS_getpid), m.thread_id.get(), signal, &info);
+  // Those that are suspended would wait for ever for others to make room.
+  if (sent == -EPERM || sent == -ENOSYS) move_from(signal, Lost::kPermission);
+  return sent == 0;
 }
 
 bool PreemptSignal::ask(M& m) {

@@ -20,8 +20,8 @@
 // Which signal: SIGURG, which is ignored where nobody handles it; TUZA_PREEMPT_SIGNAL chooses another. A
 // handler that was installed before ours is called for signals that are not ours, which carry a mark; a
 // default action is not taken any more. If somebody replaces ours while the runtime is on, we notice before
-// the next signal is sent, and move to a free real-time signal; if there is none, nobody is suspended from
-// then on. The new handler may call ours, so ours must never call it: such a signal is left alone by later
+// the next signal is sent, and move to a free real-time signal; if there is none, or the system refuses to send
+// signals (seccomp), nobody is suspended from then on. The new handler may call ours, so ours must never call it: such a signal is left alone by later
 // runtimes too.
 #pragma once
 
@@ -60,11 +60,13 @@ class PreemptSignal {
  private:
   static bool take(int signal);
   bool still_ours();
-  bool move_from(int signal);
+  enum class Lost : std::uint8_t { kHandler, kPermission };
+  bool move_from(int signal, Lost what);
   [[nodiscard]] int take_unused() const;
 
   std::atomic<int> number_{0};
-  std::atomic<int> lost_{0};  // the number whose handler was replaced, until it is reported
+  std::atomic<int> lost_number_{0};  // the signal that cannot be used any more, until it is reported
+  std::atomic<Lost> lost_{Lost::kHandler};
   sigset_t mask_{};
 };
 
