@@ -3,6 +3,7 @@
 #include <tuza/http/wire/framing.h>
 #include <tuza/netpoll/tls.h>
 #include <tuza/sched/log.h>
+#include <tuza/sched/rt/idle_stacks.h>
 #include <tuza/sched/time/coarse_clock.h>
 
 #include <chrono>
@@ -17,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 // A deadline counted from a moment ago: the coarse clock lags, which makes it earlier by milliseconds.
 net::TimePoint soon(std::chrono::milliseconds after) {
-  return net::TimePoint(std::chrono::nanoseconds(coarse_now_ns())) + after;
+  return net::TimePoint(std::chrono::nanoseconds(rt::time_after(coarse_now_ns(), rt::whole_ns(after))));
 }
 
 // How much of a body that nobody wanted is read to keep the connection.
@@ -120,9 +121,9 @@ bool Connection::wait_for_bytes() {
     conn().set_read_deadline(soon(options_.idle_timeout));
     if (!session_.begin_idle()) return last_look();
   } else if (!std::exchange(head_deadline_set_, true)) {
-    conn().set_read_deadline(Clock::now() + options_.header_timeout);
+    conn().set_read_deadline(net::time_after_now(options_.header_timeout));
   }
-  const Result<std::size_t> n = conn().read(static_cast<net::LazyBuffer&>(*this));
+  const Result<std::size_t> n = idle ? read_idle() : conn().read(static_cast<net::LazyBuffer&>(*this));
   if (idle) session_.end_idle();
   if (n && *n > 0) {
     exchange_->input.filled(*n);
@@ -141,6 +142,12 @@ bool Connection::wait_for_bytes() {
   count_failed_read(n.error());
   if (n.error().timeout()) refuse({408, "the head did not arrive in time", 0});
   return false;
+}
+
+// No handler is on the stack: its memory below may be given back while the client thinks.
+Result<std::size_t> Connection::read_idle() {
+  const rt::NothingBelow trim_while_parked;
+  return conn().read(static_cast<net::LazyBuffer&>(*this));
 }
 
 // Of TLS, the first read is the handshake, whose time limit is its own.
@@ -250,7 +257,7 @@ bool Connection::finish_request() {
 bool Connection::skip_body() {
   // The client may be waiting for the response before it sends the rest.
   if (exchange_->input.empty() && !flush()) return false;
-  body_.deadline = Clock::now() + options_.skip_timeout;
+  body_.deadline = net::time_after_now(options_.skip_timeout);
   std::array<std::byte, Input::kInlineBytes> scrap;
   for (std::uint64_t skipped = 0; skipped <= kSkippedBodyMax;) {
     const Result<std::size_t> n = read_body(scrap);

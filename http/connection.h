@@ -89,6 +89,7 @@ class Connection final : private net::LazyBuffer {
 
   bool read_head();
   bool wait_for_bytes();
+  Result<std::size_t> read_idle();
   void count_failed_read(const Error& error);
   bool last_look();
   std::optional<BadRequest> begin_request();

@@ -15,6 +15,10 @@ constexpr std::uintptr_t kMargin = 512;
 // False: somebody else is at it just now.
 bool trim(G& g) {
   if (!g.pin()) return false;
+  if (!g.nothing_below.get()) {
+    g.unpin();
+    return true;
+  }
   const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(g.context.sp) - kMargin) & ~(kPage - 1);
   const std::uintptr_t begin = g.stack.low + kPage;  // goexit() keeps its record in the first one
   if (end > begin && end < g.stack.top) {

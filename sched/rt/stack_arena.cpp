@@ -1,11 +1,15 @@
 #include <tuza/sched/rt/stack_arena.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/rt/mapping.h>
+#include <tuza/sched/rt/print.h>
 
+#include <charconv>
 #include <mutex>
+#include <system_error>
 
 namespace tuza::rt {
 namespace {
@@ -19,9 +23,41 @@ bool refuses_access(void* at) {
   return sys::invoke(SYS_rt_sigprocmask, SIG_BLOCK, at, nullptr, sizeof(std::uint64_t)) == -EFAULT;
 }
 
+// Of the process: guards of a runtime whose stacks could not be unmapped stay.
+std::atomic<std::size_t> g_protected{0};
+
+std::size_t max_map_count() {
+  constexpr std::size_t kDefault = 65'530;
+  char text[32];
+  const long fd = sys::invoke(SYS_openat, AT_FDCWD, "/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
+  const long n = fd < 0 ? fd : sys::invoke(SYS_read, fd, text, sizeof text);
+  if (fd >= 0) sys::invoke(SYS_close, fd);
+  std::size_t count = 0;
+  if (n <= 0 || std::from_chars(text, text + n, count).ec != std::errc{}) return kDefault;
+  return count;
+}
+
+std::size_t guards_allowed() {
+  constexpr std::size_t kMapsPerGuard = 2;
+  static const std::size_t allowed = max_map_count() / 2 / kMapsPerGuard;
+  return allowed;
+}
+
+void say_no_guards() {
+  static std::atomic<bool> said{false};
+  if (said.exchange(true, std::memory_order_relaxed)) return;
+  Line text(Line::kNowhere);
+  text << "tuza: new goroutine stacks have no guard pages from here on: this kernel has no "
+          "MADV_GUARD_INSTALL, and "
+          "guards may use half of vm.max_map_count (they protect "
+       << g_protected.load(std::memory_order_relaxed) << " stacks)";
+  log_line(LogLevel::kWarning, text.text());
+}
+
 }  // namespace
 
 StackArenas::~StackArenas() {
+  g_protected.fetch_sub(protected_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   for (std::size_t i = 0; i < arena_count_; ++i) {
     unmap_pages(reinterpret_cast<void*>(arenas_[i]), kArenaBytes);
   }
@@ -52,12 +88,20 @@ bool StackArenas::install_guard(std::uintptr_t at) {
     guard_mode_ = GuardMode::kProtect;
   }
   if (guard_mode_ == GuardMode::kProtect) {
-    if (sys::invoke(SYS_mprotect, low, kGuardBytes, PROT_NONE) == 0) return true;
+    if (protect(low)) return true;
     guard_mode_ = GuardMode::kNone;
-    log_line(LogLevel::kWarning,
-             "tuza: new goroutine stacks have no guard pages: this kernel has no MADV_GUARD_INSTALL "
-             "and vm.max_map_count is reached");
+    say_no_guards();
   }
+  return false;
+}
+
+bool StackArenas::protect(void* low) {
+  const bool allowed = g_protected.fetch_add(1, std::memory_order_relaxed) < guards_allowed();
+  if (allowed && sys::invoke(SYS_mprotect, low, kGuardBytes, PROT_NONE) == 0) {
+    protected_.fetch_add(1, std::memory_order_relaxed);
+    return true;
+  }
+  g_protected.fetch_sub(1, std::memory_order_relaxed);
   return false;
 }
 

@@ -6,8 +6,9 @@
 //
 // Guards: the low 16 KiB of each stack. MADV_GUARD_INSTALL (Linux 6.13) marks page table entries and needs
 // no mapping of its own: a million guarded stacks cost nothing but time (0.5 us each). Older kernels get
-// mprotect, which splits a mapping in three; vm.max_map_count ends that at about 32,000 stacks, and the
-// ones after it have no guard. That is said once in the log.
+// mprotect, which makes two mappings out of one. The kernel allows a process vm.max_map_count of them, 65,530, and
+// everybody else needs some, too: libraries, malloc, each thread two or three. Half of them may go to guards, those of
+// 16,382 stacks; the stacks after these have none, and the log says so once.
 //
 // Colours: stacks lie at multiples of 64 KiB, so without care the hot top line of every stack would fall
 // into the same set of the L1 cache. The top is lowered by 0 to 15 lines of 64 bytes in turn.
@@ -65,10 +66,13 @@ class StackArenas {
 
   bool add_arena(ClassState& state);
   bool install_guard(std::uintptr_t at);
+  bool protect(void* low);
 
   std::array<ClassState, kStackClassBytes.size()> classes_;
   std::atomic<GuardMode> guard_mode_{GuardMode::kAdvise};  // only ever moves down
   std::atomic<bool> advice_proven_{false};                 // relaxed: who misses it proves it once more
+
+  std::atomic<std::size_t> protected_{0};  // guards by mprotect
 
   RawMutex arenas_mutex_;
   std::uintptr_t* arenas_ = nullptr;  // guarded by arenas_mutex_; kArenasMax slots, mapped at first use
