@@ -39,12 +39,12 @@ void Connection::prepare_to_wait_for_body() {
     exchange_->out += "HTTP/1.1 100 Continue\r\n\r\n";
   }
   if (body_.started_ns == 0) body_.started_ns = rt::now_ns();
-  const std::chrono::nanoseconds grace = options_.body_timeout;
-  const auto at_rate = std::chrono::nanoseconds(static_cast<std::int64_t>(
-      1e9 * static_cast<double>(body_.received) /
-      static_cast<double>(std::max<std::size_t>(options_.body_rate_min_bytes_per_second, 1))));
-  const net::TimePoint at_least(std::chrono::nanoseconds(body_.started_ns) + grace + at_rate);
-  conn().set_read_deadline(std::min(at_least, body_.deadline));
+  const std::chrono::duration<double> at_rate(
+      static_cast<double>(body_.received) /
+      static_cast<double>(std::max<std::size_t>(options_.body_rate_min_bytes_per_second, 1)));
+  const std::int64_t by_ns = rt::time_after(
+      rt::time_after(body_.started_ns, rt::whole_ns(options_.body_timeout)), rt::whole_ns(at_rate));
+  conn().set_read_deadline(std::min(net::TimePoint(std::chrono::nanoseconds(by_ns)), body_.deadline));
 }
 
 Result<std::size_t> Connection::read_body(std::span<std::byte> into) {

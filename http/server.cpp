@@ -92,7 +92,7 @@ bool Server::shutdown() {
     shut_down_ = true;
     server = server_.get();
   }
-  return server == nullptr || server->shutdown(std::chrono::steady_clock::now() + options_.shutdown_timeout);
+  return server == nullptr || server->shutdown(net::time_after_now(options_.shutdown_timeout));
 }
 
 std::size_t Server::connections() const {

@@ -26,6 +26,7 @@
 
 #include <tuza/netpoll/endpoint.h>
 #include <tuza/sched/result.h>
+#include <tuza/sched/time/sleep.h>
 
 #include <chrono>
 #include <cstddef>
@@ -65,6 +66,14 @@ using UnixSocketFileOwner = std::unique_ptr<UnixSocketFile, Dispose>;
 using TimePoint = std::chrono::steady_clock::time_point;
 // No deadline.
 inline constexpr TimePoint kNoDeadline = TimePoint::max();
+
+// `timeout` from now, for calls that take a deadline. Long ones are cut to the clock's end of time.
+template <class Rep, class Period>
+[[nodiscard]] TimePoint time_after_now(const std::chrono::duration<Rep, Period>& timeout) {
+  const TimePoint now = std::chrono::steady_clock::now();
+  return TimePoint(
+      std::chrono::nanoseconds(rt::time_after(now.time_since_epoch().count(), rt::whole_ns(timeout))));
+}
 
 class Conn {
  public:

@@ -24,7 +24,7 @@ Result<void> Stream::handshake(const Context* ctx) {
 // An end that is the caller's own (its context, its deadline, close()) leaves a handshake that goes on with
 // the next call. Everything else is final.
 Result<void> Stream::shake_hands(const Context* ctx) {
-  if (!shaken_by_) shaken_by_ = std::chrono::steady_clock::now() + side_->handshake_timeout();
+  if (!shaken_by_) shaken_by_ = time_after_now(side_->handshake_timeout());
   const Context parent = ctx != nullptr ? *ctx : Context::background();
   if (parent.done()) return std::unexpected(parent.cause());
   Result<void> result;

@@ -96,6 +96,7 @@ void TimerHeap::publish() {
 }
 
 void TimerHeap::insert(Timer& timer, std::int64_t when_ns) {
+  when_ns = std::min(when_ns, kNever - 1);
   const std::size_t size = size_.load(std::memory_order_relaxed);
   if (size + kUnused >= capacity_) grow();
   timer.when_ns = when_ns;
@@ -126,6 +127,7 @@ void TimerHeap::remove_at(std::size_t at) {
 }
 
 bool TimerHeap::move(Timer& timer, std::int64_t when_ns) {
+  when_ns = std::min(when_ns, kNever - 1);
   const std::scoped_lock lock(lock_);
   if (timer.heap.load(std::memory_order_relaxed) != this) return false;
   const std::size_t at = timer.index;

@@ -49,6 +49,7 @@ class TimerHeap {
   }
   [[nodiscard]] std::size_t size() const { return size_.load(std::memory_order_relaxed); }
 
+  // kNever as a time is the moment before it, here and below: a timer that is there is seen.
   void add(Timer& timer, std::int64_t when_ns);
 
   // Moves `timer` if it is in this heap; false if it is not (any more).

@@ -7,6 +7,7 @@
 #include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/print.h>
 #include <tuza/sched/rt/sched.h>
+#include <tuza/sched/time/sleep.h>
 
 #include <algorithm>
 #include <exception>
@@ -49,7 +50,7 @@ LeakCheck::LeakCheck() : exceptions_(std::uncaught_exceptions()) {
 std::string LeakCheck::report(std::chrono::nanoseconds patience) const {
   constexpr int kYields = 100;
   reported_ = true;
-  const std::int64_t deadline_ns = rt::now_ns() + patience.count();
+  const std::int64_t deadline_ns = rt::time_after(rt::now_ns(), patience);
   for (int i = 0;; ++i) {
     std::string left;
     const std::uint64_t own = goroutine_id();

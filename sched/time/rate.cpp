@@ -32,7 +32,7 @@ std::int64_t ns_for(Limit limit, double tokens) {
 double tokens_in(Limit limit, double ns) { return limit > 0 ? ns / 1e9 * limit : 0; }
 
 std::int64_t add_ns(std::int64_t time, std::int64_t duration) {
-  return duration > kForeverNs - std::max<std::int64_t>(time, 0) ? kForeverNs : time + duration;
+  return rt::time_after(time, std::chrono::nanoseconds(duration));
 }
 
 }  // namespace
@@ -47,7 +47,11 @@ std::chrono::nanoseconds Reservation::delay() const {
 
 std::chrono::nanoseconds Reservation::delay_from(TimePoint now) const {
   if (!ok_) return kForever;
-  return std::chrono::nanoseconds(std::max<std::int64_t>(act_ns_ - ns_of(now), 0));
+  const std::int64_t now_ns = ns_of(now);
+  if (act_ns_ <= now_ns) return std::chrono::nanoseconds(0);
+  // As unsigned numbers: the difference may be more than what fits into 63 bits.
+  const std::uint64_t left = static_cast<std::uint64_t>(act_ns_) - static_cast<std::uint64_t>(now_ns);
+  return std::chrono::nanoseconds(std::min(left, static_cast<std::uint64_t>(kForeverNs)));
 }
 
 void Reservation::cancel() { cancel_at(TimePoint(std::chrono::nanoseconds(rt::clock_now_ns()))); }

@@ -8,8 +8,6 @@
 #include <tuza/sched/sync/event.h>
 #include <tuza/sched/time/clock_source.h>
 
-#include <limits>
-
 namespace tuza::rt {
 namespace {
 
@@ -30,9 +28,7 @@ bool commit_sleep(G* g, void* when_ns) {
 }  // namespace
 
 std::int64_t deadline_after(std::chrono::nanoseconds duration) {
-  const std::int64_t now = clock_now_ns();
-  constexpr std::int64_t kEnd = std::numeric_limits<std::int64_t>::max() - 1;
-  return duration.count() > kEnd - now ? kEnd : now + duration.count();
+  return time_after(clock_now_ns(), duration);
 }
 
 Result<void> sleep_until_ns(const tuza::Context& ctx, std::int64_t when_ns) {

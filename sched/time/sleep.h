@@ -9,8 +9,10 @@
 
 #include <tuza/sched/result.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <ratio>
 #include <type_traits>
 
@@ -21,12 +23,23 @@ class Context;
 namespace rt {
 // Until `when_ns` on the monotonic clock; returns at once if that has passed.
 void sleep_until_ns(std::int64_t when_ns);
-// The monotonic clock's end of time: what sums of absurdly long durations are cut to.
+// The last moment of the monotonic clock, in 292 years. Times beyond are cut to it, "for ever" among them; one more
+// nanosecond means "no timer" inside the runtime.
+inline constexpr std::int64_t kEndOfTimeNs = std::numeric_limits<std::int64_t>::max() - 1;
+// `base_ns` + `duration`, cut to what can be said.
+constexpr std::int64_t time_after(std::int64_t base_ns, std::chrono::nanoseconds duration) {
+  if (duration.count() > 0 && base_ns > kEndOfTimeNs - duration.count()) return kEndOfTimeNs;
+  if (duration.count() < 0 && base_ns < std::numeric_limits<std::int64_t>::min() - duration.count()) {
+    return std::numeric_limits<std::int64_t>::min();
+  }
+  return base_ns + duration.count();
+}
+// `duration` from now.
 std::int64_t deadline_after(std::chrono::nanoseconds duration);
 // The context's cause if that ends first; it is asked before the time.
 Result<void> sleep_until_ns(const tuza::Context& ctx, std::int64_t when_ns);
 
-// Rounded up, and cut to what nanoseconds can say.
+// Rounded up, and cut to what nanoseconds can say. What is no number is zero.
 template <class Rep, class Period>
 std::chrono::nanoseconds whole_ns(const std::chrono::duration<Rep, Period>& duration) {
   using std::chrono::nanoseconds;
@@ -34,10 +47,15 @@ std::chrono::nanoseconds whole_ns(const std::chrono::duration<Rep, Period>& dura
     return std::chrono::ceil<nanoseconds>(duration);
   } else {
     const std::chrono::duration<long double, std::nano> exact(duration);
+    if (exact != exact) return nanoseconds::zero();
     if (exact >= std::chrono::duration<long double, std::nano>(nanoseconds::max())) return nanoseconds::max();
     if (exact <= std::chrono::duration<long double, std::nano>(nanoseconds::min())) return nanoseconds::min();
     return std::chrono::ceil<nanoseconds>(duration);
   }
+}
+template <class Duration>
+std::int64_t point_ns(const std::chrono::time_point<std::chrono::steady_clock, Duration>& when) {
+  return std::min(whole_ns(when.time_since_epoch()).count(), kEndOfTimeNs);
 }
 }  // namespace rt
 
@@ -47,7 +65,7 @@ void sleep_for(const std::chrono::duration<Rep, Period>& duration) {
 }
 template <class Duration>
 void sleep_until(const std::chrono::time_point<std::chrono::steady_clock, Duration>& when) {
-  rt::sleep_until_ns(rt::whole_ns(when.time_since_epoch()).count());
+  rt::sleep_until_ns(rt::point_ns(when));
 }
 
 // The same, but ends early with the context: with its cause then.
@@ -58,7 +76,7 @@ Result<void> sleep_for(const Context& ctx, const std::chrono::duration<Rep, Peri
 template <class Duration>
 Result<void> sleep_until(const Context& ctx,
                          const std::chrono::time_point<std::chrono::steady_clock, Duration>& when) {
-  return rt::sleep_until_ns(ctx, rt::whole_ns(when.time_since_epoch()).count());
+  return rt::sleep_until_ns(ctx, rt::point_ns(when));
 }
 
 }  // namespace tuza

@@ -48,7 +48,7 @@ class alignas(64) Timer {
   }
   template <class Duration>
   bool reset_at(const std::chrono::time_point<std::chrono::steady_clock, Duration>& when) {
-    return reset_at_ns(rt::whole_ns(when.time_since_epoch()).count());
+    return reset_at_ns(rt::point_ns(when));
   }
   // Does not fire. True as for reset(). Does not park.
   bool stop() { return channel_.disarm(); }

@@ -1,19 +1,15 @@
 #include <tuza/sched/time/timer_channel.h>
 
-#include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/sync/destroyed.h>
 
 #include <mutex>
 #include <utility>
 
 namespace tuza::rt {
 
-TimerChannel::~TimerChannel() {
-  const Enter rt;
-  const std::scoped_lock guard(lock());
-  if (!queue_.empty()) fatal("a Timer or Ticker is destroyed while somebody waits for it");
-}
+TimerChannel::~TimerChannel() { check_nobody_waits("Timer or Ticker", lock(), queue_); }
 
 bool TimerChannel::arm(std::int64_t when_ns) {
   const Enter rt;
@@ -42,7 +38,7 @@ bool TimerChannel::try_wait() {
 bool TimerChannel::wait(const Until& until) {
   parking_point();
   Wait wait;
-  Waiter place(wait);
+  Waiter place(wait, leave<&TimerChannel::give_up>, this);
   {
     const Enter rt;
     const std::scoped_lock guard(lock());
@@ -50,10 +46,14 @@ bool TimerChannel::wait(const Until& until) {
     queue_.push_back(place);
   }
   if (wait.block(WaitReason::kTimer, until) == &place) return true;
+  give_up(place);
+  return false;
+}
+
+void TimerChannel::give_up(Waiter& place) {
   const Enter rt;
   const std::scoped_lock guard(lock());
   if (place.queued) queue_.remove(place);
-  return false;
 }
 
 Waiter* TimerChannel::deliver() {

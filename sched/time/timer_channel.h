@@ -42,6 +42,7 @@ class TimerChannel {
 
  private:
   Waiter* deliver();
+  void give_up(Waiter& place);
 
   [[no_unique_address]] Alarm alarm_;
   bool fired_ = false;  // guarded by lock(); false while somebody is queued

@@ -328,7 +328,7 @@ TEST(TimerDeathTest, NobodyMayWaitForOneThatIsDestroyed) {
                  sleep_for(10ms);
                  timer.reset();
                }),
-               "destroyed while somebody waits for it");
+               "destroyed while goroutines wait for it");
 }
 
 // A timer may outlive the runtime it was started in, and serve in the next.
