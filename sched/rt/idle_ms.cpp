@@ -82,8 +82,9 @@ void IdleMs::unlink(M* m) {
 }
 
 void MMaker::start(Sched& sched) {
-  started_ = start_helper_thread(thread_, "tuza-maker", &MMaker::thread_main, &sched);
-  if (!started_) fatal("cannot create the first threads of the runtime");
+  const int error = start_helper_thread(thread_, "tuza-maker", &MMaker::thread_main, &sched);
+  if (error != 0) no_first_thread(error);
+  started_ = true;
 }
 
 void MMaker::stop() {
@@ -191,12 +192,17 @@ bool MMaker::bring_one(Sched& sched) {
 void MMaker::run(Sched& sched) {
   hint_kernel_slice(0, kWorkerKernelSliceNs);  // the threads it makes begin with the same
   constexpr std::int64_t kRetryNs = 10'000'000;
+  constexpr std::int64_t kJoinMaxNs = 1'000'000'000;
+  std::int64_t join_ns = kRetryNs;  // until the next try at threads that have not quite ended
   while (!stopping_.load(std::memory_order_acquire)) {
+    const bool to_join = join_ended_threads(sched) > 0;
     const std::uint32_t requests = requests_.exchange(0, std::memory_order_acq_rel);
     if (requests == 0) {
-      note_.sleep();
+      note_.sleep(to_join ? join_ns : -1);
+      join_ns = std::min(join_ns * 2, kJoinMaxNs);
       continue;
     }
+    join_ns = kRetryNs;
     sched.preempt_signal.report();
     bool made = true;
     if ((requests & static_cast<std::uint32_t>(Request::kRunOne)) != 0) {

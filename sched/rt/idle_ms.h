@@ -15,7 +15,8 @@
 // trying; the Ms that exist do the work meanwhile.
 //
 // Threads end in two cases: a goroutine exited while it was locked to its thread, and spoiled it; or a storm
-// is over, and more Ms have been idle for a whole second than sysmon keeps. The Ms are used again.
+// is over, and more Ms have been idle for a whole second than sysmon keeps. The maker joins them; the Ms are used
+// again.
 //
 // Thread-safe.
 #pragma once
@@ -68,6 +69,7 @@ class MMaker {
     kRefill = 1,  // see that as many Ms as are wanted are idle
     kRunOne = 2,  // there is work and an idle P but no idle M: bring an M that looks for work
     kReport = 4,  // log what sysmon has found
+    kJoin = 8,    // the thread of an M ends
   };
   // Never waits, and never loses a request.
   void request(Request what) {

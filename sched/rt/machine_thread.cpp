@@ -1,14 +1,20 @@
 #include <tuza/sched/rt/machine_thread.h>
 
+#include <link.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <tuza/sched/arch/current_m.h>
 #include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/arch/thread_end.h>
 #include <tuza/sched/rt/chaos.h>
+#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/exit.h>
 #include <tuza/sched/rt/futex.h>
 #include <tuza/sched/rt/idle.h>
 #include <tuza/sched/rt/malloc_arenas.h>
 #include <tuza/sched/rt/mapping.h>
+#include <tuza/sched/rt/print.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/schedule.h>
 #include <tuza/sched/rt/thread_watch.h>
@@ -24,6 +30,22 @@ namespace {
 constexpr std::size_t kThreadStackBytes = std::size_t{256} << 10;
 constexpr std::size_t kSignalStackBytes = std::size_t{64} << 10;
 
+// What the C library takes off each thread's stack for thread_locals: an estimate from above, in whole pages. (It
+// counts modules that were loaded by dlopen() as well, whose thread_locals mostly lie elsewhere.)
+std::atomic<std::size_t> g_thread_local_bytes{0};
+
+int add_thread_locals(struct dl_phdr_info* module, std::size_t, void* sum) {
+  for (int i = 0; i < module->dlpi_phnum; ++i) {
+    const auto& header = module->dlpi_phdr[i];
+    if (header.p_type == PT_TLS) *static_cast<std::size_t*>(sum) += header.p_memsz + header.p_align;
+  }
+  return 0;
+}
+
+std::size_t thread_stack_bytes() {
+  return kThreadStackBytes + g_thread_local_bytes.load(std::memory_order_relaxed);
+}
+
 // With ms_mutex held.
 M* new_m(Sched& sched) {
   const std::uint32_t id = sched.ms_made.load(std::memory_order_relaxed);
@@ -35,34 +57,35 @@ M* new_m(Sched& sched) {
   return m;
 }
 
-// An M whose thread has ended, or was refused, made ready for another one. Not constructed anew: others may
+// An M whose thread has been joined, or was refused, made ready for another one. Not constructed anew: others may
 // be looking at it. With ms_mutex held.
 M* take_spent_m(Sched& sched) {
   M* m = sched.ms_spent;
   if (m == nullptr) return nullptr;
   sched.ms_spent = std::exchange(m->idle_next, nullptr);
   m->starting = m->fresh = true;
-  m->thread_is_spent = false;
+  m->thread_is_spent = m->has_forked = false;
   m->last_p_id = -1;
   return m;
 }
 
-bool create_thread(pthread_t& thread, void* (*main)(void*), void* argument, bool detached) {
+// 0 or an errno.
+int create_thread(pthread_t& thread, void* (*main)(void*), void* argument) {
   pthread_attr_t attr;
   pthread_attr_init(&attr);
-  pthread_attr_setstacksize(&attr, kThreadStackBytes);
-  if (detached) pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attr, thread_stack_bytes());
   const int error = pthread_create(&thread, &attr, main, argument);
   pthread_attr_destroy(&attr);
-  return error == 0;
+  return error;
 }
 
 void* m_thread_main(void* argument) {
   auto* m = static_cast<M*>(argument);
+  notice_thread_end(&thread_ends);
   pthread_sigmask(SIG_SETMASK, &m->sched->signal_mask, nullptr);
   pthread_setname_np(pthread_self(), "tuza-m");
   begin_m(m);
-  take_own_arena();
+  m->arena = take_own_arena();
   m->sched->preempt_signal.unblock();
   hint_kernel_slice(0, kWorkerKernelSliceNs);
   m->sched->maker.help(*m->sched);
@@ -72,6 +95,13 @@ void* m_thread_main(void* argument) {
 }
 
 }  // namespace
+
+void measure_thread_locals() {
+  constexpr std::size_t kPage = 4096;
+  std::size_t sum = 0;
+  dl_iterate_phdr(&add_thread_locals, &sum);
+  g_thread_local_bytes.store((sum + kPage - 1) / kPage * kPage, std::memory_order_relaxed);
+}
 
 bool start_m(Sched& sched) {
   M* m = nullptr;
@@ -84,7 +114,7 @@ bool start_m(Sched& sched) {
   if (m->signal_stack == nullptr) m->signal_stack = map_pages(kSignalStackBytes);
   sched.ms_live.fetch_add(1, std::memory_order_relaxed);
   pthread_t thread;
-  if (m->signal_stack != nullptr && create_thread(thread, &m_thread_main, m, true)) return true;
+  if (m->signal_stack != nullptr && create_thread(thread, &m_thread_main, m) == 0) return true;
   sched.ms_live.fetch_sub(1, std::memory_order_relaxed);
   const std::scoped_lock lock(sched.ms_mutex);
   m->idle_next = std::exchange(sched.ms_spent, m);
@@ -95,6 +125,12 @@ void begin_m(M* m) {
   set_current_m(m);
   m->exceptions = thread_exception_state();
   m->thread_id = static_cast<std::int32_t>(sys::invoke(SYS_gettid));
+  {
+    // By the thread itself, as it may end before pthread_create() has returned.
+    const std::scoped_lock lock(m->sched->ms_mutex);
+    m->thread = pthread_self();
+    m->has_thread = true;
+  }
   m->g0.status.store(GStatus::kRunning, std::memory_order_relaxed);
   m->g0.rt_depth = 1;
   m->g0.last_m = m;
@@ -115,25 +151,95 @@ void end_m(M* m) {
   Sched& sched = *m->sched;
   {
     const std::scoped_lock lock(sched.ms_mutex);
-    m->idle_next = std::exchange(sched.ms_spent, m);
+    m->idle_next = std::exchange(sched.ms_ended, m);
   }
+  sched.maker.request(MMaker::Request::kJoin);
   // The last access: once the count is down, the memory of M and Sched may be unmapped. The wake only
   // names an address.
   if (sched.ms_live.fetch_sub(1, std::memory_order_acq_rel) == 1) futex_wake(sched.ms_live, 1);
 }
 
+namespace {
+
+M* take_ended(Sched& sched) {
+  const std::scoped_lock lock(sched.ms_mutex);
+  M* first = std::exchange(sched.ms_ended, nullptr);
+  return first;
+}
+
+// `m`, which was ended, is `joined` or goes back to the ended.
+void put_back(Sched& sched, M& m, bool joined) {
+  const std::scoped_lock lock(sched.ms_mutex);
+  if (joined) m.has_thread = false;
+  m.idle_next = std::exchange(joined ? sched.ms_spent : sched.ms_ended, &m);
+}
+
+}  // namespace
+
+std::uint32_t join_ended_threads(Sched& sched) {
+  std::uint32_t left = 0;
+  for (M *m = take_ended(sched), *next = nullptr; m != nullptr; m = next) {
+    next = m->idle_next;
+    // Not under ms_mutex: it takes locks of the C library.
+    const bool joined = pthread_tryjoin_np(m->thread, nullptr) == 0;
+    put_back(sched, *m, joined);
+    left += joined ? 0 : 1;
+  }
+  return left;
+}
+
+namespace {
+
+// False: it has not ended by then. In small steps, because the limit of the call is by the clock that may be set.
+// (pthread_clockjoin_np() is unknown to the ThreadSanitizer of GCC 12.)
+bool join_until(pthread_t thread, std::int64_t deadline_ns) {
+  constexpr std::int64_t kSecond = 1'000'000'000, kStepNs = 10'000'000;
+  do {
+    struct timespec step{};
+    clock_gettime(CLOCK_REALTIME, &step);
+    step.tv_nsec += kStepNs;
+    step.tv_sec += step.tv_nsec / kSecond;
+    step.tv_nsec %= kSecond;
+    if (pthread_timedjoin_np(thread, nullptr, &step) == 0) return true;
+  } while (now_ns() < deadline_ns);
+  return false;
+}
+
+}  // namespace
+
+void join_threads(Sched& sched, std::int64_t deadline_ns) {
+  for (std::uint32_t i = 0, n = sched.ms_made.load(std::memory_order_acquire); i < n; ++i) {
+    M& m = sched.ms[i];
+    {
+      const std::scoped_lock lock(sched.ms_mutex);
+      if (!std::exchange(m.has_thread, false)) continue;
+    }
+    const bool ended = m.thread_id.get() == 0;
+    if (!ended || !join_until(m.thread, deadline_ns)) pthread_detach(m.thread);
+  }
+}
+
 void unmap_m(M& m) { unmap_pages(m.signal_stack, kSignalStackBytes); }
 
-bool start_helper_thread(pthread_t& thread, const char* name, void* (*main)(void*), void* argument) {
+int start_helper_thread(pthread_t& thread, const char* name, void* (*main)(void*), void* argument) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  const bool started = create_thread(thread, main, argument, false);
+  const int error = create_thread(thread, main, argument);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (started) pthread_setname_np(thread, name);
-  return started;
+  if (error == 0) pthread_setname_np(thread, name);
+  return error;
 }
 
 void join_helper_thread(pthread_t thread) { pthread_join(thread, nullptr); }
+
+void no_first_thread(int error) {
+  Line text(Line::kNowhere);
+  text << "the system refuses the first threads of the runtime, with stacks of "
+       << thread_stack_bytes() / 1024 << " KiB, "
+       << g_thread_local_bytes.load(std::memory_order_relaxed) / 1024 << " of them for thread_locals: errno "
+       << error;
+  fatal(text.text());
+}
 
 }  // namespace tuza::rt

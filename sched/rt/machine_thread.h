@@ -1,12 +1,23 @@
 // The OS threads behind Ms, and the runtime's helper threads (sysmon, the maker of Ms, the poller's).
+//
+// Each thread is joined, so that when the runtime has ended its thread_locals are destroyed too, before run() returns
+// and long before the statics they may use. A thread that has ended earlier is joined by the maker of Ms, which must
+// not wait: destructors of thread_locals are the program's code.
+//
+// A thread's stack holds the static thread_locals of the program and its libraries as well. It is larger by as much.
 #pragma once
 
 #include <pthread.h>
 #include <tuza/sched/rt/m.h>
 
+#include <cstdint>
+
 namespace tuza::rt {
 
 struct Sched;
+
+// Once per runtime, before its first thread: how much room thread_locals take.
+void measure_thread_locals();
 
 // A new M on a new thread; it looks for work, then waits among the idle Ms. False if the system refuses, or
 // kMaxMs are reached. Allocates: called by the maker of Ms, or with its consent (rt/idle_ms.h).
@@ -16,11 +27,19 @@ bool start_m(Sched& sched);
 void begin_m(M* m);
 void end_m(M* m);
 
+// Joins the threads of Ms that have ended, without waiting. Returns how many have not ended quite yet.
+std::uint32_t join_ended_threads(Sched& sched);
+// At the end of the runtime, when no thread is made any more: joins all that end before `deadline_ns`. The others are
+// in the kernel or in destructors of the program's; nobody waits for them any more.
+void join_threads(Sched& sched, std::int64_t deadline_ns);
+
 // Gives back what `m` has beside its struct; its thread is gone.
 void unmap_m(M& m);
 
-// A thread with all signals blocked, named `name` in ps and top. False if the system refuses.
-bool start_helper_thread(pthread_t& thread, const char* name, void* (*main)(void*), void* argument);
+// A thread with all signals blocked, named `name` in ps and top. 0, or the errno of a system that refuses.
+int start_helper_thread(pthread_t& thread, const char* name, void* (*main)(void*), void* argument);
 void join_helper_thread(pthread_t thread);
+// Ends the process: the runtime cannot do without the thread that could not be created.
+[[noreturn]] void no_first_thread(int error);
 
 }  // namespace tuza::rt

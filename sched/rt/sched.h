@@ -39,7 +39,6 @@ struct Sched {
   std::int64_t started_ns = 0;
   CpuLimit cpu_limit;
   sigset_t signal_mask{};  // of the thread that called run: Ms take it over from there, not from their maker
-  bool fence_on_enter = false;  // membarrier(2) is not there (rt/heavy_fence.h)
 
   // -- Nearly so: each pick reads it, which would miss the cache beside what the queues write.
   PileUp pile_up;
@@ -58,8 +57,11 @@ struct Sched {
   M* ms = nullptr;  // kMaxMs slots
   std::atomic<std::uint32_t> ms_made{0};
   std::atomic<std::uint32_t> ms_live{0};  // threads of Ms that have not left the runtime
-  RawMutex ms_mutex;                      // guards ms_spent and the growth of ms_made
-  M* ms_spent = nullptr;                  // Ms whose threads have ended, or were refused, linked by idle_next
+  RawMutex ms_mutex;                      // guards these two lists, the growth of ms_made, fence_on_enter
+  M* ms_ended = nullptr;                  // Ms whose threads end, and are to be joined, linked by idle_next
+  M* ms_spent = nullptr;                  // Ms without a thread
+  bool fence_on_enter = false;         // membarrier(2) is not there (rt/heavy_fence.h); written by sysmon too
+  std::int64_t fence_demanded_ns = 0;  // since when, if not from the start; owner: sysmon
   std::atomic<std::uint32_t> spinning{0};          // Ms that look for work and have a P
   std::atomic<std::uint64_t> wakeups{0};           // Ms woken to look for work, so far
   std::atomic<std::uint32_t> max_threads{10'000};  // set_max_threads()
@@ -85,9 +87,11 @@ struct Sched {
   // The time at which some waiting M wakes up for timers (rt/idle.cpp).
   std::atomic<std::int64_t> timer_watch_ns{TimerHeap::kNever};
 
-  // -- The end.
+  // -- The end (rt/lifecycle.h).
+  std::atomic<bool> end_claimed{false};
   std::atomic<bool> stopping{false};
-  Note main_done;  // where the thread that called run waits
+  Note main_done;                    // where the thread that called run waits until main has returned
+  std::atomic<bool> exiting{false};  // a goroutine has called exit(), on its stack
   std::atomic<bool> main_goexited{false};
   std::atomic<bool> deadlock_reported{false};
 
@@ -104,7 +108,11 @@ struct Sched {
   void io_waits_ended(P* p, std::int64_t n);
 };
 
-// The runtime of this process, null outside tuza::run.
+extern "C" {
+// The runtime of this process, null outside tuza::run. Found by the gdb script under this name; written by
+// rt/lifecycle.cpp.
+extern std::atomic<Sched*> tuza_sched;
+}
 Sched* active();
 
 // The runtime, for any thread. While a thread that is not an M holds one, tuza::run does not return.
@@ -125,5 +133,8 @@ class ExternalEntry {
   Sched* sched_ = nullptr;
   bool counted_ = false;
 };
+
+// At the end of a runtime that active() does not return any more: until no thread holds an entry to it.
+void wait_for_external_entries(std::int64_t deadline_ns);
 
 }  // namespace tuza::rt
