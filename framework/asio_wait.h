@@ -43,8 +43,9 @@ class AsioWait {
   const ExternalWaker promise_;  // that the goroutine is not deadlocked
   rt::Wait first_;
   rt::Wait second_;
-  rt::Waiter first_place_{first_};
-  rt::Waiter second_place_{second_};
+  // In no queue: Asio has their addresses, and keeps them whatever becomes of the goroutine.
+  rt::Waiter first_place_{first_, nullptr, nullptr};
+  rt::Waiter second_place_{second_, nullptr, nullptr};
   bool context_ended_ = false;  // the goroutine's
 };
 

@@ -93,13 +93,20 @@ Server::Server(Listener&& listener, Handler handler, const ServeOptions& options
     : own_listener_(std::move(listener)),
       listener_(*own_listener_),
       handler_(std::move(handler)),
-      slots_(limit_on_connections(options)) {}
+      slots_(limit_on_connections(options)) {
+  run_.set();
+}
 
 Server::Server(Listener& listener, Handler handler, const ServeOptions& options)
-    : listener_(listener), handler_(std::move(handler)), slots_(limit_on_connections(options)) {}
+    : listener_(listener), handler_(std::move(handler)), slots_(limit_on_connections(options)) {
+  run_.set();
+}
 
+// Of connections that the end of the runtime has left open nobody is served any more.
 Server::~Server() {
-  if (connections() != 0) rt::fatal("net::Server destroyed while connections are open");
+  if (connections() != 0 && !run_.ended()) {
+    rt::fatal("net::Server destroyed while connections are open");
+  }
 }
 
 Result<void> Server::serve() {

@@ -18,6 +18,7 @@
 
 #include <tuza/netpoll/tcp.h>
 #include <tuza/sched/sync/mutex.h>
+#include <tuza/sched/sync/run_mark.h>
 #include <tuza/sched/sync/semaphore.h>
 
 #include <atomic>
@@ -120,6 +121,7 @@ class Server {
   std::atomic<bool> draining_{false};
   std::atomic<bool> given_up_{false};  // by shutdown(), on handlers that do not end
   std::atomic<std::size_t> connections_{0};
+  rt::RunMark run_;  // in which it was made
   Mutex mutex_;
   Session* sessions_ = nullptr;  // guarded by mutex_
   bool forced_ = false;          // guarded by mutex_: no session may go on

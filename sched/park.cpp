@@ -9,6 +9,7 @@
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/schedule.h>
 #include <tuza/sched/rt/switch.h>
+#include <tuza/sched/sync/pending_wait.h>
 
 namespace tuza {
 namespace rt {
@@ -39,13 +40,14 @@ bool commit_yield(G* g, void*) {
 
 }  // namespace
 
-void park(ParkCommit commit, void* argument, WaitReason reason) {
+void park(ParkCommit commit, void* argument, WaitReason reason, PendingWait* pending) {
   const Enter rt;
   M* m = require_goroutine(rt);
   G* g = m->current;
   g->wait_reason = reason;
   ++g->waits_begun;
   g->wait_since_ns = m->sched->coarse_ns.load(std::memory_order_relaxed);
+  const PendingWaitScope on_record(g->pending_wait, pending);
   switch_to_next(m, Leave{GStatus::kWaiting, commit, argument});
 }
 

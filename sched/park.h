@@ -10,7 +10,8 @@
 //     rt::park([](rt::G*, void* lock) { static_cast<RawMutex*>(lock)->unlock(); return true; },
 //              &lock_, WaitReason::kMutex);
 //
-// and the waker takes a goroutine off the queue under the lock and calls ready() after unlocking.
+// and the waker takes a goroutine off the queue under the lock and calls ready() after unlocking. If the primitive
+// may outlive the runtime, it says as well how the end takes a goroutine off its queue (PendingWait).
 #pragma once
 
 #include <tuza/sched/wait_reason.h>
@@ -19,6 +20,7 @@ namespace tuza::rt {
 
 struct G;
 class GList;
+struct PendingWait;
 
 // Runs after the goroutine has left its stack, on another stack of the same thread. From the moment it
 // makes the goroutine visible to wakers, the goroutine may run again elsewhere: whatever lives on its stack
@@ -28,7 +30,9 @@ using ParkCommit = bool (*)(G* parked, void* argument);
 
 // Parks the current goroutine until ready() is called for it. May return on another thread.
 // Called on a goroutine only; aborts elsewhere. The caller holds no lock but one that `commit` releases.
-void park(ParkCommit commit, void* argument, WaitReason reason);
+// `pending` says how the wait is withdrawn if the runtime ends before it (sync/pending_wait.h). Null: nothing that
+// outlives the runtime knows of the wait.
+void park(ParkCommit commit, void* argument, WaitReason reason, PendingWait* pending = nullptr);
 
 // Makes a parked goroutine runnable; it runs next on this P. Exactly one waker may call it for each park;
 // a second one aborts. Any thread. Does not park. What the waker wrote before is visible to the goroutine.

@@ -41,9 +41,18 @@ void Deadline::set(std::int64_t when_ns) {
   if (latest != kNone && latest != kExpired) arm(latest);
 }
 
+void Deadline::arm_again() {
+  const rt::Enter rt;
+  const std::scoped_lock lock(mutex_);
+  if (rt::timer_disarmed(timer_)) armed_.store(kNone, std::memory_order_seq_cst);
+  const std::int64_t deadline = deadline_.load(std::memory_order_seq_cst);
+  if (armed_.load(std::memory_order_seq_cst) == kNone && deadline != kNone && deadline != kExpired)
+    arm(deadline);
+}
+
 void Deadline::arm(std::int64_t when_ns) {
   armed_.store(when_ns, std::memory_order_seq_cst);
-  rt::timer_arm(timer_, when_ns);
+  if (rt::timer_arm(timer_, when_ns) == rt::Armed::kNoRuntime) armed_.store(kNone, std::memory_order_seq_cst);
 }
 
 void Deadline::timer_fired(rt::Timer& timer) {

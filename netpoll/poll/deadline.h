@@ -34,6 +34,9 @@ class Deadline {
   static constexpr std::int64_t kNone = 0;
   void set(std::int64_t when_ns);
 
+  // In a new runtime: the timer of the one before is gone. Does nothing if it is armed already.
+  void arm_again();
+
   // The deadline has passed and was not set again.
   [[nodiscard]] bool expired() const { return deadline_.load(std::memory_order_seq_cst) == kExpired; }
 

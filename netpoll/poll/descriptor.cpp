@@ -10,6 +10,8 @@
 #include <tuza/sched/park.h>
 #include <tuza/sched/rt/clock.h>
 #include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/sync/pending_wait.h>
+#include <tuza/sched/time/sleep.h>
 
 #include <algorithm>
 
@@ -22,6 +24,7 @@ Result<Descriptor*> Descriptor::open(int fd, std::string_view op, Watch watch) {
   if (d != nullptr) {
     d->fd_ = fd;
     d->holders_.store(2, std::memory_order_relaxed);
+    d->generation_.store(Netpoller::generation(), std::memory_order_relaxed);
     Poller& poller = (*netpoller)->poller();
     d->watches_writes_ = watch == Watch::kBoth;
     error = d->watches_writes_ ? poller.add(fd, d->cookie()) : poller.add_reader(fd, d->cookie());
@@ -83,17 +86,52 @@ Result<void> Descriptor::may_begin(Side side, std::string_view op, const Context
   return {};
 }
 
+// True: an edge has come. Always with the lock of `side` and the reference that goes with it, which a goroutine
+// that the end of the runtime leaves behind never gives back: it is done for it.
+template <class GiveUp>
+bool Descriptor::wait_in_slot(Side side, GiveUp give_up) {
+  struct Waiting {
+    Descriptor& descriptor;
+    Side side;
+  } waiting{*this, side};
+  static constexpr rt::Withdrawal kWithdrawal{[](rt::G& g, void* wait) {
+                                                const Waiting& w = *static_cast<Waiting*>(wait);
+                                                w.descriptor.slot(w.side).withdraw(g);
+                                              },
+                                              [](void* wait) {
+                                                const Waiting& w = *static_cast<Waiting*>(wait);
+                                                if (w.descriptor.mutex_.unlock(w.side))
+                                                  w.descriptor.close_number();
+                                                return true;
+                                              }};
+  rt::PendingWait pending{kWithdrawal, &waiting};
+  return slot(side).wait(side == Side::kRead ? WaitReason::kIoRead : WaitReason::kIoWrite, give_up, &pending);
+}
+
 // Apart, so that waiting without a context costs no more for it.
 Result<void> Descriptor::wait_within(Side side, std::string_view op, const Context& ctx) {
   // May be called when this has returned, or for a descriptor that has taken its place: it wakes a waiter who
   // then sees that there is no reason to give up, and waits on.
   const AfterFunc watch = tuza::detail::at_end(ctx, [this, side] { wake(side); });
-  const WaitReason why = side == Side::kRead ? WaitReason::kIoRead : WaitReason::kIoWrite;
   const auto give_up = [this, side, &ctx] { return must_not_wait(side) || ctx.done(); };
-  while (!slot(side).wait(why, give_up)) {
+  while (!wait_in_slot(side, give_up)) {
     if (must_not_wait(side)) return std::unexpected(reason(op));
     if (ctx.done()) return std::unexpected(ctx.cause());
   }
+  return {};
+}
+
+// It was opened in a runtime that has ended, and with that its registration and its timers. Reader and writer may come
+// here at the same time: the second finds what the first has done.
+Result<void> Descriptor::register_again(std::string_view op) {
+  const Result<Netpoller*> netpoller = Netpoller::get();
+  if (!netpoller) return std::unexpected(netpoller.error());
+  const std::uint32_t generation = Netpoller::generation();
+  const long error = (*netpoller)->poller().add(fd_, cookie());
+  if (error != 0 && error != -EEXIST) return std::unexpected(Error::from_errno(static_cast<int>(-error), op));
+  read_deadline_.arm_again();
+  write_deadline_.arm_again();
+  generation_.store(generation, std::memory_order_relaxed);
   return {};
 }
 
@@ -107,13 +145,15 @@ Result<void> Descriptor::watch_writes(std::string_view op) {
 }
 
 Result<void> Descriptor::wait(Side side, std::string_view op, const Context* ctx) {
+  if (generation_.load(std::memory_order_relaxed) != Netpoller::generation()) [[unlikely]] {
+    if (Result<void> registered = register_again(op); !registered) return registered;
+  }
   if (side == Side::kWrite && !watches_writes_) [[unlikely]] {
     if (Result<void> watched = watch_writes(op); !watched) return watched;
   }
   if (ctx != nullptr && ctx->event() != nullptr) return wait_within(side, op, *ctx);
-  const WaitReason why = side == Side::kRead ? WaitReason::kIoRead : WaitReason::kIoWrite;
   // Woken without an event and without a reason: the deadline was moved just when it passed.
-  while (!slot(side).wait(why, [this, side] { return must_not_wait(side); })) {
+  while (!wait_in_slot(side, [this, side] { return must_not_wait(side); })) {
     if (must_not_wait(side)) return std::unexpected(reason(op));
   }
   return {};
@@ -122,7 +162,7 @@ Result<void> Descriptor::wait(Side side, std::string_view op, const Context* ctx
 Result<void> Descriptor::wait_to_write(const Context* ctx) {
   const std::int64_t timeout = write_timeout_ns_.load(std::memory_order_relaxed);
   if (timeout == 0) return wait(Side::kWrite, "write", ctx);
-  write_deadline_.set(rt::now_ns() + timeout);
+  write_deadline_.set(rt::time_after(rt::now_ns(), std::chrono::nanoseconds(timeout)));
   Result<void> waited = wait(Side::kWrite, "write", ctx);
   // It was for this wait only, also if that ended with its context.
   if (waited || !must_not_wait(Side::kWrite)) write_deadline_.set(Deadline::kNone);

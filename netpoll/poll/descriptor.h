@@ -143,7 +143,10 @@ class Descriptor {
   // With the lock of `side` held: waits for an edge. An error if closed, if the deadline has passed, or if
   // the context has ended.
   Result<void> wait(Side side, std::string_view op, const Context* ctx);
+  template <class GiveUp>
+  [[nodiscard]] bool wait_in_slot(Side side, GiveUp give_up);
   Result<void> wait_within(Side side, std::string_view op, const Context& ctx);
+  Result<void> register_again(std::string_view op);
   Result<void> watch_writes(std::string_view op);
   // The reason not to wait, or not to go on waiting; if there is one.
   [[nodiscard]] bool must_not_wait(Side side) { return mutex_.closed() || deadline(side).expired(); }
@@ -176,13 +179,14 @@ class Descriptor {
   };
 
   const std::uint32_t index_;
-  std::atomic<std::uint32_t> sequence_{0};  // raised when the number is given back
-  std::atomic<std::uint32_t> holders_{0};   // the owner, and the open number; at 0 the slot is recycled
-  int fd_ = -1;                             // guarded by references: constant while there is one
-  bool shared_ = false;                     // constant while it is used
-  bool drained_ = false;                    // guarded by the read lock: nothing to read until an edge
-  bool watches_writes_ = false;             // guarded by the write lock: the poller tells of room to write
-  std::atomic<bool> hung_up_{false};        // the stream has ended, an error, urgent data: ask the kernel
+  std::atomic<std::uint32_t> sequence_{0};    // raised when the number is given back
+  std::atomic<std::uint32_t> holders_{0};     // the owner, and the open number; at 0 the slot is recycled
+  int fd_ = -1;                               // guarded by references: constant while there is one
+  bool shared_ = false;                       // constant while it is used
+  bool drained_ = false;                      // guarded by the read lock: nothing to read until an edge
+  bool watches_writes_ = false;               // guarded by the write lock: the poller tells of room to write
+  std::atomic<std::uint32_t> generation_{0};  // Netpoller::generation() when it was registered
+  std::atomic<bool> hung_up_{false};          // the stream has ended, an error, urgent data: ask the kernel
   std::atomic<std::int64_t> write_timeout_ns_{0};
   FdMutex mutex_;
   WaitSlot reader_;

@@ -33,13 +33,14 @@ Result<Netpoller*> Netpoller::get() {
   long error = 0;
   std::unique_ptr<Netpoller> made(new Netpoller(error));
   if (error != 0) return std::unexpected(Error::from_errno(static_cast<int>(-error), "netpoll"));
-  made->started_ =
+  const int refused =
       rt::start_helper_thread(made->thread_, "tuza-netpoll", &Netpoller::thread_main, made.get());
-  if (!made->started_) return std::unexpected(Error::from_errno(EAGAIN, "netpoll"));
+  if (refused != 0) return std::unexpected(Error::from_errno(refused, "netpoll"));
   if (!attach_io_source(*made)) {
     made->stop_thread();
     return std::unexpected(Error(Errc::kNotRunning, "netpoll"));
   }
+  generation_.fetch_add(1, std::memory_order_release);
   g_netpoller.store(made.get(), std::memory_order_release);
   return made.release();
 }
@@ -85,6 +86,7 @@ void Netpoller::detach() {
   stop_thread();
   {
     const std::scoped_lock lock(g_netpoller_mutex);
+    generation_.fetch_add(1, std::memory_order_release);
     g_netpoller.store(nullptr, std::memory_order_release);
   }
   delete this;

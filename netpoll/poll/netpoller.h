@@ -23,6 +23,9 @@ class Netpoller final : public IoSource {
   // The netpoller of the runtime that is on. Errors: no runtime, no descriptors or threads left.
   static Result<Netpoller*> get();
 
+  // Changes whenever a runtime gets its netpoller or loses it: a registration is good for one generation.
+  [[nodiscard]] static std::uint32_t generation() { return generation_.load(std::memory_order_acquire); }
+
   [[nodiscard]] Poller& poller() { return poller_; }
 
   // IoSource
@@ -37,11 +40,12 @@ class Netpoller final : public IoSource {
   void run();
   void stop_thread();
 
+  static inline std::atomic<std::uint32_t> generation_{0};  // written under the mutex of get()
+
   Poller poller_;
   rt::Note note_;
   std::atomic<bool> stopping_{false};
   pthread_t thread_{};
-  bool started_ = false;
 };
 
 }  // namespace tuza::net

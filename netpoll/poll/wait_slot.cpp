@@ -3,6 +3,8 @@
 #include <tuza/sched/io_source.h>
 #include <tuza/sched/park.h>
 #include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/futex.h>
+#include <tuza/sched/rt/g.h>
 
 namespace tuza::net {
 
@@ -29,7 +31,18 @@ bool WaitSlot::commit(rt::G* g, void* self) {
   return false;
 }
 
-void WaitSlot::park(WaitReason reason) { rt::park(&WaitSlot::commit, this, reason); }
+void WaitSlot::park(WaitReason reason, rt::PendingWait* pending) {
+  rt::park(&WaitSlot::commit, this, reason, pending);
+}
+
+void WaitSlot::withdraw(rt::G& g) {
+  constexpr std::int64_t kNapNs = 50'000;
+  if (wake(false) == &g) return;
+  while (rt::waits(g.status.load(std::memory_order_acquire))) {
+    std::atomic<std::uint32_t> nobody_wakes{0};
+    rt::futex_wait(nobody_wakes, 0, kNapNs);
+  }
+}
 
 bool WaitSlot::retract() {
   const std::uintptr_t before = state_.exchange(kNil, std::memory_order_acq_rel);

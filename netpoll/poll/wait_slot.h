@@ -25,7 +25,8 @@
 
 namespace tuza::rt {
 struct G;
-}
+struct PendingWait;
+}  // namespace tuza::rt
 
 namespace tuza::net {
 
@@ -39,17 +40,22 @@ class WaitSlot {
   }
 
   // Parks until an event comes, and takes it. False: woken for another reason, or `give_up` (which gives one)
-  // was true after the announcement.
+  // was true after the announcement. `pending`: how the end of the runtime withdraws the wait (with
+  // withdraw()); null for a slot that the runtime outlives.
   template <class GiveUp>
-  [[nodiscard]] bool wait(WaitReason reason, GiveUp give_up) {
+  [[nodiscard]] bool wait(WaitReason reason, GiveUp give_up, rt::PendingWait* pending = nullptr) {
     if (!announce()) return true;
-    if (!give_up()) park(reason);
+    if (!give_up()) park(reason, pending);
     return retract();
   }
 
   // An event, or (`ready` false) a reason to give up: returns the goroutine that waits, which the caller
   // must ready, or null.
   [[nodiscard]] rt::G* wake(bool ready);
+
+  // At the end of the runtime: takes out `g`, which is parked here and never runs again. If somebody is about to
+  // ready it, waits for that.
+  void withdraw(rt::G& g);
 
   // For the next use of this memory, when nobody waits.
   void reset() { state_.store(kNil, std::memory_order_release); }
@@ -60,7 +66,7 @@ class WaitSlot {
   static constexpr std::uintptr_t kWaiting = 2;
 
   bool announce();  // false: consumed an event instead
-  void park(WaitReason reason);
+  void park(WaitReason reason, rt::PendingWait* pending);
   bool retract();  // back to kNil; true if an event had come
   static bool commit(rt::G* g, void* self);
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define TUZA_ASAN 1
@@ -45,6 +46,20 @@ inline void leads_to_allocations([[maybe_unused]] const void* memory, [[maybe_un
 inline void leads_nowhere([[maybe_unused]] const void* memory, [[maybe_unused]] std::size_t bytes) {
 #if defined(TUZA_ASAN)
   __lsan_unregister_root_region(memory, bytes);
+#endif
+}
+
+// What these words point to is never freed, and that is no leak.
+#if defined(TUZA_ASAN)
+[[gnu::no_sanitize_address]]
+#endif
+inline void allocations_stay([[maybe_unused]] std::uintptr_t begin, [[maybe_unused]] std::uintptr_t end) {
+#if defined(TUZA_ASAN)
+  constexpr std::uintptr_t kWord = sizeof(void*);
+  for (std::uintptr_t at = (begin + kWord - 1) & ~(kWord - 1); at + kWord <= end; at += kWord) {
+    const void* pointer = *reinterpret_cast<const void* const*>(at);
+    if (pointer != nullptr) __lsan_ignore_object(pointer);
+  }
 #endif
 }
 

@@ -80,6 +80,7 @@ void report_deadlock_if_any(Sched& sched) {
   }
   if (timers_pend(sched)) return;
   if (sched.deadlock_reported.exchange(true)) return;
+  print_last_words();
   Line() << "fatal error: all goroutines are asleep - deadlock!\n"
          << (sched.main_goexited.load() ? "(the main goroutine has ended by goexit)\n" : "");
   print_all_goroutines(sched);

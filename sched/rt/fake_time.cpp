@@ -50,7 +50,6 @@ void FakeTime::runtime_ended() {
   fake->governs_ = false;
   installed_.store(nullptr, std::memory_order_release);
   fake->heap_.disarm_all();
-  fake->settlers_ = WaitQueue();  // they have been abandoned
 }
 
 Armed FakeTime::arm(Timer& timer, std::int64_t when_ns) {
@@ -73,7 +72,7 @@ Armed FakeTime::arm(Timer& timer, std::int64_t when_ns) {
 void FakeTime::settle() {
   parking_point();
   Wait wait;
-  Waiter place(wait);
+  Waiter place(wait, leave<&FakeTime::leave_settlers>, this);
   {
     const Enter rt;
     const std::scoped_lock lock(mutex_);
@@ -81,6 +80,11 @@ void FakeTime::settle() {
     settlers_.push_back(place);
   }
   wait.block(WaitReason::kTest);
+}
+
+void FakeTime::leave_settlers(Waiter& place) {
+  const std::scoped_lock lock(mutex_);
+  if (place.queued) settlers_.remove(place);
 }
 
 bool FakeTime::something_waits() {

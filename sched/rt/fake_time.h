@@ -59,6 +59,7 @@ class FakeTime {
  private:
   [[nodiscard]] bool something_waits();
   void let_go();
+  void leave_settlers(Waiter& place);
 
   static std::atomic<FakeTime*> installed_;
 

@@ -26,6 +26,7 @@ namespace tuza::rt {
 
 class LocalTable;
 struct M;
+struct PendingWait;
 
 enum class GStatus : std::uint32_t {
   kDead,      // on a free list, or being set up by its spawner; no user code; its stack is nobody's
@@ -55,9 +56,11 @@ struct alignas(64) G {
   Stack stack;
   Relaxed<M*> last_m{nullptr};  // the M that ran it last
   Relaxed<std::int64_t> wait_since_ns{0};
+  Relaxed<bool> nothing_below{false};         // below its stack pointer, when it parks (rt/idle_stacks.h)
   Relaxed<std::int64_t> trimmed_since_ns{0};  // wait_since_ns when its stack was last trimmed; owner: sysmon
   std::int64_t returned_since_ns = -1;        // wait_since_ns when it last came back early (rt/handoff.cpp)
   Relaxed<WaitReason> wait_reason{WaitReason::kNone};
+  PendingWait* pending_wait = nullptr;  // the innermost; null: nothing to withdraw (sync/pending_wait.h)
   // Since it last stalled (rt/pile_up.h): sysmon sets it to 0, which may be lost to one more. Harmless.
   Relaxed<std::uint32_t> waits_begun{0};
   bool exiting = false;                  // goexit() unwinds it

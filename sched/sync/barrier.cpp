@@ -18,7 +18,7 @@ Barrier::Barrier(int participants, std::function<void()> completion)
 }
 
 Barrier::~Barrier() {
-  if (!queue_.empty()) rt::destroyed_with_waiters("Barrier", queue_);
+  if (!queue_.empty()) rt::check_nobody_waits("Barrier", lock_, queue_);
 }
 
 // Under lock_.
@@ -65,10 +65,19 @@ Barrier::GaveUp Barrier::give_up(rt::Waiter& place, std::uint64_t round, rt::Wai
   return GaveUp::kYes;
 }
 
+// The goroutine at `place` will never go on: as if it had not arrived.
+void Barrier::take_back(rt::Waiter& place) {
+  const rt::Enter rt;
+  const std::scoped_lock lock(lock_);
+  if (!place.queued) return;
+  queue_.remove(place);
+  if (!completing_) --arrived_;
+}
+
 bool Barrier::arrive_until(const rt::Until& until) {
   rt::parking_point();
   rt::Wait wait;
-  rt::Waiter place(wait);
+  rt::Waiter place(wait, rt::leave<&Barrier::take_back>, this);
   std::uint64_t round = 0;
   bool last = false;
   {
@@ -85,7 +94,7 @@ bool Barrier::arrive_until(const rt::Until& until) {
   }
   if (wait.block(WaitReason::kBarrier, until) == &place) return true;
   rt::Wait completion;
-  rt::Waiter again(completion);
+  rt::Waiter again(completion, rt::leave<&Barrier::take_back>, this);
   const GaveUp gave_up = give_up(place, round, again);
   if (gave_up == GaveUp::kCompleting) completion.block(WaitReason::kBarrier);
   return gave_up != GaveUp::kYes;

@@ -53,6 +53,7 @@ class Barrier {
   void complete_round();
   void let_go();
   GaveUp give_up(rt::Waiter& place, std::uint64_t round, rt::Waiter& again);
+  void take_back(rt::Waiter& place);
 
   rt::SpinLock lock_;
   // -- Guarded by lock_.

@@ -2,9 +2,8 @@
 
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/g.h>
 #include <tuza/sched/rt/handoff.h>
-#include <tuza/sched/rt/print.h>
+#include <tuza/sched/sync/destroyed.h>
 
 #include <cstdint>
 #include <limits>
@@ -23,18 +22,6 @@ std::byte* make_ring(const Element& element, std::size_t capacity) {
       ::operator new(capacity * element.bytes, std::align_val_t{element.alignment}));
 }
 
-void name_waiters(Line& line, const WaitQueue& queue, const char* what) {
-  for (const Waiter* w = queue.front(); w != nullptr; w = w->next) {
-    if (const G* g = w->wait->goroutine(); g != nullptr) {
-      line << "; goroutine " << static_cast<std::uint64_t>(g->id);
-      if (!g->name().empty()) line << " (" << g->name() << ')';
-    } else {
-      line << "; a thread";
-    }
-    line << " waits to " << what;
-  }
-}
-
 }  // namespace
 
 void fatal_send_on_closed() { fatal("send on closed channel"); }
@@ -43,13 +30,7 @@ ChanCore::ChanCore(const Element& element, std::size_t capacity)
     : element_(element), capacity_(capacity), ring_(make_ring(element, capacity)) {}
 
 ChanCore::~ChanCore() {
-  if (!senders_.empty() || !receivers_.empty()) {
-    Line line(Line::kNowhere);
-    line << "Chan destroyed while somebody waits for it";
-    name_waiters(line, senders_, "send");
-    name_waiters(line, receivers_, "receive");
-    fatal(line.text());
-  }
+  if (!senders_.empty() || !receivers_.empty()) check_nobody_waits("Chan", lock_, senders_, receivers_);
   for (; count_ > 0; --count_) {
     element_.destroy(at(head_));
     if (++head_ == capacity_) head_ = 0;
@@ -128,12 +109,12 @@ ChanCore::Attempt ChanCore::recv_now(void* to, Waiter*& served) {
 
 bool ChanCore::wait_to_send(void* from, const Until& until) {
   Wait wait;
-  Waiter place(wait);
+  Waiter place(wait, tuza::rt::leave<&ChanCore::leave_senders>, this);
   place.slot = from;
   senders_.push_back(place);
   lock_.unlock();
   if (wait.block(WaitReason::kChanSend, until) == nullptr) {
-    leave(senders_, place);
+    leave_senders(place);
     return false;
   }
   if (!place.ok) fatal_send_on_closed();
@@ -142,12 +123,12 @@ bool ChanCore::wait_to_send(void* from, const Until& until) {
 
 ChanCore::Attempt ChanCore::wait_to_recv(void* to, const Until& until) {
   Wait wait;
-  Waiter place(wait);
+  Waiter place(wait, tuza::rt::leave<&ChanCore::leave_receivers>, this);
   place.slot = to;
   receivers_.push_back(place);
   lock_.unlock();
   if (wait.block(WaitReason::kChanReceive, until) == nullptr) {
-    leave(receivers_, place);
+    leave_receivers(place);
     return Attempt::kWouldBlock;
   }
   return place.ok ? Attempt::kDone : Attempt::kClosed;

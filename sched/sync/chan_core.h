@@ -81,6 +81,8 @@ class ChanCore {
   [[gnu::noinline]] bool wait_to_send(void* from, const Until& until);
   [[gnu::noinline]] Attempt wait_to_recv(void* to, const Until& until);
   void leave(WaitQueue& queue, Waiter& place);
+  void leave_senders(Waiter& place) { leave(senders_, place); }
+  void leave_receivers(Waiter& place) { leave(receivers_, place); }
   // The commonest elements, numbers and pointers, without a call.
   void move(void* to, void* from) const { element_.is_word ? copy_word(to, from) : element_.move(to, from); }
   void relocate(void* to, void* from) const {

@@ -1,6 +1,7 @@
 #include <tuza/sched/sync/cond.h>
 
 #include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/g.h>
 #include <tuza/sched/rt/handoff.h>
 #include <tuza/sched/sync/destroyed.h>
 #include <tuza/sched/sync/wake_list.h>
@@ -11,35 +12,38 @@
 namespace tuza {
 
 Cond::~Cond() {
-  if (!queue_.empty()) rt::destroyed_with_waiters("Cond", queue_);
+  if (!queue_.empty()) rt::check_nobody_waits("Cond", lock_, queue_);
 }
 
-Cond::Place::Place(Cond& cond) : cond_(cond), waiter_(wait_) {
+Cond::Place::Place(Cond& cond) : cond_(cond), waiter_(wait_, rt::leave<&Cond::leave>, &cond) {
   rt::parking_point();
   const rt::Enter rt;  // a goroutine must not lose its P while it holds the lock
+  if (rt::G* g = wait_.goroutine(); g != nullptr) on_record_.emplace(g->pending_wait, &pending_);
   const std::scoped_lock lock(cond_.lock_);
   cond_.queue_.push_back(waiter_);
 }
 
 // False: it has been signalled.
-bool Cond::Place::leave() {
+bool Cond::leave(rt::Waiter& place) {
   const rt::Enter rt;
-  const std::scoped_lock lock(cond_.lock_);
-  const bool queued = waiter_.queued;
-  if (queued) cond_.queue_.remove(waiter_);
+  const std::scoped_lock lock(lock_);
+  const bool queued = place.queued;
+  if (queued) queue_.remove(place);
   return queued;
 }
 
 Cond::Place::~Place() {
-  if (blocked_ || leave()) return;
+  if (blocked_ || cond_.leave(waiter_)) return;
+  on_record_.reset();
   wait_.block(WaitReason::kCond);  // whoever has claimed it still has to wake it
   cond_.signal();
 }
 
 bool Cond::Place::block(const rt::Until& until) {
   blocked_ = true;
+  on_record_.reset();
   if (wait_.block(WaitReason::kCond, until) == &waiter_) return true;
-  leave();
+  cond_.leave(waiter_);
   return false;
 }
 

@@ -26,6 +26,7 @@
 #include <tuza/sched/sync/wait.h>
 
 #include <concepts>
+#include <optional>
 
 namespace tuza {
 
@@ -87,10 +88,12 @@ class Cond {
     Result<void> block(const Context& context);
 
    private:
-    bool leave();
     Cond& cond_;
     rt::Wait wait_;
     rt::Waiter waiter_;
+    // While user code unlocks: block() has a record of its own.
+    rt::PendingWait pending_{rt::Wait::kWithdrawal, &wait_};
+    std::optional<rt::PendingWaitScope> on_record_;
     bool blocked_ = false;
   };
   template <class Lock>
@@ -100,6 +103,8 @@ class Cond {
     ~Relock() { lock.lock(); }
     Lock& lock;
   };
+
+  bool leave(rt::Waiter& place);
 
   rt::SpinLock lock_;
   rt::WaitQueue queue_;  // guarded by lock_

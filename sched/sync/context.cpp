@@ -133,8 +133,7 @@ CancellableContext with_cancel(const Context& parent) {
 
 CancellableContext with_deadline(const Context& parent, Context::TimePoint when, Error cause) {
   cancelled();
-  const auto when_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch()).count();
-  return with_deadline_ns(parent, when_ns, std::move(cause));
+  return with_deadline_ns(parent, rt::point_ns(when), std::move(cause));
 }
 
 CancellableContext with_timeout(const Context& parent, std::chrono::nanoseconds timeout, Error cause) {

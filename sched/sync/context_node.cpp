@@ -50,6 +50,7 @@ void ContextFunction::unref(ContextFunction* function) {
 
 void ContextFunction::start() {
   auto function = std::exchange(function_, nullptr);
+  if (run_.ended()) return;
   if (runs_ == Runs::kOnTheSpot) {
     function();
     return;

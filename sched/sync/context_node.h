@@ -25,6 +25,7 @@
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/block_pool.h>
 #include <tuza/sched/sync/event.h>
+#include <tuza/sched/sync/run_mark.h>
 #include <tuza/sched/time/runtime_timer.h>
 
 #include <atomic>
@@ -90,8 +91,11 @@ class ContextFunction final : public ContextLink, public FromBlockPool {
  public:
   enum class Runs : bool { kInGoroutine, kOnTheSpot };
   ContextFunction(std::move_only_function<void()> function, Runs runs)
-      : ContextLink(false), function_(std::move(function)), runs_(runs) {}
-  // By whoever has taken it off its list.
+      : ContextLink(false), function_(std::move(function)), runs_(runs) {
+    run_.set();
+  }
+  // By whoever has taken it off its list. Drops the function if the runtime in which it was registered has ended: it
+  // may refer to the stack of a goroutine that was left behind.
   void start();
   void forget() { function_ = nullptr; }
   static void unref(ContextFunction* function);
@@ -99,6 +103,7 @@ class ContextFunction final : public ContextLink, public FromBlockPool {
  private:
   std::move_only_function<void()> function_;
   const Runs runs_;
+  RunMark run_;                         // in which it was registered
   std::atomic<std::uint32_t> refs_{2};  // the list's and the handle's
 };
 

@@ -6,7 +6,7 @@ namespace tuza {
 
 ErrorGroup::~ErrorGroup() {
   if (members_.load(std::memory_order_acquire) != 0) made_.cancel();
-  running_.wait();
+  if (!run_.ended()) running_.wait();
 }
 
 void ErrorGroup::set_limit(std::int64_t n) {
@@ -18,6 +18,7 @@ void ErrorGroup::set_limit(std::int64_t n) {
 }
 
 void ErrorGroup::begun() {
+  run_.set();
   members_.fetch_add(1, std::memory_order_relaxed);
   running_.add(1);
 }

@@ -24,6 +24,7 @@
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/caught.h>
 #include <tuza/sched/sync/context.h>
+#include <tuza/sched/sync/run_mark.h>
 #include <tuza/sched/sync/semaphore.h>
 #include <tuza/sched/sync/wait_group.h>
 
@@ -116,6 +117,7 @@ class ErrorGroup {
   CancellableContext made_;
   std::optional<Semaphore> limit_;  // changed while nobody runs
   WaitGroup running_;
+  rt::RunMark run_;  // in which goroutines were started last
   std::atomic<std::int64_t> members_{0};
   std::atomic<bool> failed_{false};  // who makes it true writes one of these; read when nobody runs
   std::optional<Error> error_;

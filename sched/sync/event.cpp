@@ -1,8 +1,8 @@
 #include <tuza/sched/sync/event.h>
 
-#include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/sync/destroyed.h>
 #include <tuza/sched/sync/wake_list.h>
 
 #include <mutex>
@@ -10,7 +10,7 @@
 namespace tuza::rt {
 
 Event::~Event() {
-  if (!queue_.empty()) fatal("Event destroyed while somebody waits for it");
+  if (!queue_.empty()) check_nobody_waits("Event", lock_, queue_);
 }
 
 bool Event::add(Waiter& place) {
@@ -45,7 +45,7 @@ bool Event::wait(WaitReason reason, const Until& until) {
   parking_point();
   if (happened()) return true;
   Wait wait;
-  Waiter place(wait);
+  Waiter place(wait, leave<&Event::remove>, this);
   if (!add(place)) return true;
   if (wait.block(reason, until) == &place) return true;
   remove(place);

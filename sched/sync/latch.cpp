@@ -16,7 +16,7 @@ Latch::Latch(std::int64_t count) : count_(count) {
 }
 
 Latch::~Latch() {
-  if (!queue_.empty()) rt::destroyed_with_waiters("Latch", queue_);
+  if (!queue_.empty()) rt::check_nobody_waits("Latch", lock_, queue_);
 }
 
 void Latch::count_down(std::int64_t n) {
@@ -40,18 +40,22 @@ bool Latch::try_wait() {
 bool Latch::wait_until(const rt::Until& until) {
   rt::parking_point();
   rt::Wait wait;
-  rt::Waiter place(wait);
+  rt::Waiter place(wait, rt::leave<&Latch::give_up>, this);
   {
     const rt::Enter rt;
     const std::scoped_lock lock(lock_);
     if (count_ == 0) return true;
     queue_.push_back(place);
   }
-  if (wait.block(WaitReason::kBarrier, until) == &place) return true;
+  return wait.block(WaitReason::kBarrier, until) == &place || !give_up(place);
+}
+
+// False: the count has come to zero meanwhile.
+bool Latch::give_up(rt::Waiter& place) {
   const rt::Enter rt;
   const std::scoped_lock lock(lock_);
   if (place.queued) queue_.remove(place);
-  return count_ == 0;
+  return count_ != 0;
 }
 
 Result<void> Latch::wait(const Context& context) {

@@ -45,6 +45,7 @@ class Latch {
 
  private:
   bool wait_until(const rt::Until& until);
+  bool give_up(rt::Waiter& place);
 
   rt::SpinLock lock_;
   std::int64_t count_;  // guarded by lock_: who sees zero has let the last count_down() finish with the latch

@@ -20,12 +20,7 @@ struct Mutex::Attempt {
   std::int64_t since_ns = 0;  // when it queued first; 0: not yet
 };
 
-void Mutex::check_nobody_waits(const char* type) {
-  const rt::Enter rt;
-  lock_.lock();
-  if (!queue_.empty()) rt::destroyed_with_waiters(type, queue_);
-  lock_.unlock();
-}
+void Mutex::check_nobody_waits(const char* type) { rt::check_nobody_waits(type, lock_, queue_); }
 
 // True: it is ours. False: it is locked, and waiting for a moment does not pay.
 bool Mutex::take_or_spin(Attempt& attempt) {
@@ -77,7 +72,7 @@ bool Mutex::lock_slow(WaitReason reason, const rt::Until& until) {
   Attempt attempt;
   while (!take_or_spin(attempt)) {
     rt::Wait wait;
-    rt::Waiter place(wait);
+    rt::Waiter place(wait, &Mutex::leave, this);
     const std::int64_t now_ns = rt::now_ns();
     if (!enqueue(place, attempt)) continue;
     if (attempt.since_ns == 0) attempt.since_ns = now_ns;
@@ -105,6 +100,17 @@ void Mutex::give_up(rt::Waiter& place) {
   const std::scoped_lock lock(lock_);
   if (place.queued) queue_.remove(place);
   if (queue_.empty()) state_.fetch_and(~(kWaiters | kStarving), std::memory_order_relaxed);
+}
+
+// Also for one that was woken to try for the lock: unlock() wakes nobody else until kAwake is cleared.
+void Mutex::leave(rt::Waiter& place, rt::Waiter::Outcome outcome) {
+  auto& self = *static_cast<Mutex*>(place.owner);
+  if (outcome == rt::Waiter::Outcome::kUnserved) {
+    self.give_up(place);
+  } else if (!place.ok) {
+    self.state_.fetch_and(~kAwake, std::memory_order_relaxed);
+    if (self.try_lock()) self.unlock();  // wakes the next one
+  }
 }
 
 // Announces that the holder, who unlocks, is about to wake somebody: before it claims one, for if a spinner

@@ -67,8 +67,7 @@ class Mutex {
   template <class Duration>
   [[nodiscard]] bool try_lock_until(
       const std::chrono::time_point<std::chrono::steady_clock, Duration>& when) {
-    return try_lock() || lock_slow(WaitReason::kMutex,
-                                   rt::Until{.deadline_ns = rt::whole_ns(when.time_since_epoch()).count()});
+    return try_lock() || lock_slow(WaitReason::kMutex, rt::Until{.deadline_ns = rt::point_ns(when)});
   }
 
   // True: it was free and is the caller's now. A free mutex is taken even if somebody has been woken for it.
@@ -121,6 +120,7 @@ class Mutex {
   bool take_or_spin(Attempt& attempt);
   bool enqueue(rt::Waiter& place, const Attempt& attempt);
   void give_up(rt::Waiter& place);
+  static void leave(rt::Waiter& place, rt::Waiter::Outcome outcome);
   void unlock_slow();
   bool announce_awake();
   rt::Waiter* next_owner();

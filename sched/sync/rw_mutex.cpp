@@ -14,11 +14,7 @@ namespace tuza {
 
 RWMutex::~RWMutex() {
   if ((gate_.load(std::memory_order_relaxed) & (kWriterWaits | kReadersWait)) != 0) {
-    const rt::Enter rt;
-    lock_.lock();
-    if (!writer_.empty()) rt::destroyed_with_waiters("RWMutex", writer_);
-    if (!readers_.empty()) rt::destroyed_with_waiters("RWMutex", readers_);
-    lock_.unlock();
+    rt::check_nobody_waits("RWMutex", lock_, writer_, readers_);
   }
   writers_.check_nobody_waits("RWMutex");
 }
@@ -57,7 +53,7 @@ bool RWMutex::lock_until(const rt::Until& until) {
 bool RWMutex::enter_gate(const rt::Until& until) {
   rt::parking_point();
   rt::Wait wait;
-  rt::Waiter place(wait);
+  rt::Waiter place(wait, rt::leave<&RWMutex::writer_never_enters>, this);
   if (!queue_writer(place) || wait.block(WaitReason::kRWMutexWrite, until) == &place) return true;
   writer_gives_up(place);
   return false;
@@ -99,6 +95,12 @@ void RWMutex::writer_gives_up(rt::Waiter& place) {
     }
   }
   readers.wake_all();
+}
+
+// The writer at `place` will never go on, and has writers_.
+void RWMutex::writer_never_enters(rt::Waiter& place) {
+  writer_gives_up(place);
+  writers_.unlock();
 }
 
 // writers_ goes first, so that the last access to the RWMutex is at the gate: a reader that is let in may
@@ -149,7 +151,7 @@ Result<void> RWMutex::lock(const Context& context) {
 bool RWMutex::lock_shared_slow(const rt::Until& until) {
   rt::parking_point();
   rt::Wait wait;
-  rt::Waiter place(wait);
+  rt::Waiter place(wait, rt::leave<&RWMutex::reader_gives_up>, this);
   if (!queue_reader(place) || wait.block(WaitReason::kRWMutexRead, until) == &place) return true;
   reader_gives_up(place);
   return false;

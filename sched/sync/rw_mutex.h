@@ -100,6 +100,7 @@ class RWMutex {
   bool enter_gate(const rt::Until& until);
   bool queue_writer(rt::Waiter& place);
   void writer_gives_up(rt::Waiter& place);
+  void writer_never_enters(rt::Waiter& place);
   void leave_gate();
   bool lock_shared_slow(const rt::Until& until);
   bool queue_reader(rt::Waiter& place);

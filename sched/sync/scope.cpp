@@ -7,7 +7,7 @@ Scope::~Scope() noexcept(false) {
   const bool unwinds =
       std::uncaught_exceptions() > exceptions_at_begin_ || (rt::in_goexit() && !in_goexit_at_begin_);
   if (unwinds) made_.cancel();
-  running_.wait();
+  if (!run_.ended()) running_.wait();
   if (!unwinds && thrown_ != nullptr) std::rethrow_exception(thrown_);
 }
 

@@ -26,6 +26,7 @@
 #include <tuza/sched/go.h>
 #include <tuza/sched/sync/caught.h>
 #include <tuza/sched/sync/context.h>
+#include <tuza/sched/sync/run_mark.h>
 #include <tuza/sched/sync/wait_group.h>
 
 #include <atomic>
@@ -50,6 +51,7 @@ class Scope {
 
   template <class F>
   void go(F&& function, const std::source_location& where = std::source_location::current()) {
+    run_.set();
     running_.add(1);
     Member unless_started{this};
     tuza::go(
@@ -80,6 +82,7 @@ class Scope {
   const int exceptions_at_begin_ = std::uncaught_exceptions();
   const bool in_goexit_at_begin_ = rt::in_goexit();
   WaitGroup running_;
+  rt::RunMark run_;                  // in which goroutines were started last
   std::atomic<bool> failed_{false};  // who makes it true writes thrown_, which is read when nobody runs
   std::exception_ptr thrown_;
 };

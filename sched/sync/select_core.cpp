@@ -11,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <mutex>
 #include <vector>
 
 namespace tuza::rt {
@@ -154,7 +155,7 @@ std::size_t Selection::wait() {
       unlock_all();
       fatal("select: a case that takes part in a select already");
     }
-    c->place.emplace(wait);
+    c->place.emplace(wait, &SelectCase::leave_select, c);
     c->place->slot = c->slot;
     c->queue->push_back(*c->place);
   }
@@ -201,6 +202,15 @@ std::size_t Selection::run() {
 }
 
 }  // namespace
+
+void SelectCase::leave_select(Waiter& place, Waiter::Outcome outcome) {
+  auto& self = *static_cast<SelectCase*>(place.owner);
+  if (outcome == Waiter::Outcome::kUnserved) {
+    const std::scoped_lock lock(*self.lock);
+    if (place.queued) self.queue->remove(place);
+  }
+  self.place.reset();
+}
 
 std::size_t select_cases(std::span<SelectCase* const> cases, std::span<SelectCase*> scratch) {
   return Selection(cases, scratch).run();

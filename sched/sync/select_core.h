@@ -59,6 +59,9 @@ struct SelectCase {
         lock(other.lock),
         queue(other.queue) {}
 
+  // Its `place`: the select will never go on.
+  static void leave_select(Waiter& place, Waiter::Outcome outcome);
+
   void wait_for(ChanCore* core) {
     if (core == nullptr) return;
     chan = core;

@@ -13,7 +13,7 @@
 namespace tuza {
 
 Semaphore::~Semaphore() {
-  if (!queue_.empty()) rt::destroyed_with_waiters("Semaphore", queue_);
+  if (!queue_.empty()) rt::check_nobody_waits("Semaphore", lock_, queue_);
 }
 
 std::int64_t Semaphore::not_negative(std::int64_t permits) {
@@ -51,7 +51,7 @@ bool Semaphore::acquire_until(std::int64_t permits, const rt::Until& until) {
   rt::parking_point();
   not_negative(permits);
   rt::Wait wait;
-  rt::Waiter place(wait);
+  rt::Waiter place(wait, rt::leave<&Semaphore::give_up>, this);
   place.slot = &permits;
   {
     const rt::Enter rt;
@@ -60,6 +60,11 @@ bool Semaphore::acquire_until(std::int64_t permits, const rt::Until& until) {
     queue_.push_back(place);
   }
   if (wait.block(WaitReason::kSemaphore, until) == &place) return true;
+  give_up(place);
+  return false;
+}
+
+void Semaphore::give_up(rt::Waiter& place) {
   const rt::Enter rt;
   rt::WakeList served;  // those that waited only because it was before them
   {
@@ -68,7 +73,6 @@ bool Semaphore::acquire_until(std::int64_t permits, const rt::Until& until) {
     serve(served);
   }
   served.wake_all();
-  return false;
 }
 
 void Semaphore::release(std::int64_t permits) {

@@ -52,6 +52,7 @@ class Semaphore {
   bool take(std::int64_t permits);
   bool acquire_until(std::int64_t permits, const rt::Until& until);
   void serve(rt::WakeList& served);
+  void give_up(rt::Waiter& place);
 
   rt::SpinLock lock_;
   std::int64_t permits_;  // guarded by lock_; fewer than the first in the queue wants

@@ -5,6 +5,7 @@
 #include <tuza/sched/park.h>
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/futex.h>
+#include <tuza/sched/rt/g.h>
 #include <tuza/sched/rt/g_list.h>
 #include <tuza/sched/sync/event.h>
 #include <tuza/sched/time/clock_source.h>
@@ -16,6 +17,7 @@ namespace tuza::rt {
 namespace {
 
 constexpr std::int64_t kFakeTimeLookNs = 1'000'000;
+constexpr std::int64_t kNapNs = 50'000;
 
 }  // namespace
 
@@ -83,7 +85,8 @@ bool Wait::commit(G*, void* self) {
 
 void Wait::sleep(WaitReason reason) {
   if (g_ != nullptr) {
-    if (!woken()) park(&Wait::commit, this, reason);
+    PendingWait pending{kWithdrawal, this};
+    if (!woken()) park(&Wait::commit, this, reason, &pending);
     return;
   }
   for (;;) {
@@ -130,8 +133,42 @@ void Wait::sleep_until(std::int64_t deadline_ns) {
 
 bool Wait::claim_for_end() { return (state_.fetch_or(kClaimed, std::memory_order_acq_rel) & kClaimed) == 0; }
 
+// -- The end of the runtime.
+
+constinit const Withdrawal Wait::kWithdrawal{&Wait::withdraw_claim, &Wait::withdraw_places};
+
+// Whoever has claimed the wait before is an external thread on its way to wake(), and to ready() after that if the
+// goroutine was parked by then: a few instructions.
+void Wait::withdraw_claim(G& g, void* self) {
+  auto& wait = *static_cast<Wait*>(self);
+  if (wait.claim_for_end()) return;
+  for (;;) {
+    const std::uint32_t seen = wait.state_.load(std::memory_order_acquire);
+    const bool to_be_readied = (seen & kParked) != 0 && waits(g.status.load(std::memory_order_acquire));
+    if ((seen & kWoken) != 0 && !to_be_readied) return;
+    std::atomic<std::uint32_t> nobody_wakes{0};
+    futex_wait(nobody_wakes, 0, kNapNs);
+  }
+}
+
+bool Wait::withdraw_places(void* self) {
+  auto& wait = *static_cast<Wait*>(self);
+  bool forgotten = true;
+  for (Waiter *place = wait.places_, *next = nullptr; place != nullptr; place = next) {
+    next = place->sibling;  // leave() may destroy it
+    const bool served = place == wait.winner_;
+    if (place->leave != nullptr) {
+      place->leave(*place, served ? Waiter::Outcome::kServed : Waiter::Outcome::kUnserved);
+    } else if (!served) {
+      forgotten = false;
+    }
+  }
+  return forgotten;
+}
+
 Waiter* Wait::block(WaitReason reason, const Until& until) {
-  Waiter end(*this);
+  Waiter end(*this, leave<&Event::remove>, until.event);
+  if (until.event == nullptr) places_ = end.sibling;
   if (until.event != nullptr && !until.event->add(end)) {
     if (claim_for_end()) return nullptr;
     sleep(reason);  // it has been served meanwhile
@@ -145,6 +182,7 @@ Waiter* Wait::block(WaitReason reason, const Until& until) {
     sleep_until(until.deadline_ns);
   }
   if (until.event != nullptr) until.event->remove(end);
+  places_ = end.sibling;
   return winner_ == &end ? nullptr : winner_;
 }
 

@@ -7,7 +7,7 @@
 // Wait, until it calls wake(), its last access. The waiter then takes its other places out of their queues.
 //
 //     Wait wait;
-//     Waiter place(wait);
+//     Waiter place(wait, leave<&Semaphore::give_up>, this);
 //     {
 //       const Enter rt;                             // a goroutine must not lose its P while it holds a lock
 //       const std::scoped_lock lock(lock_);
@@ -15,7 +15,8 @@
 //       queue_.push_back(place);
 //     }
 //     if (wait.block(WaitReason::kSemaphore, until) == &place) return served;
-//     ... remove `place` under lock_ if it is still queued; return until.error(...)
+//     give_up(place);                             // removes it under lock_ if it is still queued
+//     return until.error(...)
 //
 // and who releases: under lock_, Waiter* w = queue_.claim_first(); after unlocking, w->wait->wake().
 //
@@ -34,9 +35,14 @@
 // a queue it was still in, and block()'s caller takes that lock to leave the queue. The timer, which has no
 // queue, says by its one step (kTimerFired) that it is over.
 //
+// The end of the runtime. The waits of goroutines that are left behind end as if their contexts had: each is
+// claimed, and its places leave their queues (Waiter::Leave), before the stacks that hold them are unmapped. Only
+// the goroutine does not go on. A primitive that outlives the runtime has no such waiter then. Waits of threads stay.
+//
 // sched/model/select.pml is the claim, the park and the timer in Promela.
 #pragma once
 
+#include <tuza/sched/sync/pending_wait.h>
 #include <tuza/sched/sync/spin_lock.h>
 #include <tuza/sched/time/runtime_timer.h>
 #include <tuza/sched/wait_reason.h>
@@ -54,11 +60,24 @@ class Wait;
 // A place in a WaitQueue. Its fields are guarded by the lock of the queue; after a claim they belong to the
 // claimant until it wakes, and then to the waiter.
 struct Waiter {
-  explicit Waiter(Wait& waiter) : wait(&waiter) {}
+  // What the waiter would do with its place next, if it could go on: by the end of the runtime in its stead.
+  //   kUnserved  the place leaves its queue, if it is still there, and the primitive no longer counts on the
+  //              waiter: what is done when `until` has ended the wait.
+  //   kServed    the primitive gave the waiter what it wanted, and this is lost with the goroutine. Something is
+  //              left to do only where others rely on the waiter going on.
+  enum class Outcome : bool { kUnserved, kServed };
+  using Leave = void (*)(Waiter& place, Outcome outcome);
+
+  // `primitive`: for `leave_function`. Without a function: not in a queue but known to another thread, which cannot be
+  // made to forget it.
+  Waiter(Wait& waiter, Leave leave_function, void* primitive);
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
 
   Wait* wait;
+  Waiter* sibling;  // the place of the same wait that was made before
+  Leave leave;
+  void* owner;
   Waiter* next = nullptr;
   Waiter* prev = nullptr;
   bool queued = false;
@@ -66,6 +85,18 @@ struct Waiter {
   std::uint32_t index = 0;  // the primitive's: which case, how many permits
   void* slot = nullptr;     // the primitive's: where an element goes to or comes from
 };
+
+// A Waiter::Leave that calls owner->Function(place) where the wait was not served, and does nothing where it was.
+template <auto Function>
+struct LeaveBy;
+template <class Owner, class R, R (Owner::*Function)(Waiter&)>
+struct LeaveBy<Function> {
+  static void leave(Waiter& place, Waiter::Outcome outcome) {
+    if (outcome == Waiter::Outcome::kUnserved) (void)(static_cast<Owner*>(place.owner)->*Function)(place);
+  }
+};
+template <auto Function>
+inline constexpr Waiter::Leave leave = &LeaveBy<Function>::leave;
 
 // First come, first served. Thread-unsafe: the lock of its primitive guards it.
 class WaitQueue {
@@ -118,9 +149,14 @@ class Wait {
   // As wake(), by the function of a timer: a goroutine queues behind those that were woken before it.
   void wake_last();
   // Who waits, for reports; null: a thread. While a queue that it is in is locked.
-  [[nodiscard]] const G* goroutine() const { return g_; }
+  [[nodiscard]] G* goroutine() const { return g_; }
+
+  // -- For waits that begin in user code, before block() puts them on record: a PendingWait has these and the Wait.
+  static const Withdrawal kWithdrawal;
 
  private:
+  friend struct Waiter;
+
   //   3            2         1        0
   //  | TimerFired | Woken | Parked | Claimed |
   static constexpr std::uint32_t kClaimed = 1;
@@ -135,10 +171,18 @@ class Wait {
   void sleep_until(std::int64_t deadline_ns);
   static void on_timer(Timer& timer);
   static bool commit(G* g, void* self);
+  static void withdraw_claim(G& g, void* self);
+  static bool withdraw_places(void* self);
 
   G* const g_;                           // null: a thread waits
   std::atomic<std::uint32_t> state_{0};  // a thread sleeps on it
   Waiter* winner_ = nullptr;             // written by the claimant before wake()
+  Waiter* places_ = nullptr;             // all of them, the youngest first; owner: the waiter
 };
+
+inline Waiter::Waiter(Wait& waiter, Leave leave_function, void* primitive)
+    : wait(&waiter), sibling(waiter.places_), leave(leave_function), owner(primitive) {
+  waiter.places_ = this;
+}
 
 }  // namespace tuza::rt

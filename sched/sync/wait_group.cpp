@@ -21,10 +21,7 @@ std::uint32_t waiters_of(std::uint64_t state) { return static_cast<std::uint32_t
 
 WaitGroup::~WaitGroup() {
   if (waiters_of(state_.load(std::memory_order_relaxed)) == 0) return;
-  const rt::Enter rt;
-  lock_.lock();
-  if (!queue_.empty()) rt::destroyed_with_waiters("WaitGroup", queue_);
-  lock_.unlock();
+  rt::check_nobody_waits("WaitGroup", lock_, queue_);
 }
 
 void WaitGroup::add(std::int32_t delta) {
@@ -80,14 +77,22 @@ WaitGroup::GaveUp WaitGroup::give_up(rt::Waiter& place, rt::Waiter& again) {
   return GaveUp::kReleaseIsComing;
 }
 
+// The goroutine at `place` will never go on. It stays in the count: whoever brings the counter to zero finds the
+// queue without it, and clears the count.
+void WaitGroup::leave(rt::Waiter& place) {
+  const rt::Enter rt;
+  const std::scoped_lock lock(lock_);
+  if (place.queued) queue_.remove(place);
+}
+
 bool WaitGroup::wait_until(const rt::Until& until) {
   rt::parking_point();
   if (counter_of(state_.load(std::memory_order_acquire)) == 0) return true;
   rt::Wait wait;
-  rt::Waiter place(wait);
+  rt::Waiter place(wait, rt::leave<&WaitGroup::leave>, this);
   if (!enqueue(place) || wait.block(WaitReason::kWaitGroup, until) == &place) return true;
   rt::Wait release;
-  rt::Waiter again(release);
+  rt::Waiter again(release, rt::leave<&WaitGroup::leave>, this);
   const GaveUp gave_up = give_up(place, again);
   if (gave_up == GaveUp::kReleaseIsComing) release.block(WaitReason::kWaitGroup);
   return gave_up != GaveUp::kYes;

@@ -20,7 +20,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <source_location>
+#include <type_traits>
 #include <utility>
 
 namespace tuza {
@@ -44,26 +46,33 @@ class WaitGroup {
   // group must outlive them. Parks.
   [[nodiscard]] Result<void> wait(const Context& context);
 
-  // add(1), go(function), and done() when it ends, by goexit() too.
+  // add(1), go(function), and done() when it has ended, by goexit() too, and what it had captured is destroyed.
   template <class F>
   void go(F&& function, const std::source_location& where = std::source_location::current()) {
     add(1);
+    Member unless_started{this};
     tuza::go(
-        [this, function = std::forward<F>(function)]() mutable {
-          struct Done {
-            WaitGroup* group;
-            ~Done() { group->done(); }
-          } done{this};
-          function();
+        [this, captured = std::forward<F>(function)]() mutable {
+          const Member member{this};
+          std::decay_t<F> mine(std::move(captured));
+          std::invoke(std::move(mine));
         },
         where);
+    unless_started.group = nullptr;
   }
 
  private:
+  struct Member {
+    WaitGroup* group;
+    ~Member() {
+      if (group != nullptr) group->done();
+    }
+  };
   bool wait_until(const rt::Until& until);
   bool enqueue(rt::Waiter& place);
   enum class GaveUp { kYes, kTooLate, kReleaseIsComing };
   GaveUp give_up(rt::Waiter& place, rt::Waiter& again);
+  void leave(rt::Waiter& place);
   void release_waiters();
 
   //   63          32 31            0

@@ -107,7 +107,7 @@ auto hog(std::atomic<int>& begun, const std::atomic<bool>& stop) {
   };
 }
 
-constexpr int kHogs = 300;
+constexpr int kManyHogs = 300;
 // By then it has been seen, and by then there still are many.
 constexpr int kFrom = 100, kTo = 250;
 
@@ -118,7 +118,7 @@ TEST_F(PileUpTest, WhoIsWokenLaterGoesBeforeThePileAndSoDoesWhomItStarts) {
     std::atomic<int> begun = 0, ticks_between = 0, started_between = 0;
     std::atomic<bool> stop = false;
     WaitGroup group;
-    Crowd crowd(group, kHogs, hog(begun, stop));
+    Crowd crowd(group, kManyHogs, hog(begun, stop));
     const auto between = [&begun] { return begun >= kFrom && begun < kTo ? 1 : 0; };
     std::atomic<int> ticks = 0;
     group.go([&] {
@@ -130,7 +130,7 @@ TEST_F(PileUpTest, WhoIsWokenLaterGoesBeforeThePileAndSoDoesWhomItStarts) {
     });
     testing::wait_for([&] { return ticks > 2 * static_cast<int>(PileUp::kProvenWaits); });
     crowd.wake();
-    while (begun < kHogs) sleep_for(std::chrono::milliseconds(1));  // on time as well
+    while (begun < kManyHogs) sleep_for(std::chrono::milliseconds(1));  // on time as well
     stop = true;
     group.wait();
     // One for each of the pile that stalls, about. Behind the pile it would be none, or one.
@@ -176,7 +176,7 @@ TEST_F(PileUpTest, ThePileAndThoseThatYieldGetTheirTurnsThoughLatecomersNeverEnd
     std::atomic<int> begun = 0, yields = 0, yields_between = 0;
     std::atomic<bool> stop = false;
     WaitGroup group;
-    Crowd crowd(group, kHogs, hog(begun, stop));
+    Crowd crowd(group, kManyHogs, hog(begun, stop));
     group.go([&] {
       for (; !stop; ++yields) {
         yields_between += begun >= kFrom && begun < kTo ? 1 : 0;
@@ -186,7 +186,7 @@ TEST_F(PileUpTest, ThePileAndThoseThatYieldGetTheirTurnsThoughLatecomersNeverEnd
     crowd.wake();
     testing::wait_for([&] { return begun >= kFrom; });
     wake_each_other(group, stop);
-    testing::wait_for([&] { return begun == kHogs; });
+    testing::wait_for([&] { return begun == kManyHogs; });
     EXPECT_GT(yields_between, 0);
     // It ends although there are latecomers at every moment.
     testing::wait_for([] { return !rt::active()->pile_up.lasts(); });
@@ -202,18 +202,18 @@ TEST_F(PileUpTest, WhoHasProvenToBeShortIsNotBehindASecondWave) {
     std::atomic<int> begun = 0, ticks = 0, ticks_between = 0;
     std::atomic<bool> stop = false;
     WaitGroup group;
-    Crowd first(group, kHogs / 2, hog(begun, stop)), second(group, kHogs, hog(begun, stop));
+    Crowd first(group, kManyHogs / 2, hog(begun, stop)), second(group, kManyHogs, hog(begun, stop));
     group.go([&] {
       for (; !stop; ++ticks) {
         sleep_for(std::chrono::milliseconds(1));
-        if (begun >= 2 * kHogs / 3 && begun < 4 * kHogs / 3) ++ticks_between;
+        if (begun >= 2 * kManyHogs / 3 && begun < 4 * kManyHogs / 3) ++ticks_between;
       }
     });
     testing::wait_for([&] { return ticks > 2 * static_cast<int>(PileUp::kProvenWaits); });
     first.wake();
-    testing::wait_for([&] { return begun >= kHogs / 3; });
+    testing::wait_for([&] { return begun >= kManyHogs / 3; });
     second.wake();
-    testing::wait_for([&] { return begun == kHogs + kHogs / 2; });
+    testing::wait_for([&] { return begun == kManyHogs + kManyHogs / 2; });
     stop = true;
     group.wait();
     EXPECT_GE(ticks_between, 20);

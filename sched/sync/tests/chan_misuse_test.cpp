@@ -70,13 +70,14 @@ TEST(ChanMisuse, ClosingTwiceOrNil) {
 }
 
 TEST(ChanMisuse, DestroyingItWhileSomebodyWaits) {
-  EXPECT_DEATH(alone([] {
-                 auto chan = std::make_unique<Chan<int>>();
-                 go({.name = "reader"}, [&chan] { chan->recv(); });
-                 until_waiting(*chan, 1);
-                 chan.reset();
-               }),
-               "Chan destroyed while somebody waits for it; goroutine [0-9]+ \\(reader\\) waits to receive");
+  EXPECT_DEATH(
+      alone([] {
+        auto chan = std::make_unique<Chan<int>>();
+        go({.name = "reader"}, [&chan] { chan->recv(); });
+        until_waiting(*chan, 1);
+        chan.reset();
+      }),
+      "Chan destroyed while goroutines wait for it: goroutine [0-9]+ \\(reader\\) \\[chan receive\\]");
   EXPECT_DEATH(
       {
         auto chan = std::make_unique<Chan<int>>();
@@ -84,7 +85,7 @@ TEST(ChanMisuse, DestroyingItWhileSomebodyWaits) {
         until_waiting(*chan, 1);
         chan.reset();
       },
-      "Chan destroyed while somebody waits for it; a thread waits to send");
+      "Chan destroyed while goroutines wait for it: a thread");
 }
 
 TEST(ChanMisuse, WaitingForEver) {

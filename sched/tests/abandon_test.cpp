@@ -1,0 +1,283 @@
+// Goroutines that are left behind at the end of tuza::run, and what they waited for.
+#include <tuza/sched/go.h>
+#include <tuza/sched/rt/sched.h>
+#include <tuza/sched/tests/testing.h>
+#include <tuza/sched/tests/waits.h>
+
+#include <chrono>
+#include <thread>
+#include <vector>
+
+namespace tuza {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::run_with;
+using testing::scaled;
+using testing::Waitable;
+using testing::WaitableKind;
+
+constexpr int kWaiters = 3;
+
+// Until all of them, and those that they have started, are parked.
+void wait_until_all_park() {
+  const auto all_wait = [] {
+    const rt::Sched& sched = *rt::active();
+    const std::uint64_t self = goroutine_id();
+    for (std::size_t i = 0, n = sched.gs.count(); i < n; ++i) {
+      const rt::G& g = sched.gs.at(i);
+      const rt::GStatus status = g.status.load(std::memory_order_acquire);
+      if (status != rt::GStatus::kDead && !rt::waits(status) && g.id.get() != self) return false;
+    }
+    return true;
+  };
+  // Twice: one that waits for a goroutine that it starts may be between the two.
+  for (int seen = 0; seen < 2; seen = all_wait() ? seen + 1 : 0) sleep_for(1ms);
+}
+
+void leave_waiters(Waitable& waitable, int procs) {
+  run(RunOptions{.max_procs = procs}, [&waitable] {
+    for (int i = 0; i < kWaiters; ++i) go([&waitable] { waitable.wait(); });
+    wait_until_all_park();
+  });
+}
+
+// Somebody waits, and is served.
+void use(Waitable& waitable, int procs) {
+  run_with(procs, [&waitable] {
+    std::atomic<bool> served = false;
+    go([&] {
+      waitable.wait();
+      served = true;
+    });
+    while (!served) {
+      waitable.serve();
+      sleep_for(100us);
+    }
+  });
+}
+
+struct Case {
+  WaitableKind kind;
+  int procs;
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (WaitableKind& kind : testing::waitables()) {
+    for (const int procs : {1, 2}) all.push_back({kind, procs});
+  }
+  return all;
+}
+
+class AbandonedWait : public ::testing::TestWithParam<Case> {
+ protected:
+  const WaitableKind& kind() { return GetParam().kind; }
+  std::unique_ptr<Waitable> make() { return kind().make(); }
+};
+using AbandonedWaitDeathTest = AbandonedWait;
+
+std::string name_of(const ::testing::TestParamInfo<Case>& info) {
+  return info.param.kind.name + "_P" + std::to_string(info.param.procs);
+}
+INSTANTIATE_TEST_SUITE_P(All, AbandonedWait, ::testing::ValuesIn(cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(All, AbandonedWaitDeathTest, ::testing::ValuesIn(cases()), name_of);
+
+TEST_P(AbandonedWait, WhatTheyWaitedForMayBeDestroyedAfterwards) {
+  const auto waitable = make();
+  leave_waiters(*waitable, GetParam().procs);
+}
+
+TEST_P(AbandonedWait, WhatTheyWaitedForMayBeUsedOutside) {
+  const auto waitable = make();
+  leave_waiters(*waitable, GetParam().procs);
+  for (int i = 0; i < 2 * kWaiters; ++i) waitable->serve();
+}
+
+TEST_P(AbandonedWait, WhatTheyWaitedForServesTheNextRuntime) {
+  const auto waitable = make();
+  leave_waiters(*waitable, GetParam().procs);
+  if (kind().serves_again) use(*waitable, GetParam().procs);
+  leave_waiters(*waitable, GetParam().procs);
+}
+
+// They have been woken, and never run.
+TEST_P(AbandonedWait, ServedAtTheLastMomentTheyAreForgottenAsWell) {
+  const auto waitable = make();
+  for (int round = 0; round < 3; ++round) {
+    run(RunOptions{.max_procs = GetParam().procs}, [&waitable] {
+      for (int i = 0; i < kWaiters; ++i) go([&waitable] { waitable->wait(); });
+      wait_until_all_park();
+      waitable->serve();
+    });
+  }
+  if (kind().serves_again_after_last_moment) use(*waitable, GetParam().procs);
+}
+
+// A thread that is no goroutine goes on meanwhile.
+TEST_P(AbandonedWait, AThreadMayServeThemWhileTheRuntimeEnds) {
+  const auto waitable = make();
+  std::atomic<bool> stop = false;
+  std::thread server([&] {
+    while (!stop) {
+      waitable->serve();
+      std::this_thread::yield();
+    }
+  });
+  for (int i = 0; i < scaled(30); ++i) {
+    run(RunOptions{.max_procs = GetParam().procs}, [&waitable] {
+      for (int k = 0; k < kWaiters; ++k) go([&waitable] { waitable->wait(); });
+      sleep_for(200us);
+    });
+  }
+  stop = true;
+  server.join();
+}
+
+// -- exit(), while they wait. What they wait for is static, and used by destructors of statics.
+
+struct Static {
+  std::unique_ptr<Waitable> waitable;
+  ~Static() {
+    for (int i = 0; i < 2 * kWaiters; ++i) waitable->serve();
+  }
+};
+
+enum class Exits { kMain, kGoroutine, kThread };
+
+[[noreturn]] void leave_by_exit(const Case& c, Exits who) {
+  static Static keeper{c.kind.make()};
+  const int status = run(RunOptions{.max_procs = c.procs}, [who] {
+    for (int i = 0; i < kWaiters; ++i) go([] { keeper.waitable->wait(); });
+    wait_until_all_park();
+    if (who == Exits::kGoroutine) {
+      go([] { std::exit(5); });
+      sleep_for(1h);
+    }
+    if (who == Exits::kThread) {
+      std::thread([] { std::exit(5); }).detach();
+      sleep_for(1h);
+    }
+    return 5;
+  });
+  std::exit(status);
+}
+
+TEST_P(AbandonedWaitDeathTest, ExitFindsNobodyWaiting) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(leave_by_exit(GetParam(), Exits::kMain), ::testing::ExitedWithCode(5), "^$|CHAOS_SEED");
+  EXPECT_EXIT(leave_by_exit(GetParam(), Exits::kGoroutine), ::testing::ExitedWithCode(5), "^$|CHAOS_SEED");
+  EXPECT_EXIT(leave_by_exit(GetParam(), Exits::kThread), ::testing::ExitedWithCode(5), "^$|CHAOS_SEED");
+}
+
+// -- What is particular.
+
+TEST(Abandoned, ItsArrivalAtABarrierDoesNotCount) {
+  int rounds = 0;
+  Barrier barrier(2, [&rounds] { ++rounds; });
+  run(RunOptions{.max_procs = 2}, [&barrier] {
+    go([&barrier] { barrier.arrive_and_wait(); });
+    wait_until_all_park();
+  });
+  run_with(2, [&] {
+    WaitGroup group;
+    group.go([&barrier] { barrier.arrive_and_wait(); });
+    wait_until_all_park();
+    EXPECT_EQ(rounds, 0);
+    barrier.arrive_and_wait();
+    group.wait();
+    EXPECT_EQ(rounds, 1);
+  });
+}
+
+// Four permits are asked for first, then one: who asks for four goes, and who asked for one must not get it.
+TEST(Abandoned, WhatOneGivesUpIsNotGivenToAnother) {
+  Semaphore semaphore(1);
+  run(RunOptions{.max_procs = 1}, [&semaphore] {
+    go([&semaphore] { semaphore.acquire(4); });
+    wait_until_all_park();
+    for (int i = 0; i < kWaiters; ++i) go([&semaphore] { semaphore.acquire(1); });
+    wait_until_all_park();
+  });
+  EXPECT_TRUE(semaphore.try_acquire(1));
+  EXPECT_FALSE(semaphore.try_acquire(1));
+}
+
+// A thread waits as well: the end of the runtime must not take it for a goroutine.
+TEST(Abandoned, ThreadsThatWaitGoOnWaiting) {
+  Chan<int> chan;
+  std::atomic<int> got = 0;
+  std::thread receiver([&] { got = chan.recv().value(); });
+  run(RunOptions{.max_procs = 2}, [&chan] {
+    for (int i = 0; i < kWaiters; ++i) go([&chan] { chan.recv(); });
+    wait_until_all_park();
+  });
+  while (!chan.try_send(7)) std::this_thread::yield();
+  receiver.join();
+  EXPECT_EQ(got, 7);
+}
+
+TEST(Abandoned, AWriterBehindReadersDoesNotKeepReadersOut) {
+  RWMutex mutex;
+  mutex.lock_shared();
+  run(RunOptions{.max_procs = 2}, [&mutex] {
+    go([&mutex] { mutex.lock(); });
+    wait_until_all_park();
+    EXPECT_FALSE(mutex.try_lock_shared());
+  });
+  EXPECT_TRUE(mutex.try_lock_shared());
+  mutex.unlock_shared();
+  mutex.unlock_shared();
+  EXPECT_TRUE(mutex.try_lock()) << "one writer has gone, others may come";
+  mutex.unlock();
+}
+
+TEST(Abandoned, ASelectsCaseMayBeUsedAgain) {
+  Chan<int> chan;
+  auto receive = on_recv(chan);
+  run(RunOptions{.max_procs = 1}, [&receive] {
+    go([&receive] { select(receive, after(1h, [] {})); });
+    wait_until_all_park();
+  });
+  run_with(1, [&] {
+    go([&chan] { chan.send(1); });
+    EXPECT_EQ(select(receive, after(1h, [] {})), 0u);
+  });
+}
+
+TEST(Abandoned, GroupsAndScopesDoNotWaitForThem) {
+  ErrorGroup group;
+  Scope scope;
+  run(RunOptions{.max_procs = 2}, [&] {
+    group.go([] { sleep_for(1h); });
+    scope.go([] { sleep_for(1h); });
+    wait_until_all_park();
+  });
+}
+
+// What they own is not destroyed, and is no leak to LeakSanitizer: the whole program is the test.
+TEST(Abandoned, WhatTheyOwnStays) {
+  static std::atomic<int> alive;
+  alive = 0;
+  struct Counted {
+    Counted() { ++alive; }
+    ~Counted() { --alive; }
+    std::vector<std::string> more{std::string(100, 'x'), std::string(100, 'y')};
+  };
+  for (const int procs : {1, 2}) {
+    run(RunOptions{.max_procs = procs}, [] {
+      go([owned = std::make_unique<Counted>()] { sleep_for(1h); });
+      go([] {
+        const auto owned = std::make_unique<Counted>();
+        Chan<int>().recv();
+      });
+      wait_until_all_park();
+      for (int i = 0; i < 10; ++i)
+        go([owned = std::make_shared<Counted>()] { sleep_for(1h); });  // never run, perhaps
+    });
+  }
+  EXPECT_EQ(alive, 24);
+}
+
+}  // namespace
+}  // namespace tuza
