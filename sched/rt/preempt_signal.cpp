@@ -73,6 +73,13 @@ void on_preempt(int signal, siginfo_t* info, void* context) {
   }
 }
 
+// Somebody has taken it from an earlier runtime.
+bool is_replaced(int signal) {
+  struct sigaction now{};
+  return g_ours[static_cast<std::size_t>(signal)] && sigaction(signal, nullptr, &now) == 0 && is_handled(now) &&
+         now.sa_sigaction != &on_preempt;
+}
+
 }  // namespace
 
 bool PreemptSignal::take(int signal) {
@@ -81,13 +88,14 @@ bool PreemptSignal::take(int signal) {
   if (before.sa_sigaction == &on_preempt) return true;  // of an earlier runtime
   const auto index = static_cast<std::size_t>(signal);
   if (g_ours[index] && is_handled(before)) return false;
-  g_ours[index] = true;
   g_before[index] = before;
   struct sigaction action{};
   action.sa_sigaction = &on_preempt;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
   sigemptyset(&action.sa_mask);
-  return sigaction(signal, &action, nullptr) == 0;
+  if (sigaction(signal, &action, nullptr) != 0) return false;
+  g_ours[index] = true;
+  return true;
 }
 
 void PreemptSignal::install(int signal, const sigset_t& mask) {
@@ -95,7 +103,7 @@ void PreemptSignal::install(int signal, const sigset_t& mask) {
   if (signal == 0 || take(signal)) {
     number_.store(signal, std::memory_order_relaxed);
   } else {
-    move_from(signal, Lost::kHandler);
+    move_from(signal, is_replaced(signal) ? Lost::kReplaced : Lost::kNoHandler);
     report();
   }
 }
@@ -126,11 +134,11 @@ bool PreemptSignal::still_ours() {
   struct sigaction now{};
   // If the system does not say (a seccomp filter), it lets nobody replace the handler either.
   if (sigaction(signal, nullptr, &now) != 0 || now.sa_sigaction == &on_preempt) return true;
-  return move_from(signal, Lost::kHandler);
+  return move_from(signal, Lost::kReplaced);
 }
 
 bool PreemptSignal::move_from(int signal, Lost what) {
-  const int moved = what == Lost::kHandler ? take_unused() : 0;
+  const int moved = what == Lost::kNoSending ? 0 : take_unused();
   number_.store(moved, std::memory_order_relaxed);
   lost_.store(what, std::memory_order_relaxed);
   lost_number_.store(signal, std::memory_order_release);
@@ -154,12 +162,18 @@ void PreemptSignal::report() {
   const int lost = lost_number_.exchange(0, std::memory_order_acquire);
   if (lost == 0) return;
   const int moved = number_.load(std::memory_order_relaxed);
-  const bool replaced = lost_.load(std::memory_order_relaxed) == Lost::kHandler;
+  const Lost what = lost_.load(std::memory_order_relaxed);
   Line line(Line::kNowhere);
-  if (replaced) {
-    line << "tuza: the handler of signal " << lost << " was replaced, or cannot be had";
-  } else {
-    line << "tuza: the system refuses to send signal " << lost << " to a thread";
+  switch (what) {
+    case Lost::kReplaced:
+      line << "tuza: the handler of signal " << lost << " was replaced";
+      break;
+    case Lost::kNoHandler:
+      line << "tuza: the system refuses a handler for signal " << lost;
+      break;
+    case Lost::kNoSending:
+      line << "tuza: the system refuses to send signal " << lost << " to a thread";
+      break;
   }
   line << "; goroutines are now suspended by ";
   moved != 0 ? line << "signal " << moved : line << "none";
@@ -175,7 +189,7 @@ bool PreemptSignal::send(M& m) {
   const long sent =
       sys::invoke(SYS_rt_tgsigqueueinfo, sys::invoke(SYS_getpid), m.thread_id.get(), signal, &info);
   // Those that are suspended would wait for ever for others to make room.
-  if (sent == -EPERM || sent == -ENOSYS) move_from(signal, Lost::kPermission);
+  if (sent == -EPERM || sent == -ENOSYS) move_from(signal, Lost::kNoSending);
   return sent == 0;
 }
 

@@ -21,8 +21,8 @@
 // handler that was installed before ours is called for signals that are not ours, which carry a mark; a
 // default action is not taken any more. If somebody replaces ours while the runtime is on, we notice before
 // the next signal is sent, and move to a free real-time signal; if there is none, or the system refuses to send
-// signals (seccomp), nobody is suspended from then on. The new handler may call ours, so ours must never call it: such a signal is left alone by later
-// runtimes too.
+// signals (seccomp), nobody is suspended from then on. The new handler may call ours, so ours must never call it:
+// such a signal is left alone by later runtimes too.
 #pragma once
 
 #include <tuza/sched/rt/m.h>
@@ -58,15 +58,15 @@ class PreemptSignal {
   static void resume(M& m);
 
  private:
+  enum class Lost : std::uint8_t { kReplaced, kNoHandler, kNoSending };
   static bool take(int signal);
   bool still_ours();
-  enum class Lost : std::uint8_t { kHandler, kPermission };
   bool move_from(int signal, Lost what);
   [[nodiscard]] int take_unused() const;
 
   std::atomic<int> number_{0};
   std::atomic<int> lost_number_{0};  // the signal that cannot be used any more, until it is reported
-  std::atomic<Lost> lost_{Lost::kHandler};
+  std::atomic<Lost> lost_{Lost::kReplaced};
   sigset_t mask_{};
 };
 

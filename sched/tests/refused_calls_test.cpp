@@ -100,7 +100,7 @@ const RefusedCall kCalls[] = {
     {"rt_tgsigqueueinfo_start", SYS_rt_tgsigqueueinfo, EPERM, kStart, "refuses to send signal"},
     {"rt_tgsigqueueinfo_later", SYS_rt_tgsigqueueinfo, EPERM, kLater, "refuses to send signal"},
     {"rt_tgsigqueueinfo_full", SYS_rt_tgsigqueueinfo, EAGAIN, kNowAndThen},
-    {"rt_sigaction_start", SYS_rt_sigaction, EPERM, kStart, "cannot be had"},
+    {"rt_sigaction_start", SYS_rt_sigaction, EPERM, kStart, "refuses a handler"},
     {"rt_sigaction_later", SYS_rt_sigaction, EPERM, kLater},
     {"rt_sigprocmask_later", SYS_rt_sigprocmask, EPERM, kLater},
     {"sigaltstack_start", SYS_sigaltstack, EPERM, kStart},
