@@ -195,7 +195,7 @@ void MMaker::run(Sched& sched) {
   constexpr std::int64_t kJoinMaxNs = 1'000'000'000;
   std::int64_t join_ns = kRetryNs;  // until the next try at threads that have not quite ended
   while (!stopping_.load(std::memory_order_acquire)) {
-    const bool to_join = join_ended_threads(sched) > 0;
+    const bool to_join = sched.ended_threads.join_some() > 0;
     const std::uint32_t requests = requests_.exchange(0, std::memory_order_acq_rel);
     if (requests == 0) {
       note_.sleep(to_join ? join_ns : -1);

@@ -57,7 +57,7 @@ M* new_m(Sched& sched) {
   return m;
 }
 
-// An M whose thread has been joined, or was refused, made ready for another one. Not constructed anew: others may
+// An M whose thread has ended, or was refused, made ready for another one. Not constructed anew: others may
 // be looking at it. With ms_mutex held.
 M* take_spent_m(Sched& sched) {
   M* m = sched.ms_spent;
@@ -149,74 +149,25 @@ void end_m(M* m) {
   set_current_m(nullptr);
   m->thread_id = 0;
   Sched& sched = *m->sched;
+  bool to_join = false;
   {
     const std::scoped_lock lock(sched.ms_mutex);
-    m->idle_next = std::exchange(sched.ms_ended, m);
+    to_join = std::exchange(m->has_thread, false);  // unless join_threads() has given up on it
+    m->idle_next = std::exchange(sched.ms_spent, m);
   }
+  if (to_join) sched.ended_threads.add_this_thread();
   sched.maker.request(MMaker::Request::kJoin);
   // The last access: once the count is down, the memory of M and Sched may be unmapped. The wake only
   // names an address.
   if (sched.ms_live.fetch_sub(1, std::memory_order_acq_rel) == 1) futex_wake(sched.ms_live, 1);
 }
 
-namespace {
-
-M* take_ended(Sched& sched) {
-  const std::scoped_lock lock(sched.ms_mutex);
-  M* first = std::exchange(sched.ms_ended, nullptr);
-  return first;
-}
-
-// `m`, which was ended, is `joined` or goes back to the ended.
-void put_back(Sched& sched, M& m, bool joined) {
-  const std::scoped_lock lock(sched.ms_mutex);
-  if (joined) m.has_thread = false;
-  m.idle_next = std::exchange(joined ? sched.ms_spent : sched.ms_ended, &m);
-}
-
-}  // namespace
-
-std::uint32_t join_ended_threads(Sched& sched) {
-  std::uint32_t left = 0;
-  for (M *m = take_ended(sched), *next = nullptr; m != nullptr; m = next) {
-    next = m->idle_next;
-    // Not under ms_mutex: it takes locks of the C library.
-    const bool joined = pthread_tryjoin_np(m->thread, nullptr) == 0;
-    put_back(sched, *m, joined);
-    left += joined ? 0 : 1;
-  }
-  return left;
-}
-
-namespace {
-
-// False: it has not ended by then. In small steps, because the limit of the call is by the clock that may be set.
-// (pthread_clockjoin_np() is unknown to the ThreadSanitizer of GCC 12.)
-bool join_until(pthread_t thread, std::int64_t deadline_ns) {
-  constexpr std::int64_t kSecond = 1'000'000'000, kStepNs = 10'000'000;
-  do {
-    struct timespec step{};
-    clock_gettime(CLOCK_REALTIME, &step);
-    step.tv_nsec += kStepNs;
-    step.tv_sec += step.tv_nsec / kSecond;
-    step.tv_nsec %= kSecond;
-    if (pthread_timedjoin_np(thread, nullptr, &step) == 0) return true;
-  } while (now_ns() < deadline_ns);
-  return false;
-}
-
-}  // namespace
-
 void join_threads(Sched& sched, std::int64_t deadline_ns) {
   for (std::uint32_t i = 0, n = sched.ms_made.load(std::memory_order_acquire); i < n; ++i) {
-    M& m = sched.ms[i];
-    {
-      const std::scoped_lock lock(sched.ms_mutex);
-      if (!std::exchange(m.has_thread, false)) continue;
-    }
-    const bool ended = m.thread_id.get() == 0;
-    if (!ended || !join_until(m.thread, deadline_ns)) pthread_detach(m.thread);
+    const std::scoped_lock lock(sched.ms_mutex);
+    if (std::exchange(sched.ms[i].has_thread, false)) pthread_detach(sched.ms[i].thread);
   }
+  sched.ended_threads.join_all(deadline_ns);
 }
 
 void unmap_m(M& m) { unmap_pages(m.signal_stack, kSignalStackBytes); }

@@ -1,8 +1,7 @@
 // The OS threads behind Ms, and the runtime's helper threads (sysmon, the maker of Ms, the poller's).
 //
 // Each thread is joined, so that when the runtime has ended its thread_locals are destroyed too, before run() returns
-// and long before the statics they may use. A thread that has ended earlier is joined by the maker of Ms, which must
-// not wait: destructors of thread_locals are the program's code.
+// and long before the statics they may use (rt/ended_threads.h).
 //
 // A thread's stack holds the static thread_locals of the program and its libraries as well. It is larger by as much.
 #pragma once
@@ -27,10 +26,8 @@ bool start_m(Sched& sched);
 void begin_m(M* m);
 void end_m(M* m);
 
-// Joins the threads of Ms that have ended, without waiting. Returns how many have not ended quite yet.
-std::uint32_t join_ended_threads(Sched& sched);
-// At the end of the runtime, when no thread is made any more: joins all that end before `deadline_ns`. The others are
-// in the kernel or in destructors of the program's; nobody waits for them any more.
+// At the end of the runtime, when no thread is made any more: joins those of Ms that have ended, if they are over before
+// `deadline_ns`. Nobody waits for the others, which are in the kernel or in destructors of the program's.
 void join_threads(Sched& sched, std::int64_t deadline_ns);
 
 // Gives back what `m` has beside its struct; its thread is gone.

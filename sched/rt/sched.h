@@ -11,6 +11,7 @@
 #include <tuza/sched/arch/current_m.h>
 #include <tuza/sched/rt/cpu_limit.h>
 #include <tuza/sched/rt/debug_options.h>
+#include <tuza/sched/rt/ended_threads.h>
 #include <tuza/sched/rt/g_pool.h>
 #include <tuza/sched/rt/global_queues.h>
 #include <tuza/sched/rt/idle_mask.h>
@@ -57,9 +58,9 @@ struct Sched {
   M* ms = nullptr;  // kMaxMs slots
   std::atomic<std::uint32_t> ms_made{0};
   std::atomic<std::uint32_t> ms_live{0};  // threads of Ms that have not left the runtime
-  RawMutex ms_mutex;                      // guards these two lists, the growth of ms_made, fence_on_enter
-  M* ms_ended = nullptr;                  // Ms whose threads end, and are to be joined, linked by idle_next
-  M* ms_spent = nullptr;                  // Ms without a thread
+  RawMutex ms_mutex;                      // guards ms_spent, the growth of ms_made, fence_on_enter
+  M* ms_spent = nullptr;                  // Ms whose threads have ended, or were refused, linked by idle_next
+  EndedThreads ended_threads;
   bool fence_on_enter = false;         // membarrier(2) is not there (rt/heavy_fence.h); written by sysmon too
   std::int64_t fence_demanded_ns = 0;  // since when, if not from the start; owner: sysmon
   std::atomic<std::uint32_t> spinning{0};          // Ms that look for work and have a P
