@@ -135,8 +135,8 @@ Result<void> Conn::writev_all(const Context& ctx, std::span<struct iovec> pieces
 
 void Conn::set_read_deadline(TimePoint when) { descriptor_->set_deadline(Side::kRead, to_ns(when)); }
 void Conn::set_write_deadline(TimePoint when) { descriptor_->set_deadline(Side::kWrite, to_ns(when)); }
-void Conn::set_write_timeout(std::chrono::nanoseconds timeout) {
-  descriptor_->set_write_timeout(timeout.count());
+void Conn::set_write_timeout(rt::AnyDuration timeout) {
+  descriptor_->set_write_timeout(timeout.duration.count());
 }
 void Conn::set_deadline(TimePoint when) {
   set_read_deadline(when);

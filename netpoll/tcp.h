@@ -124,7 +124,7 @@ class Conn {
 
   // A limit for each time a write has to wait for the peer to take something: 0 is none, and the default. It
   // costs nothing while writes do not wait. Replaces a write deadline.
-  void set_write_timeout(std::chrono::nanoseconds timeout);
+  void set_write_timeout(rt::AnyDuration timeout);
 
   // Ends the stream to the peer; reading goes on.
   Result<void> close_write();

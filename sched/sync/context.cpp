@@ -131,14 +131,14 @@ CancellableContext with_cancel(const Context& parent) {
   return ContextMaker::cancellable(parent, CancelNode::kNever, nullptr);
 }
 
-CancellableContext with_deadline(const Context& parent, Context::TimePoint when, Error cause) {
+CancellableContext with_deadline(const Context& parent, rt::AnyTimePoint when, Error cause) {
   cancelled();
-  return with_deadline_ns(parent, rt::point_ns(when), std::move(cause));
+  return with_deadline_ns(parent, when.ns, std::move(cause));
 }
 
-CancellableContext with_timeout(const Context& parent, std::chrono::nanoseconds timeout, Error cause) {
+CancellableContext with_timeout(const Context& parent, rt::AnyDuration timeout, Error cause) {
   cancelled();
-  return with_deadline_ns(parent, rt::deadline_after(timeout), std::move(cause));
+  return with_deadline_ns(parent, rt::deadline_after(timeout.duration), std::move(cause));
 }
 
 Context without_cancel(const Context& parent) {

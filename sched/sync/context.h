@@ -25,6 +25,7 @@
 #pragma once
 
 #include <tuza/sched/result.h>
+#include <tuza/sched/time/sleep.h>
 
 #include <chrono>
 #include <functional>
@@ -140,9 +141,9 @@ CancellableContext with_cancel(const Context& parent);
 
 // Ends at `when` at the latest, with `cause`. A deadline of the parent that is earlier stays. One in the past
 // ends it at once. Inside tuza::run only.
-CancellableContext with_deadline(const Context& parent, Context::TimePoint when,
+CancellableContext with_deadline(const Context& parent, rt::AnyTimePoint when,
                                  Error cause = Error(Errc::kTimeout, "context"));
-CancellableContext with_timeout(const Context& parent, std::chrono::nanoseconds timeout,
+CancellableContext with_timeout(const Context& parent, rt::AnyDuration timeout,
                                 Error cause = Error(Errc::kTimeout, "context"));
 
 // The values of `parent`, but neither its end nor its deadline: for what must outlive the request.

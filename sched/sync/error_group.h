@@ -14,7 +14,7 @@
 // Ordering: what the goroutines did is visible after wait(); when it returns they have ended, and what their
 // functions had captured is destroyed.
 // Lifetime: the destructor ends the context and waits for those that still run; what they return or throw
-// then is lost. It parks if there are any.
+// then is lost. It parks if there are any. Those that the end of tuza::run has left behind are not waited for.
 //
 // Thread-safe: goroutines of the group may start others in it, if the owner has not yet come back from
 // wait(). Source: golang.org/x/sync/errgroup.

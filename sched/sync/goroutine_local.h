@@ -8,7 +8,7 @@
 // A goroutine's value is made at its first use, by T() or by the function given, and destroyed when it ends,
 // by goexit() too; the youngest first. A destructor may use other goroutine-locals, and may park. Nothing is
 // inherited: a goroutine that is started begins without values. What belongs to a request goes into its
-// Context instead. Goroutines that are abandoned at the end of the runtime do not destroy theirs.
+// Context instead. Goroutines that the end of the runtime leaves behind do not destroy theirs.
 //
 // Lifetime: values live as long as their goroutine. The variable must outlive its use, not the values.
 //

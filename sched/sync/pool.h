@@ -11,8 +11,8 @@
 //
 // Ordering: what was done with an object before it was given back is visible to who gets it next.
 // Lifetime: the pool must outlive what was taken from it; destroying it inside tuza::run while objects are in
-// use aborts. Objects in the pool are destroyed with it. A static pool outlives abandoned goroutines, whose
-// objects go with the process.
+// use aborts, also if goroutines have them that an earlier run has left behind. Objects in the pool are destroyed
+// with it. A static pool outlives such goroutines, whose objects go with the process.
 //
 // Thread-safe; goroutines and threads alike, also outside tuza::run. Does not park. Allocates only what it
 // makes. Source: Go's sync.Pool; how memory comes back differs (sync/pool_lists.h).

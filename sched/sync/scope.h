@@ -19,6 +19,8 @@
 // Ordering: what the goroutines did is visible behind the scope, and what their functions had captured is
 // destroyed.
 //
+// Goroutines that the end of tuza::run has left behind are not waited for by the destructor.
+//
 // Thread-safe: go() may be called by goroutines of the scope. The destructor and join() park the goroutine,
 // or block the thread; go() does not park.
 #pragma once

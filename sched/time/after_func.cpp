@@ -75,10 +75,10 @@ void DelayedFunction::on_fire(Timer& timer) {
 
 }  // namespace rt
 
-DelayedCall after_func(std::chrono::nanoseconds delay, std::move_only_function<void()> function,
+DelayedCall after_func(rt::AnyDuration delay, std::move_only_function<void()> function,
                        const std::source_location& where) {
   auto* const delayed = new rt::DelayedFunction(std::move(function), where);
-  delayed->arm(rt::deadline_after(delay));
+  delayed->arm(rt::deadline_after(delay.duration));
   return DelayedCall(delayed);
 }
 

@@ -52,7 +52,7 @@ class [[nodiscard]] DelayedCall {
   void detach();
 
  private:
-  friend DelayedCall after_func(std::chrono::nanoseconds delay, std::move_only_function<void()> function,
+  friend DelayedCall after_func(rt::AnyDuration delay, std::move_only_function<void()> function,
                                 const std::source_location& where);
   explicit DelayedCall(rt::DelayedFunction* function) : function_(function) {}
   bool reset_ns(std::chrono::nanoseconds delay);
@@ -61,7 +61,7 @@ class [[nodiscard]] DelayedCall {
 };
 
 // Runs `function` after `delay`; at once if that is not positive.
-DelayedCall after_func(std::chrono::nanoseconds delay, std::move_only_function<void()> function,
+DelayedCall after_func(rt::AnyDuration delay, std::move_only_function<void()> function,
                        const std::source_location& where = std::source_location::current());
 
 }  // namespace tuza

@@ -47,10 +47,10 @@ LeakCheck::LeakCheck() : exceptions_(std::uncaught_exceptions()) {
   std::ranges::sort(before_);
 }
 
-std::string LeakCheck::report(std::chrono::nanoseconds patience) const {
+std::string LeakCheck::report(rt::AnyDuration patience) const {
   constexpr int kYields = 100;
   reported_ = true;
-  const std::int64_t deadline_ns = rt::time_after(rt::now_ns(), patience);
+  const std::int64_t deadline_ns = rt::time_after(rt::now_ns(), patience.duration);
   for (int i = 0;; ++i) {
     std::string left;
     const std::uint64_t own = goroutine_id();

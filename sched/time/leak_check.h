@@ -18,6 +18,8 @@
 // if there is a FakeClock.
 #pragma once
 
+#include <tuza/sched/time/sleep.h>
+
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -34,7 +36,7 @@ class LeakCheck {
   LeakCheck& operator=(const LeakCheck&) = delete;
 
   // Those that are left after `patience`; empty if there are none, and as soon as there are none. Parks.
-  [[nodiscard]] std::string report(std::chrono::nanoseconds patience = std::chrono::seconds(1)) const;
+  [[nodiscard]] std::string report(rt::AnyDuration patience = std::chrono::seconds(1)) const;
 
  private:
   std::vector<std::uint64_t> before_;  // ids, sorted

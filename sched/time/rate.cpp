@@ -37,8 +37,9 @@ std::int64_t add_ns(std::int64_t time, std::int64_t duration) {
 
 }  // namespace
 
-Limit every(std::chrono::nanoseconds interval) {
-  return interval.count() <= 0 ? kInfinite : 1e9 / static_cast<double>(interval.count());
+Limit every(rt::AnyDuration interval) {
+  const std::int64_t ns = interval.duration.count();
+  return ns <= 0 ? kInfinite : 1e9 / static_cast<double>(ns);
 }
 
 std::chrono::nanoseconds Reservation::delay() const {

@@ -22,6 +22,7 @@
 
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/spin_lock.h>
+#include <tuza/sched/time/sleep.h>
 
 #include <chrono>
 #include <cstdint>
@@ -39,7 +40,7 @@ using TimePoint = std::chrono::steady_clock::time_point;
 using Limit = double;
 inline constexpr Limit kInfinite = std::numeric_limits<double>::infinity();  // always allowed, burst or not
 // One event every `interval`; kInfinite if that is not positive.
-[[nodiscard]] Limit every(std::chrono::nanoseconds interval);
+[[nodiscard]] Limit every(rt::AnyDuration interval);
 
 // What cannot happen at all has to wait for so long.
 inline constexpr std::chrono::nanoseconds kForever = std::chrono::nanoseconds::max();

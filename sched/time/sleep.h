@@ -5,6 +5,9 @@
 //
 // By tuza::now(), monotonic. Never wakes early; late by what the scheduler needs, normally well under a
 // millisecond. Parks. No allocation. Goroutines only; with a Context, threads too.
+//
+// All times saturate, in any unit: what is beyond the clock's end of time, in 292 years, is that moment; what has
+// passed is now; what is no number is no time at all.
 #pragma once
 
 #include <tuza/sched/result.h>
@@ -57,6 +60,19 @@ template <class Duration>
 std::int64_t point_ns(const std::chrono::time_point<std::chrono::steady_clock, Duration>& when) {
   return std::min(whole_ns(when.time_since_epoch()).count(), kEndOfTimeNs);
 }
+
+// As parameters: any duration, any point of the steady clock. A conversion of the caller's, by contrast, would overflow
+// for hours::max().
+struct AnyDuration {
+  template <class Rep, class Period>
+  AnyDuration(const std::chrono::duration<Rep, Period>& any) : duration(whole_ns(any)) {}
+  std::chrono::nanoseconds duration;
+};
+struct AnyTimePoint {
+  template <class Duration>
+  AnyTimePoint(const std::chrono::time_point<std::chrono::steady_clock, Duration>& any) : ns(point_ns(any)) {}
+  std::int64_t ns;
+};
 }  // namespace rt
 
 template <class Rep, class Period>
