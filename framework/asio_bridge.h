@@ -33,9 +33,10 @@
 // When the handler is destroyed uncalled, because its io_context is, a Result is Errc::kClosed; without a
 // Result, std::future_error with broken_promise is thrown.
 //
-// Any io_context will do, whatever threads run it. Those other than AsioContext's must have ended what
-// goroutines have begun there before tuza::run returns. Goroutines only, and not inside io_context::run() or
-// its handlers: the process ends, because parking there would tear Asio's stack of calls apart.
+// Any io_context will do, whatever threads run it. Those other than AsioContext's should have ended what
+// goroutines have begun there before tuza::run returns: what they have not ended never completes for the goroutine, and
+// no stack of that run is unmapped. Goroutines only, and not inside io_context::run() or its handlers: the process ends,
+// because parking there would tear Asio's stack of calls apart.
 //
 // Parks. Blocks the G; beginning the operation may do what Asio does there (a read that finds data at once).
 #pragma once

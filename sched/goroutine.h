@@ -32,8 +32,8 @@ int set_max_procs(int n);
 
 // Binds the calling goroutine to its thread: it runs on no other, and nothing else runs there, until
 // unlock_os_thread() has been called as often. For libraries that keep state per thread. That thread is never
-// the one that called tuza::run. If the goroutine ends locked, its thread ends with it. Does not park;
-// parking while locked costs two thread switches.
+// the one that called tuza::run. If the goroutine ends locked, its thread ends with it (one that has forked: with the
+// runtime). Does not park; parking while locked costs two thread switches.
 void lock_os_thread();
 void unlock_os_thread();
 

@@ -11,12 +11,21 @@
 // calling thread runs no goroutine: it only waits, so that nothing a goroutine does can keep run() from
 // returning. The first goroutine is therefore on another thread, with other thread-locals than main() has.
 //
-// Goroutines that are still there are abandoned, as in Go: parked ones never run again and their stacks are
-// unmapped without running destructors; what they own stays allocated. Those that are in user code just then
-// have 200 ms to come to a parking call; if one does not, its thread goes on and all stacks are left alone,
-// and at its next call into the runtime it sleeps for ever.
+// Goroutines that are still there are left behind, as in Go, and never run again. Their waits are withdrawn, so that
+// channels, locks, contexts and listeners that live on find nobody waiting; they may be used, or destroyed, outside and
+// in the next run. Their stacks are unmapped, and objects on them are not destroyed: what such a goroutine held it holds
+// for ever, and what it owns stays allocated (LeakSanitizer does not report it).
 //
-// A process may run several runtimes one after another, never two at once.
+// Those that are in user code just then, computing or in a system call, have 200 ms to come to a parking call. One that
+// does not is left to itself: its thread goes on, sleeps for ever at its next call into the runtime, and no stack of this
+// run is unmapped.
+//
+// All threads are joined: destructors of thread_locals have run when run() returns, if they take no longer than a second.
+// Then the process's signal handlers and its terminate handler are what they were.
+//
+// exit(), on a goroutine or another thread, ends the runtime before destructors of statics run; run() does not return
+// then. A process may run any number of runtimes one after another, never two at once; one takes about a millisecond to
+// start and end. docs/internals/lifecycle.md has every step.
 #pragma once
 
 #include <tuza/sched/result.h>
@@ -31,7 +40,7 @@
 namespace tuza {
 
 struct RunOptions {
-  int max_procs = 0;  // 0: TUZA_MAXPROCS, else the CPUs allowed by affinity and cgroup quota
+  int max_procs = 0;  // 0: TUZA_MAXPROCS, else the CPUs allowed by affinity and cgroup quota; at most 256
   std::size_t stack_bytes = std::size_t{8} << 20;  // of the first goroutine
 };
 
@@ -46,7 +55,11 @@ int report_error(const Error& error);
 }  // namespace rt
 
 // Returns what `main` returned: an int as it is, 0 for void and for a Result<void> that holds no error. An
-// error is printed on one line and becomes 1. Blocks the calling thread until then.
+// error is printed on one line and becomes 1. If `main` ends by goexit(), run() goes on until exit() or a deadlock.
+//
+// Blocks the calling thread until the runtime has ended. Ends the process, with a message: on a goroutine, inside
+// another run(), in the child of a fork from inside run(), without memory for the runtime or its first threads; and if an
+// exception leaves `main`.
 template <class F>
   requires std::invocable<F&>
 int run(const RunOptions& options, F&& main,

@@ -1,8 +1,9 @@
 // What has to end before goroutines' stacks go: threads of other libraries that write to them.
 //
-// When the main goroutine has returned, those left behind stay parked, and their stacks are unmapped. A
-// thread that is about to write into the buffer of such a goroutine, or to ready it, must have ended by then.
-// Its owner, which may be left behind itself, begins and ends it by an EndHook.
+// When the main goroutine has returned, those left behind stay parked, and their stacks are unmapped, but where a
+// library has an address on one (Waiter without a Leave, sync/wait.h). A thread that is about to write into the buffer of
+// such a goroutine, or to ready it, must have ended by then. Its owner, which may be left behind itself, begins and
+// ends it by an EndHook. exit() runs no hooks: all stacks stay then.
 //
 // Inside only. Goroutines only. Everything parks.
 #pragma once
@@ -36,7 +37,7 @@ class EndHook {
   EndHook* previous_ = nullptr;
 };
 
-// For run.cpp, which keeps a run's hooks in Sched.
+// For rt/lifecycle.cpp, which keeps a run's hooks in Sched.
 EndHooks* make_end_hooks();
 void delete_end_hooks(EndHooks* hooks);
 // By the main goroutine, once in a run: ends what has begun, the youngest first.
