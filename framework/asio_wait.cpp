@@ -21,8 +21,8 @@ void AsioWait::complete() {
   if (first_.claim(first_place_)) {
     first_.wake();
   } else {
-    (void)second_.claim(second_place_);
-    second_.wake();
+    // Not if the end of the runtime was first: the goroutine was left behind.
+    if (second_.claim(second_place_)) second_.wake();
   }
 }
 

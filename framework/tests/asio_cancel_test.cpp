@@ -18,6 +18,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
@@ -224,6 +225,34 @@ TEST_P(AsioCancelTest, TheRuntimeEndsWhileAGoroutineWaits) {
     close(ends[0]);
     close(ends[1]);
   }
+}
+
+// Left behind in its second wait, for an operation that takes no notice of being cancelled. The completion comes when
+// another runtime is on, which must not take the goroutine for one of its own.
+TEST_P(AsioCancelTest, ACompletionAfterTheRunWakesNobody) {
+  asio::io_context io;
+  std::move_only_function<void()> complete;
+  std::atomic<bool> resumed{false};
+  run(RunOptions{.max_procs = GetParam()}, [&] {
+    const auto [ctx, cancel] = with_cancel(Context());
+    std::atomic<bool> begun{false};
+    go([&, ctx = ctx] {
+      const auto start = [&](auto handler) {
+        complete = [handler = std::move(handler)]() mutable { handler(std::error_code(), 7); };
+        begun = true;
+      };
+      (void)operation_on<void(std::error_code, int)>(io, use_goroutine(ctx), start);
+      resumed = true;
+    });
+    yield_until([&] { return begun.load(); });
+    cancel();
+    sleep_for(20ms);
+  });
+  run_with(GetParam(), [&] {
+    std::thread(std::move(complete)).join();
+    sleep_for(20ms);
+  });
+  EXPECT_FALSE(resumed);
 }
 
 // Its owner destroys it while the runtime ends it.

@@ -15,7 +15,7 @@ constexpr std::uintptr_t kMargin = 512;
 // False: somebody else is at it just now.
 bool trim(G& g) {
   if (!g.pin()) return false;
-  if (!g.nothing_below.get()) {
+  if (!g.nothing_below.get()) {  // it has gone on to another wait
     g.unpin();
     return true;
   }
@@ -37,7 +37,7 @@ bool IdleStacks::trim_some(Sched& sched, std::int64_t now_ns, std::int64_t after
   if (at_ == 0) youngest_ns_ = 0;
   for (std::size_t n = 0; n < kPerCall && at_ < count; ++n) {
     G& g = sched.gs.at(at_++);
-    if (g.status.load(std::memory_order_relaxed) != GStatus::kWaiting) continue;
+    if (g.status.load(std::memory_order_relaxed) != GStatus::kWaiting || !g.nothing_below.get()) continue;
     const std::int64_t since = g.wait_since_ns;
     if (g.trimmed_since_ns == since) continue;
     if (now_ns - since < after_ns || !trim(g)) youngest_ns_ = std::max(youngest_ns_, since);

@@ -5,8 +5,8 @@
 
 namespace tuza::rt {
 
-void check_pool_unused(const PoolLists& lists) {
-  if (lists.in_use() != 0 && active() != nullptr) fatal("Pool destroyed while objects of it are in use");
+void check_pool_unused(const PoolLists& lists, const RunMark& run) {
+  if (lists.in_use() != 0 && run.is_on()) fatal("Pool destroyed while objects of it are in use");
 }
 
 }  // namespace tuza::rt

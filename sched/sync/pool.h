@@ -19,6 +19,7 @@
 #pragma once
 
 #include <tuza/sched/sync/pool_lists.h>
+#include <tuza/sched/sync/run_mark.h>
 
 #include <functional>
 #include <utility>
@@ -26,8 +27,9 @@
 namespace tuza {
 
 namespace rt {
-// Aborts if objects of a pool are in use although the runtime goes on.
-void check_pool_unused(const PoolLists& lists);
+// Aborts if objects of a pool are in use that was made in the run that is on. What is missing in an older one may be with
+// goroutines that were left behind.
+void check_pool_unused(const PoolLists& lists, const RunMark& run);
 }  // namespace rt
 
 template <class T>
@@ -62,8 +64,10 @@ class Pool {
   };
 
   // `make` makes an object where there is none; several may run at once. What it throws leaves get().
-  explicit Pool(std::move_only_function<T() const> make = [] { return T(); }) : make_(std::move(make)) {}
-  ~Pool() { rt::check_pool_unused(lists_); }
+  explicit Pool(std::move_only_function<T() const> make = [] { return T(); }) : make_(std::move(make)) {
+    run_.set();
+  }
+  ~Pool() { rt::check_pool_unused(lists_, run_); }
 
   Item get() {
     if (rt::PoolNode* const node = lists_.take(); node != nullptr) {
@@ -89,6 +93,7 @@ class Pool {
   }
 
   const std::move_only_function<T() const> make_;
+  rt::RunMark run_;  // in which it was made
   rt::PoolLists lists_{[](rt::PoolNode* node) { delete static_cast<Node*>(node); }};
 };
 

@@ -15,6 +15,11 @@ class RunMark {
  public:
   // It belongs to the runtime that is on, or to none.
   void set() { number_.store(current_run(), std::memory_order_relaxed); }
+  // It belongs to the runtime that is on.
+  [[nodiscard]] bool is_on() const {
+    const std::uint64_t number = number_.load(std::memory_order_relaxed);
+    return number != 0 && number == current_run();
+  }
   // It belongs to one that has ended.
   [[nodiscard]] bool ended() const {
     const std::uint64_t number = number_.load(std::memory_order_relaxed);

@@ -188,6 +188,22 @@ TEST_P(PoolTest, NothingIsAllocatedOnTheWay) {
   });
 }
 
+// What goroutines of an earlier run have taken is nowhere any more.
+TEST_P(PoolTest, APoolOfAnEarlierRunMayGoInALaterOne) {
+  std::unique_ptr<Pool<int>> pool;
+  const auto leave_one = [&pool] {
+    if (pool == nullptr) pool = std::make_unique<Pool<int>>();
+    go([&pool] {
+      const auto item = pool->get();
+      Chan<int>().recv();
+    });
+    yield();
+    sleep_for(1ms);
+  };
+  run_with(GetParam(), leave_one);
+  run_with(GetParam(), [&pool] { pool.reset(); });
+}
+
 TEST(PoolDeathTest, APoolMustOutliveWhatWasTaken) {
   EXPECT_DEATH(run_with(1,
                         [] {
