@@ -14,15 +14,15 @@ namespace {
 // (pthread_clockjoin_np() is unknown to the ThreadSanitizer of GCC 12.)
 bool join_until(pthread_t thread, std::int64_t deadline_ns) {
   constexpr std::int64_t kSecond = 1'000'000'000, kStepNs = 10'000'000;
-  do {
+  while (now_ns() < deadline_ns) {
     struct timespec step{};
     clock_gettime(CLOCK_REALTIME, &step);
     step.tv_nsec += kStepNs;
     step.tv_sec += step.tv_nsec / kSecond;
     step.tv_nsec %= kSecond;
     if (pthread_timedjoin_np(thread, nullptr, &step) == 0) return true;
-  } while (now_ns() < deadline_ns);
-  return false;
+  }
+  return pthread_tryjoin_np(thread, nullptr) == 0;
 }
 
 }  // namespace

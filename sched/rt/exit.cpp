@@ -5,6 +5,7 @@
 #include <tuza/sched/rt/fork.h>
 #include <tuza/sched/rt/futex.h>
 #include <tuza/sched/rt/lifecycle.h>
+#include <tuza/sched/rt/machine_thread.h>
 #include <tuza/sched/rt/sched.h>
 
 #include <cstdlib>
@@ -44,11 +45,6 @@ void leave_to_exit(M& m) {
   if (sched.ms_live.fetch_sub(1, std::memory_order_acq_rel) == 1) futex_wake(sched.ms_live, 1);
 }
 
-bool on_stack_of(const G& g) {
-  const auto here = reinterpret_cast<std::uintptr_t>(some_stack_address());
-  return here >= g.stack.low && here < g.stack.top;
-}
-
 }  // namespace
 
 void watch_exit() {
@@ -59,7 +55,8 @@ void watch_exit() {
 void thread_ends() {
   M* m = current_m();
   if (m == nullptr || is_forked_child()) return;
-  if (m->current == &m->g0 || !on_stack_of(*m->current)) fatal("pthread_exit() was called on a goroutine");
+  // exit() destroys thread_locals where it was called, pthread_exit() when all frames of the thread are gone.
+  if (on_own_stack(*m)) fatal("pthread_exit() was called on a goroutine");
   Sched& sched = *m->sched;
   leave_to_exit(*m);
   end_before_exit(sched);

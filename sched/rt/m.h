@@ -80,6 +80,7 @@ struct alignas(128) M {
   ExceptionState* exceptions = nullptr;  // the thread's own words
   Relaxed<std::int32_t> thread_id{0};    // 0: it has none
   pthread_t thread{};                    // guarded by Sched::ms_mutex
+  std::uintptr_t stack_mark = 0;         // an address near the top of the thread's stack
   bool has_thread = false;               // guarded by Sched::ms_mutex: and it is to be joined
   void* signal_stack = nullptr;          // for the handlers of stack overflows and of suspension
   stack_t previous_signal_stack{};

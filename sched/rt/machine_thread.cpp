@@ -123,6 +123,7 @@ bool start_m(Sched& sched) {
 
 void begin_m(M* m) {
   set_current_m(m);
+  m->stack_mark = reinterpret_cast<std::uintptr_t>(some_stack_address());
   m->exceptions = thread_exception_state();
   m->thread_id = static_cast<std::int32_t>(sys::invoke(SYS_gettid));
   {
@@ -140,6 +141,12 @@ void begin_m(M* m) {
   alternate.ss_sp = m->signal_stack;
   alternate.ss_size = kSignalStackBytes;
   sigaltstack(&alternate, &m->previous_signal_stack);
+}
+
+bool on_own_stack(const M& m) {
+  constexpr std::uintptr_t kFrames = 64 << 10;  // of those that lead to begin_m()
+  const auto here = reinterpret_cast<std::uintptr_t>(some_stack_address());
+  return here > m.stack_mark - thread_stack_bytes() && here < m.stack_mark + kFrames;
 }
 
 void end_m(M* m) {

@@ -22,6 +22,10 @@ void measure_thread_locals();
 // kMaxMs are reached. Allocates: called by the maker of Ms, or with its consent (rt/idle_ms.h).
 bool start_m(Sched& sched);
 
+// Whether the caller, a thread of `m`, is on the stack that the system has given it, rather than on a goroutine's or on
+// one that the program has made.
+[[nodiscard]] bool on_own_stack(const M& m);
+
 // Binds the calling thread to `m` / releases it.
 void begin_m(M* m);
 void end_m(M* m);

@@ -16,7 +16,9 @@
 #include <tuza/sched/tests/hogs.h>
 #include <tuza/sched/tests/testing.h>
 #include <tuza/sched/tests/waits.h>
+#include <ucontext.h>
 
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -355,6 +357,27 @@ TEST_P(ExitDeathTest, MainMayReturnAtTheSameTime) {
 TEST_P(ExitDeathTest, AfterARunItIsLikeAnyOther) {
   EXPECT_EXIT(exit_after_many_runs(GetParam()), ::testing::ExitedWithCode(4), "");
 }
+
+#if !defined(TUZA_ASAN) && !defined(TUZA_TSAN)  // which want to be told of each switch of stacks
+// On a stack that the program has made, as fibers and coroutines have them.
+[[noreturn]] void exit_on_a_fiber(int procs) {
+  run(RunOptions{.max_procs = procs}, [] {
+    static ucontext_t fiber, back;
+    static std::array<char, 64 << 10> stack;
+    ::getcontext(&fiber);
+    fiber.uc_stack.ss_sp = stack.data();
+    fiber.uc_stack.ss_size = stack.size();
+    fiber.uc_link = &back;
+    ::makecontext(&fiber, [] { std::exit(4); }, 0);
+    ::swapcontext(&back, &fiber);
+  });
+  std::_Exit(1);
+}
+
+TEST_P(ExitDeathTest, AFiberMayExit) {
+  EXPECT_EXIT(exit_on_a_fiber(GetParam()), ::testing::ExitedWithCode(4), "");
+}
+#endif
 
 #if !defined(TUZA_ASAN) && !defined(TUZA_TSAN)  // both end the process themselves, with words of their own
 TEST_P(ExitDeathTest, PthreadExitOnAGoroutineIsNamed) {
