@@ -89,15 +89,18 @@ std::int64_t take_number(std::string_view& text) {
   return value;
 }
 
+// 0: there is none; -1: it cannot be read.
 std::int64_t read_quota_milli(const char* directory, bool v2) {
   std::array<char, 128> text;
   std::int64_t quota = -1, period = -1;
   if (v2) {
     std::string_view limits = read_file(directory, "/cpu.max", text);  // "max 100000" or "50000 100000"
+    if (limits.empty()) return -1;
     quota = take_number(limits);
     period = take_number(limits);
   } else {
     std::string_view limit = read_file(directory, "/cpu.cfs_quota_us", text);
+    if (limit.empty()) return -1;
     quota = take_number(limit);
     limit = read_file(directory, "/cpu.cfs_period_us", text);
     period = take_number(limit);
@@ -105,11 +108,12 @@ std::int64_t read_quota_milli(const char* directory, bool v2) {
   return quota <= 0 || period <= 0 ? 0 : std::max<std::int64_t>(quota * 1000 / period, 1);
 }
 
+// 0: it cannot be read.
 std::int32_t cpus_by_affinity() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (sys::invoke(SYS_sched_getaffinity, 0, sizeof set, &set) < 0) return 1;
-  return std::max(1, CPU_COUNT(&set));
+  if (sys::invoke(SYS_sched_getaffinity, 0, sizeof set, &set) < 0) return 0;
+  return CPU_COUNT(&set);
 }
 
 }  // namespace
@@ -137,17 +141,20 @@ void CpuLimit::find(const std::string& root) {
   if (!v1.mount.empty()) add_levels(root + v1.mount, v1.relative(), false);
 }
 
-std::int64_t CpuLimit::quota_milli() const {
+std::int64_t CpuLimit::quota_milli() {
   std::int64_t least = 0;
   for (std::size_t i = 0; i < count_; ++i) {
-    const std::int64_t quota = read_quota_milli(directories_[i].path, directories_[i].v2);
+    const std::int64_t read = read_quota_milli(directories_[i].path, directories_[i].v2);
+    if (read >= 0) directories_[i].quota_milli = read;
+    const std::int64_t quota = directories_[i].quota_milli;
     if (quota > 0 && (least == 0 || quota < least)) least = quota;
   }
   return least;
 }
 
-std::int32_t CpuLimit::cpus() const {
-  std::int64_t cpus = cpus_by_affinity();
+std::int32_t CpuLimit::cpus() {
+  if (const std::int32_t read = cpus_by_affinity(); read > 0) allowed_ = read;
+  std::int64_t cpus = allowed_;
   const std::int64_t quota = quota_milli();
   if (quota > 0) cpus = std::min(cpus, (quota + 999) / 1000);
   return static_cast<std::int32_t>(std::clamp<std::int64_t>(cpus, 1, kMaxProcsLimit));

@@ -24,10 +24,11 @@ class CpuLimit {
   void find(const std::string& root = "");
 
   // The CPUs allowed now, 1 to kMaxProcsLimit. Blocks the M for some system calls.
-  [[nodiscard]] std::int32_t cpus() const;
+  // What cannot be read any more counts as it was.
+  [[nodiscard]] std::int32_t cpus();
 
   // The CPUs worth of quota now, in thousandths; 0 if there is no quota.
-  [[nodiscard]] std::int64_t quota_milli() const;
+  [[nodiscard]] std::int64_t quota_milli();
 
  private:
   // A cgroup and those above it each have a limit; the tightest counts.
@@ -36,11 +37,13 @@ class CpuLimit {
   struct Directory {
     bool v2 = false;
     char path[kPathMax] = {};
+    std::int64_t quota_milli = 0;  // as it was read last
   };
   void add_levels(const std::string& mount, std::string path, bool v2);
 
   std::array<Directory, kLevelsMax> directories_;
   std::size_t count_ = 0;
+  std::int32_t allowed_ = 1;  // by the affinity mask, as it was read last
 };
 
 // Re-reads the limits and changes the number of Ps if they changed. Called by sysmon.

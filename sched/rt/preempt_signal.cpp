@@ -76,8 +76,8 @@ void on_preempt(int signal, siginfo_t* info, void* context) {
 // Somebody has taken it from an earlier runtime.
 bool is_replaced(int signal) {
   struct sigaction now{};
-  return g_ours[static_cast<std::size_t>(signal)] && sigaction(signal, nullptr, &now) == 0 && is_handled(now) &&
-         now.sa_sigaction != &on_preempt;
+  return g_ours[static_cast<std::size_t>(signal)] && sigaction(signal, nullptr, &now) == 0 &&
+         is_handled(now) && now.sa_sigaction != &on_preempt;
 }
 
 }  // namespace
@@ -100,7 +100,11 @@ bool PreemptSignal::take(int signal) {
 
 void PreemptSignal::install(int signal, const sigset_t& mask) {
   mask_ = mask;
-  if (signal == 0 || take(signal)) {
+  pid_ = sys::invoke(SYS_getpid);
+  if (signal != 0 && pid_ <= 0) {
+    move_from(signal, Lost::kNoSending);
+    report();
+  } else if (signal == 0 || take(signal)) {
     number_.store(signal, std::memory_order_relaxed);
   } else {
     move_from(signal, is_replaced(signal) ? Lost::kReplaced : Lost::kNoHandler);
@@ -165,12 +169,8 @@ void PreemptSignal::report() {
   const Lost what = lost_.load(std::memory_order_relaxed);
   Line line(Line::kNowhere);
   switch (what) {
-    case Lost::kReplaced:
-      line << "tuza: the handler of signal " << lost << " was replaced";
-      break;
-    case Lost::kNoHandler:
-      line << "tuza: the system refuses a handler for signal " << lost;
-      break;
+    case Lost::kReplaced: line << "tuza: the handler of signal " << lost << " was replaced"; break;
+    case Lost::kNoHandler: line << "tuza: the system refuses a handler for signal " << lost; break;
     case Lost::kNoSending:
       line << "tuza: the system refuses to send signal " << lost << " to a thread";
       break;
@@ -186,8 +186,7 @@ bool PreemptSignal::send(M& m) {
   siginfo_t info{};
   info.si_code = SI_QUEUE;
   info.si_value.sival_ptr = &g_before;
-  const long sent =
-      sys::invoke(SYS_rt_tgsigqueueinfo, sys::invoke(SYS_getpid), m.thread_id.get(), signal, &info);
+  const long sent = sys::invoke(SYS_rt_tgsigqueueinfo, pid_, m.thread_id.get(), signal, &info);
   // Those that are suspended would wait for ever for others to make room.
   if (sent == -EPERM || sent == -ENOSYS) move_from(signal, Lost::kNoSending);
   return sent == 0;

@@ -68,6 +68,7 @@ class PreemptSignal {
   std::atomic<int> lost_number_{0};  // the signal that cannot be used any more, until it is reported
   std::atomic<Lost> lost_{Lost::kReplaced};
   sigset_t mask_{};
+  long pid_ = 0;
 };
 
 }  // namespace tuza::rt

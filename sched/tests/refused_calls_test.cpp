@@ -123,7 +123,7 @@ const RefusedCall kCalls[] = {
     {"clone3_later", SYS_clone3, EAGAIN, kLater},
     {"clone3_now_and_then", SYS_clone3, ENOMEM, kNowAndThen},
     {"gettid_start", SYS_gettid, EPERM, kStart},
-    {"getpid_later", SYS_getpid, EPERM, kLater},
+    {"getpid_start", SYS_getpid, EPERM, kStart, "refuses to send signal"},
     {"futex_interrupted", SYS_futex, EINTR, kNowAndThen},
     {"fcntl_start", SYS_fcntl, EPERM, kStart},
     {"prctl_start", SYS_prctl, EPERM, kStart},

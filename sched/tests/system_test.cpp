@@ -106,6 +106,20 @@ TEST_F(CpuLimitTest, GarbageIsNoLimit) {
   }
 }
 
+// No descriptor left, or a sandbox: as many as before.
+TEST_F(CpuLimitTest, WhatCannotBeReadAnyMoreIsAsItWas) {
+  write("proc/self/mountinfo", kMountV2);
+  write("proc/self/cgroup", "0::/app\n");
+  write("sys/fs/cgroup/app/cpu.max", "150000 100000\n");
+  rt::CpuLimit limit;
+  limit.find(root_.string());
+  EXPECT_EQ(limit.quota_milli(), 1500);
+  fs::remove(root_ / "sys/fs/cgroup/app/cpu.max");
+  EXPECT_EQ(limit.quota_milli(), 1500);
+  write("sys/fs/cgroup/app/cpu.max", "max 100000\n");
+  EXPECT_EQ(limit.quota_milli(), 0);
+}
+
 TEST_F(CpuLimitTest, ALimitBelowOneCpuStillMeansOne) {
   write("proc/self/mountinfo", kMountV2);
   write("proc/self/cgroup", "0::/\n");
