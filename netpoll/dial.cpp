@@ -39,11 +39,14 @@ Result<void> call_peer(const NewSocket& socket, const SocketName& peer, TimePoin
   constexpr std::chrono::milliseconds kFirstPause{1}, kLongestPause{20};
   for (auto pause = kFirstPause;; pause = std::min(pause * 2, kLongestPause)) {
     begun = sys::invoke(SYS_connect, socket.fd(), peer.address(), peer.length);
-    if (begun != -EAGAIN) return {};
+    if (begun == -EALREADY || begun == -EISCONN)
+      begun = -EINPROGRESS;  // what a signal has interrupted goes on
+    if (begun != -EAGAIN && begun != -EINTR) return {};
     if (ctx != nullptr && ctx->done()) return std::unexpected(ctx->cause());
-    const auto left = deadline - std::chrono::steady_clock::now();
-    if (left <= left.zero()) return std::unexpected(Error(Errc::kTimeout, "dial"));
-    sleep_for(std::min<std::chrono::nanoseconds>(pause, left));
+    // Not by the time that is left, which overflows for a deadline before the clock's zero.
+    const TimePoint now = std::chrono::steady_clock::now();
+    if (deadline <= now) return std::unexpected(Error(Errc::kTimeout, "dial"));
+    sleep_for(std::min<std::chrono::nanoseconds>(pause, deadline - now));
   }
 }
 
@@ -72,8 +75,9 @@ Result<Conn> dial_within(std::string_view network, std::string_view address, Tim
   const auto look = [](int fd) -> long {
     int error = 0;
     socklen_t length = sizeof error;
-    sys::invoke(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &length);
-    if (error != 0) return -error;
+    // Without an answer a connection that has failed would look like one that is not there yet.
+    const long asked = sys::invoke(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &length);
+    if (asked != 0 || error != 0) return asked != 0 ? asked : -error;
     SocketName found;
     // Neither failed nor connected: not yet.
     const long named = found.ask(SYS_getpeername, fd);

@@ -73,7 +73,9 @@ Result<Listener> listen(std::string_view network, std::string_view address, cons
     if (const long error = bind_and_listen(socket, *endpoint, network, options); error != 0)
       return fail(error);
     socklen_t length = static_cast<socklen_t>(endpoint->capacity());
-    sys::invoke(SYS_getsockname, socket.fd(), endpoint->data(), &length);
+    // Or nobody would learn the port that the system chose.
+    const long named = sys::invoke(SYS_getsockname, socket.fd(), endpoint->data(), &length);
+    if (named != 0) return fail(named);
     Result<Descriptor*> descriptor = Descriptor::open(socket.release(), "listen");
     if (!descriptor) return std::unexpected(descriptor.error());
     return Listener(detail::DescriptorOwner(*descriptor), *endpoint, to_string(*endpoint));

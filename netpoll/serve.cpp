@@ -93,23 +93,37 @@ Server::Server(Listener&& listener, Handler handler, const ServeOptions& options
     : own_listener_(std::move(listener)),
       listener_(*own_listener_),
       handler_(std::move(handler)),
-      slots_(limit_on_connections(options)) {
+      slots_max_(limit_on_connections(options)),
+      slots_(slots_max_) {
   run_.set();
 }
 
 Server::Server(Listener& listener, Handler handler, const ServeOptions& options)
-    : listener_(listener), handler_(std::move(handler)), slots_(limit_on_connections(options)) {
+    : listener_(listener),
+      handler_(std::move(handler)),
+      slots_max_(limit_on_connections(options)),
+      slots_(slots_max_) {
   run_.set();
 }
 
-// Of connections that the end of the runtime has left open nobody is served any more.
 Server::~Server() {
-  if (connections() != 0 && !run_.ended()) {
-    rt::fatal("net::Server destroyed while connections are open");
+  if (connections() != 0) rt::fatal("net::Server destroyed while connections are open");
+}
+
+// Of connections that the end of a runtime has left open nobody is served any more: the sessions were on stacks that
+// are gone, and nobody gives the slots back.
+void Server::begin_run() {
+  const std::scoped_lock lock(mutex_);
+  if (run_.ended()) {
+    slots_.emplace(slots_max_);
+    connections_.store(0, std::memory_order_relaxed);
+    sessions_ = nullptr;
   }
+  run_.set();
 }
 
 Result<void> Server::serve() {
+  begin_run();
   const Result<void> result = accept_loop();
   // In turns: shutdown() may be called later, and give up.
   while (!given_up_.load(std::memory_order_relaxed) && !wait_for_sessions(Clock::now() + 1ms)) {
@@ -123,10 +137,10 @@ Result<void> Server::accept_loop() {
   SpareDescriptor spare;
   std::chrono::milliseconds pause = kFirstPause;
   for (;;) {
-    if (!slots_.try_acquire()) {
+    if (!slots_->try_acquire()) {
       limit_reached.log(LogLevel::kWarning, "tuza: " + std::to_string(connections()) +
                                                 " connections are open, which is the limit; new ones wait");
-      slots_.acquire();
+      slots_->acquire();
     }
     if (draining_.load(std::memory_order_relaxed)) return {};
     Result<Conn> conn = listener_.accept();
@@ -135,7 +149,7 @@ Result<void> Server::accept_loop() {
       start(std::move(*conn));
       continue;
     }
-    slots_.release();
+    slots_->release();
     if (conn.error().closed()) return {};
     if (!is_out_of_resources(conn.error())) return std::unexpected(conn.error());
     out_of_resources.log(LogLevel::kWarning, "tuza: " + conn.error().message() +
@@ -165,7 +179,7 @@ void Server::start(Conn conn) {
 }
 
 void Server::end_connection() {
-  slots_.release();
+  slots_->release();
   // The last access: whoever waits for the count to reach zero may destroy the server.
   connections_.fetch_sub(1, std::memory_order_release);
 }
@@ -220,9 +234,10 @@ bool Server::wait_for_sessions(TimePoint deadline) {
 }
 
 bool Server::shutdown(TimePoint deadline) {
+  begin_run();
   draining_.store(true, std::memory_order_seq_cst);
   listener_.close();
-  slots_.release();  // the accept loop may be waiting for one
+  slots_->release();  // the accept loop may be waiting for one
   for_each_session([](Session& session) { session.interrupt_if_idle(); });
   if (wait_for_sessions(deadline)) return true;
   {

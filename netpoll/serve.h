@@ -89,7 +89,10 @@ class Server {
   [[nodiscard]] const std::string& address() const { return listener_.address(); }
   // Connections that are open.
   // Zero is final after serve() has returned, and then the server may be destroyed.
-  [[nodiscard]] std::size_t connections() const { return connections_.load(std::memory_order_acquire); }
+  // Those that the end of tuza::run has left open do not count any more.
+  [[nodiscard]] std::size_t connections() const {
+    return run_.ended() ? 0 : connections_.load(std::memory_order_acquire);
+  }
 
   // Accepts and serves until shutdown() has been called and every connection has ended, or shutdown() has
   // given up; then goroutines of handlers are still there, as many as connections() says. After shutdown() it
@@ -104,6 +107,7 @@ class Server {
 
  private:
   friend class Session;
+  void begin_run();
   Result<void> accept_loop();
   void start(Conn conn);
   void run(Conn conn);
@@ -117,11 +121,12 @@ class Server {
   std::optional<Listener> own_listener_;
   Listener& listener_;
   Handler handler_;
-  Semaphore slots_;
+  const std::int64_t slots_max_;
+  std::optional<Semaphore> slots_;
   std::atomic<bool> draining_{false};
   std::atomic<bool> given_up_{false};  // by shutdown(), on handlers that do not end
   std::atomic<std::size_t> connections_{0};
-  rt::RunMark run_;  // in which it was made
+  rt::RunMark run_;  // whose goroutines have the slots and the sessions; changed under mutex_
   Mutex mutex_;
   Session* sessions_ = nullptr;  // guarded by mutex_
   bool forced_ = false;          // guarded by mutex_: no session may go on

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 #include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/sched/arch/last_error.h>
 #include <tuza/sched/arch/sanitizer.h>
 #include <tuza/sched/arch/syscall.h>
 
@@ -76,7 +77,9 @@ Result<SignalSet> SignalSet::open(std::initializer_list<int> signals) {
   sigemptyset(&action.sa_mask);
   for (const int number : signals) {
     struct sigaction before{};
-    sigaction(number, &action, &before);
+    if (::sigaction(number, &action, &before) != 0) {
+      return std::unexpected(Error::from_errno(last_error(), "signals"));
+    }
     state->before.emplace_back(number, before);
   }
   return SignalSet(std::move(state));

@@ -19,7 +19,7 @@ namespace tuza::net {
 
 class SignalSet {
  public:
-  // Error: EBUSY if another one is open.
+  // Errors: EBUSY if another one is open, EINVAL for a signal that cannot be handled; or what the system says.
   static Result<SignalSet> open(std::initializer_list<int> signals);
   SignalSet(SignalSet&&) noexcept;
   SignalSet& operator=(SignalSet&&) = delete;

@@ -9,6 +9,7 @@
 #include <tuza/sched/io_source.h>
 #include <tuza/sched/park.h>
 #include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/g.h>
 #include <tuza/sched/rt/handoff.h>
 #include <tuza/sched/sync/pending_wait.h>
 #include <tuza/sched/time/sleep.h>
@@ -86,24 +87,33 @@ Result<void> Descriptor::may_begin(Side side, std::string_view op, const Context
   return {};
 }
 
-// True: an edge has come. Always with the lock of `side` and the reference that goes with it, which a goroutine
-// that the end of the runtime leaves behind never gives back: it is done for it.
+// Who waits has the lock of its side and the reference that goes with it. A goroutine that the end of the runtime
+// leaves behind never gives them back: it is done for it.
+struct Descriptor::Waiting {
+  Descriptor& descriptor;
+  const Side side;
+
+  void withdraw(rt::G& g) { descriptor.slot(side).withdraw(g); }
+  void leave() {
+    if (descriptor.mutex_.unlock(side)) descriptor.close_number();
+  }
+};
+
+constinit const rt::Withdrawal Descriptor::kWithdrawal{
+    [](rt::G& g, void* wait) { static_cast<Waiting*>(wait)->withdraw(g); },
+    [](void* wait) {
+      static_cast<Waiting*>(wait)->leave();
+      return true;
+    }};
+
+bool Descriptor::waits(const rt::G& g) {
+  return g.pending_wait != nullptr && &g.pending_wait->withdrawal == &kWithdrawal;
+}
+
+// True: an edge has come.
 template <class GiveUp>
 bool Descriptor::wait_in_slot(Side side, GiveUp give_up) {
-  struct Waiting {
-    Descriptor& descriptor;
-    Side side;
-  } waiting{*this, side};
-  static constexpr rt::Withdrawal kWithdrawal{[](rt::G& g, void* wait) {
-                                                const Waiting& w = *static_cast<Waiting*>(wait);
-                                                w.descriptor.slot(w.side).withdraw(g);
-                                              },
-                                              [](void* wait) {
-                                                const Waiting& w = *static_cast<Waiting*>(wait);
-                                                if (w.descriptor.mutex_.unlock(w.side))
-                                                  w.descriptor.close_number();
-                                                return true;
-                                              }};
+  Waiting waiting{*this, side};
   rt::PendingWait pending{kWithdrawal, &waiting};
   return slot(side).wait(side == Side::kRead ? WaitReason::kIoRead : WaitReason::kIoWrite, give_up, &pending);
 }

@@ -42,6 +42,10 @@
 
 #include <sys/uio.h>
 
+namespace tuza::rt {
+struct Withdrawal;
+}
+
 namespace tuza::net {
 
 // A buffer that does not exist while nothing has come.
@@ -127,6 +131,10 @@ class Descriptor {
   };
   Woken deliver(Events events);
 
+  // -- For what keeps something of its own while it waits here (tls/hold.h).
+  // At the end of the runtime: whether `g` was left behind in a wait for a descriptor.
+  [[nodiscard]] static bool waits(const rt::G& g);
+
  private:
   friend class DescriptorPool;
   explicit Descriptor(std::uint32_t index)
@@ -145,6 +153,8 @@ class Descriptor {
   Result<void> wait(Side side, std::string_view op, const Context* ctx);
   template <class GiveUp>
   [[nodiscard]] bool wait_in_slot(Side side, GiveUp give_up);
+  struct Waiting;
+  static const rt::Withdrawal kWithdrawal;
   Result<void> wait_within(Side side, std::string_view op, const Context& ctx);
   Result<void> register_again(std::string_view op);
   Result<void> watch_writes(std::string_view op);

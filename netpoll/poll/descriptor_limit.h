@@ -10,6 +10,9 @@ namespace tuza::net {
 
 inline constexpr std::size_t kDescriptorsForOthers = 32;
 
+// What is allowed nearly everywhere, where the system does not say.
+inline constexpr std::size_t kDescriptorsUsual = 1024;
+
 // RLIMIT_NOFILE as it is now, the soft one; at most 2^24.
 std::size_t descriptors_allowed();
 

@@ -14,7 +14,9 @@
 //   - closing the descriptor ends its registration, if no other descriptor is of the same open file, in this
 //     process or another; remove() ends it in any case. An event that was under way may still come;
 //   - wake() makes a wait() that blocks, now or next, return at once. It is not an event. What was done
-//     before wake() is visible after the return of that wait().
+//     before wake() is visible after the return of that wait();
+//   - a system that refuses what it allowed at first, in a sandbox that the program has entered, costs events and
+//     nothing else: wait() says so once in the log, naps for a few milliseconds and returns without events.
 //
 // Thread-safe: wait() on several threads at once, the others at any time.
 // Backends: poller_epoll.cpp (Linux).
@@ -23,6 +25,7 @@
 #include <atomic>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 namespace tuza::net {
 
@@ -35,7 +38,8 @@ struct PollEvent {
 
 class Poller {
  public:
-  // Sets `error` to 0, or to -errno; the poller is useless then.
+  // Sets `error` to 0, or to -errno; the poller is useless then. So it is where the system refuses to wait: whoever
+  // opens a descriptor is told, instead of waiting for ever.
   explicit Poller(long& error);
   ~Poller();
   Poller(const Poller&) = delete;
@@ -56,9 +60,14 @@ class Poller {
   void wake();
 
  private:
+  void end_wake(std::uint32_t events, std::int64_t timeout_ns);
+  void refused(std::string_view call, long error, std::int64_t timeout_ns);
+
   int poll_fd_ = -1;
   int wake_fd_ = -1;
   std::atomic<bool> wake_pending_{false};
+  std::atomic<bool> wakes_by_interest_{false};  // the system refuses to write or read wake_fd_
+  std::atomic<bool> refusal_logged_{false};
 };
 
 }  // namespace tuza::net

@@ -6,6 +6,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/log.h>
+#include <tuza/sched/result.h>
+#include <tuza/sched/rt/futex.h>
 
 #include <algorithm>
 #include <array>
@@ -16,41 +19,23 @@ namespace {
 // No descriptor has this cookie: its index is out of range.
 constexpr std::uint64_t kWakeCookie = ~std::uint64_t{0};
 constexpr std::size_t kEventsMax = 128;
+// Between two attempts to wait, where the system refuses.
+constexpr std::int64_t kNapNs = 5'000'000;
 
-// epoll_pwait2 takes nanoseconds (Linux 5.11); older kernels get milliseconds, rounded up so that a timer
-// is not found early and waited for in a busy loop.
+// epoll_pwait2 takes nanoseconds (Linux 5.11); older kernels, and sandboxes that do not know it, get milliseconds,
+// rounded up so that a timer is not found early and waited for in a busy loop.
 long wait_for_events(int fd, std::span<struct epoll_event> events, std::int64_t timeout_ns) {
   static std::atomic<bool> has_pwait2{true};
   if (timeout_ns > 0 && has_pwait2.load(std::memory_order_relaxed)) {
     struct timespec ts{.tv_sec = timeout_ns / 1'000'000'000, .tv_nsec = timeout_ns % 1'000'000'000};
     const long n = sys::invoke(SYS_epoll_pwait2, fd, events.data(), events.size(), &ts, nullptr, 0);
-    if (n != -ENOSYS && n != -EPERM) return n;
-    has_pwait2.store(false, std::memory_order_relaxed);
+    if (n >= 0 || n == -EINTR) return n;
+    if (n == -ENOSYS || n == -EPERM) has_pwait2.store(false, std::memory_order_relaxed);
   }
   const std::int64_t ms = timeout_ns <= 0 ? timeout_ns : (timeout_ns + 999'999) / 1'000'000;
   return sys::invoke(SYS_epoll_pwait, fd, events.data(), events.size(),
                      std::clamp<std::int64_t>(ms, -1, 3'600'000), nullptr, 0);
 }
-
-}  // namespace
-
-Poller::Poller(long& error) {
-  poll_fd_ = static_cast<int>(sys::invoke(SYS_epoll_create1, EPOLL_CLOEXEC));
-  wake_fd_ = static_cast<int>(sys::invoke(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
-  error = std::min({poll_fd_, wake_fd_, 0});
-  if (error != 0) return;
-  struct epoll_event event{};
-  event.events = EPOLLIN;  // level-triggered: it stays until a blocking wait has taken it
-  event.data.u64 = kWakeCookie;
-  error = sys::invoke(SYS_epoll_ctl, poll_fd_, EPOLL_CTL_ADD, wake_fd_, &event);
-}
-
-Poller::~Poller() {
-  if (wake_fd_ >= 0) sys::invoke(SYS_close, wake_fd_);
-  if (poll_fd_ >= 0) sys::invoke(SYS_close, poll_fd_);
-}
-
-namespace {
 
 constexpr std::uint32_t kReads = EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLET;
 
@@ -62,6 +47,23 @@ long control(int poll_fd, int operation, int fd, std::uint32_t events, std::uint
 }
 
 }  // namespace
+
+Poller::Poller(long& error) {
+  poll_fd_ = static_cast<int>(sys::invoke(SYS_epoll_create1, EPOLL_CLOEXEC));
+  wake_fd_ = static_cast<int>(sys::invoke(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
+  error = std::min({poll_fd_, wake_fd_, 0});
+  // Level-triggered: it stays until a blocking wait has taken it.
+  if (error == 0) error = control(poll_fd_, EPOLL_CTL_ADD, wake_fd_, EPOLLIN, kWakeCookie);
+  if (error != 0) return;
+  struct epoll_event none{};
+  const long n = wait_for_events(poll_fd_, std::span(&none, 1), 0);
+  if (n < 0 && n != -EINTR) error = n;
+}
+
+Poller::~Poller() {
+  if (wake_fd_ >= 0) sys::invoke(SYS_close, wake_fd_);
+  if (poll_fd_ >= 0) sys::invoke(SYS_close, poll_fd_);
+}
 
 long Poller::add(int fd, std::uint64_t cookie) {
   return control(poll_fd_, EPOLL_CTL_ADD, fd, kReads | EPOLLOUT, cookie);
@@ -82,18 +84,13 @@ std::size_t Poller::wait(std::int64_t timeout_ns, std::span<PollEvent> into) {
   std::array<struct epoll_event, kEventsMax> events;
   const long n =
       wait_for_events(poll_fd_, std::span(events).first(std::min(into.size(), kEventsMax)), timeout_ns);
+  if (n < 0 && n != -EINTR) refused("epoll_pwait", n, timeout_ns);
   std::size_t count = 0;
   for (long i = 0; i < n; ++i) {
     const struct epoll_event& event = events[static_cast<std::size_t>(i)];
     if (event.data.u64 == kWakeCookie) {
       // Meant for a thread that blocks; one that only looks in leaves it for that one.
-      if (timeout_ns == 0) continue;
-      std::uint64_t value = 0;
-      sys::invoke(SYS_read, wake_fd_, &value, sizeof value);
-      // Read and write in one, after the eventfd is empty: a wake() that came before this wrote nothing, and
-      // relies on what it did earlier being visible to whoever returns from here. One that comes later
-      // writes again. A plain store may be overtaken by the loads that follow: the wake would be lost.
-      wake_pending_.exchange(false, std::memory_order_acq_rel);
+      if (timeout_ns != 0) end_wake(event.events, timeout_ns);
       continue;
     }
     const bool hung_up = (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLPRI)) != 0;
@@ -105,10 +102,46 @@ std::size_t Poller::wait(std::int64_t timeout_ns, std::span<PollEvent> into) {
   return count;
 }
 
+// A wake-up is bytes in the eventfd, which the poller watches for reading. Where the system refuses to write or read
+// them, it is an interest in writing, which an eventfd is always ready for: epoll_ctl() makes it, and takes it away. The
+// first refusal decides for the rest of the poller's life. Between the two changes of wake_pending_ one thread wakes;
+// one that has seen the event ends it. So neither meets the other on its way from one form to the other.
 void Poller::wake() {
   if (wake_pending_.exchange(true, std::memory_order_acq_rel)) return;
   const std::uint64_t one = 1;
-  sys::invoke(SYS_write, wake_fd_, &one, sizeof one);
+  if (!wakes_by_interest_.load(std::memory_order_relaxed)) {
+    if (sys::invoke(SYS_write, wake_fd_, &one, sizeof one) > 0) return;
+    wakes_by_interest_.store(true, std::memory_order_relaxed);
+  }
+  if (control(poll_fd_, EPOLL_CTL_MOD, wake_fd_, EPOLLOUT, kWakeCookie) == 0) return;
+  wake_pending_.store(false, std::memory_order_release);  // the next one tries again
+}
+
+void Poller::end_wake(std::uint32_t events, std::int64_t timeout_ns) {
+  std::uint64_t value = 0;
+  const bool by_interest = (events & EPOLLOUT) != 0;
+  if (!by_interest) {
+    const long n = sys::invoke(SYS_read, wake_fd_, &value, sizeof value);
+    if (n < 0 && n != -EAGAIN) wakes_by_interest_.store(true, std::memory_order_relaxed);
+  }
+  if (by_interest || wakes_by_interest_.load(std::memory_order_relaxed)) {
+    const long error = control(poll_fd_, EPOLL_CTL_MOD, wake_fd_, 0, kWakeCookie);
+    if (error != 0) refused("epoll_ctl", error, timeout_ns);  // and it is found again at once
+  }
+  // Read and write in one, after the wake-up is taken back: a wake() that came before this did nothing, and relies on
+  // what it did earlier being visible to whoever returns from here. One that comes later wakes again. A plain store may
+  // be overtaken by the loads that follow: the wake would be lost.
+  wake_pending_.exchange(false, std::memory_order_acq_rel);
+}
+
+void Poller::refused(std::string_view call, long error, std::int64_t timeout_ns) {
+  if (timeout_ns == 0) return;  // who only looks in has other things to do
+  if (!refusal_logged_.exchange(true, std::memory_order_relaxed)) {
+    log_line(LogLevel::kError, "tuza: " + Error::from_errno(static_cast<int>(-error), call).message() +
+                                   "; goroutines that wait for I/O go on waiting");
+  }
+  std::atomic<std::uint32_t> nobody_wakes{0};
+  rt::futex_wait(nobody_wakes, 0, timeout_ns < 0 ? kNapNs : std::min(timeout_ns, kNapNs));
 }
 
 }  // namespace tuza::net

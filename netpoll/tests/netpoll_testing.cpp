@@ -26,6 +26,21 @@ void wait_until_parked(std::size_t n, WaitReason reason) {
   yield_until([&] { return goroutines_waiting(reason) == n; });
 }
 
+void wait_until_all_park() {
+  const auto all_wait = [] {
+    const rt::Sched& sched = *rt::active();
+    const std::uint64_t self = goroutine_id();
+    for (std::size_t i = 0, n = sched.gs.count(); i < n; ++i) {
+      const rt::G& g = sched.gs.at(i);
+      const rt::GStatus status = g.status.load(std::memory_order_acquire);
+      if (status != rt::GStatus::kDead && !rt::waits(status) && g.id.get() != self) return false;
+    }
+    return true;
+  };
+  // Twice: one that waits for a goroutine that it starts may be between the two.
+  for (int seen = 0; seen < 2; seen = all_wait() ? seen + 1 : 0) sleep_for(1ms);
+}
+
 Listener listen_on_loopback() { return listen("tcp", "127.0.0.1:0").value(); }
 
 TcpPair connect(Listener& listener) {

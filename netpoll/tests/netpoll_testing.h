@@ -28,6 +28,8 @@ using tuza::testing::yield_until;
 std::size_t goroutines_waiting(WaitReason reason);
 // Lets others run until `n` goroutines are parked for `reason`.
 void wait_until_parked(std::size_t n, WaitReason reason);
+// Until all goroutines but the caller, and those that they have started, are parked.
+void wait_until_all_park();
 
 // Two ends of one TCP connection over loopback.
 struct TcpPair {

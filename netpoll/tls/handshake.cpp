@@ -1,6 +1,7 @@
 // The handshake of a Stream, and what it has come to.
 #include <openssl/err.h>
 #include <tuza/netpoll/tls/call.h>
+#include <tuza/netpoll/tls/hold.h>
 #include <tuza/netpoll/tls/stream.h>
 #include <tuza/sched/rt/handoff.h>
 
@@ -11,7 +12,8 @@ namespace tuza::net::tls {
 Result<void> Stream::handshake(const Context* ctx) {
   if (open()) return {};
   rt::parking_point();
-  const std::scoped_lock lock(reading_, writing_);
+  std::lock(reading_, writing_);  // waits for neither while it holds the other
+  const Hold reading(reading_, std::adopt_lock), writing(writing_, std::adopt_lock);
   switch (state_.load(std::memory_order_relaxed)) {
     case State::kOpen: return {};
     case State::kNew: return shake_hands(ctx);

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <tuza/netpoll/tls/call.h>
+#include <tuza/netpoll/tls/hold.h>
 #include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/rt/handoff.h>
 #include <tuza/sched/time/sleep.h>
@@ -99,7 +100,7 @@ Result<std::size_t> Stream::read(std::span<std::byte> into, LazyBuffer* lazy, co
   if (!open()) [[unlikely]] {
     if (Result<void> shaken = handshake(ctx); !shaken) return std::unexpected(shaken.error());
   }
-  const std::scoped_lock lock(reading_);
+  const Hold lock(reading_);
   if (Result<void> may = descriptor_.may_start(Direction::kRead, "read", ctx); !may) {
     return std::unexpected(may.error());
   }
@@ -147,7 +148,7 @@ Result<void> Stream::wait_for_room(std::chrono::milliseconds& pause, const Conte
   Result<void> sent;
   if (writing_.try_lock()) {
     {
-      const std::scoped_lock lock(std::adopt_lock, writing_);
+      const Hold lock(writing_, std::adopt_lock);
       const auto [limit, cancel] = with_timeout(ctx != nullptr ? *ctx : Context::background(), at_most);
       sent = send_out(&limit);
       waited = sent || limit.done();
@@ -192,7 +193,7 @@ Result<void> Stream::write_all(std::span<struct iovec> pieces, const Context* ct
   }
   Result<void> result;
   {
-    const std::scoped_lock lock(writing_);
+    const Hold lock(writing_);
     result = descriptor_.may_start(Direction::kWrite, "write", ctx);
     if (result) result = write_locked(pieces, ctx, last);
   }
@@ -288,11 +289,11 @@ Result<void> Stream::send_out(const Context* ctx) {
       if (unsent.empty()) leftovers_.store(0, std::memory_order_relaxed);
     }
     if (unsent.empty()) return {};
-    std::span<const std::byte> left = unsent;
-    Result<void> sent = descriptor_.write_on(left, ctx);
+    Sending sending(wire_.out, unsent, ssl_mutex_);
+    Result<void> sent = descriptor_.write_on(sending.left, ctx);
     {
       const std::scoped_lock lock(ssl_mutex_);
-      wire_.out.consume(unsent.size() - left.size());
+      sending.consume();
       if (sent && wire_.out.empty()) {
         leftovers_.store(0, std::memory_order_relaxed);
         return {};
@@ -343,7 +344,7 @@ void Stream::say_goodbye() {
 
 Result<void> Stream::close_write() {
   {
-    const std::scoped_lock lock(writing_);
+    const Hold lock(writing_);
     {
       const std::scoped_lock ssl_lock(ssl_mutex_);
       say_goodbye();
@@ -361,7 +362,7 @@ void Stream::farewell() {
   if (aborted_.load(std::memory_order_relaxed)) return;
   const TimePoint by = std::chrono::steady_clock::now() + kFarewellTime;
   {
-    const std::scoped_lock lock(writing_);
+    const Hold lock(writing_);
     bool sent_all = false;
     {
       const std::scoped_lock ssl_lock(ssl_mutex_);

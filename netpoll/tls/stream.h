@@ -16,6 +16,8 @@
 // nobody writes, and else leaves it, with a mark, to the writer, who looks at the mark again when it has let
 // go.
 //
+// What the end of the runtime does for goroutines that it leaves behind is in hold.h.
+//
 // Thread-safe.
 #pragma once
 

@@ -1,0 +1,58 @@
+// Sockets by system calls alone: for clients that know nothing of goroutines, on any thread.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <tuza/netpoll/poll/socket_name.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <utility>
+
+namespace tuza::net::testing {
+
+class RawSocket {
+ public:
+  explicit RawSocket(int fd) : fd_(fd) {}
+  RawSocket(RawSocket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  RawSocket& operator=(RawSocket&&) = delete;
+  ~RawSocket() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  // A non-blocking client of `address`, which perhaps has not got through.
+  static RawSocket calling(const SocketName& address) {
+    RawSocket made(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    made.connected_ = ::connect(made.fd_, address.address(), address.length) == 0;
+    return made;
+  }
+  // A listener on a port of 127.0.0.1 that the system chooses.
+  static RawSocket listening(int backlog) {
+    RawSocket made(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::bind(made.fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::listen(made.fd_, backlog), 0);
+    return made;
+  }
+
+  [[nodiscard]] int fd() const { return fd_; }
+  [[nodiscard]] bool connected() const { return connected_; }
+  [[nodiscard]] int release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+  bool connected_ = false;
+};
+
+// Of a TCP listener.
+inline SocketName name_of(const Endpoint& endpoint) {
+  SocketName name;
+  name.length = static_cast<socklen_t>(endpoint.size());
+  std::memcpy(&name.storage, endpoint.data(), endpoint.size());
+  return name;
+}
+
+}  // namespace tuza::net::testing
