@@ -35,7 +35,9 @@ QUARANTINE = {
     "errno": ["sched/arch/*", "examples/hostile/work.cpp", "examples/readme_parts.cpp", "loadtests/floor.cpp",
               "loadtests/stall_client.cpp"],
     "volatile": ["sched/arch/*", "sched/tests/context_test.cpp", "sched/tests/goroutine_test.cpp",
-                 "sched/tests/landing_pads_test.cpp", "sched/tests/gdb_target.cpp"],
+                 "sched/tests/landing_pads_test.cpp", "sched/tests/gdb_target.cpp",
+                 "sched/tests/crash_report_test.cpp", "sched/tests/slice_limits_test.cpp",
+                 "sched/tests/stack_guards_test.cpp", "sched/tests/stderr_test.cpp"],
     "asm": ["sched/arch/*", "sched/tests/held_mutex_test.cpp", "sched/tests/landing_pads_test.cpp",
             "sched/tests/gdb_target.cpp"],
 }

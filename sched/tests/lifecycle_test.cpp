@@ -62,13 +62,13 @@ TEST(Lifecycle, AThousandRunsLeaveGoroutinesInEveryKindOfWait) {
   }
 }
 
+#if !defined(TUZA_ASAN) && !defined(TUZA_TSAN)  // which keep shadow memory, and mappings in quarantine
 std::size_t address_space_kib() {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
   return pages * 4;
 }
 
-#if !defined(TUZA_ASAN) && !defined(TUZA_TSAN)  // which keep shadow memory, and mappings in quarantine
 // In KiB, after the first ones. (The stacks of some more threads than there were before are less than 10 MiB.)
 std::size_t address_space_of(int runs) {
   // Arenas reserve 64 MiB each, as many as there ever were threads at once: that may take many runs to be seen.

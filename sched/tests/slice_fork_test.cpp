@@ -1,4 +1,5 @@
 // fork(), exec and tracers, while goroutines compute.
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
@@ -13,7 +14,10 @@
 #include <tuza/sched/tests/children.h>
 #include <tuza/sched/tests/hogs.h>
 
+#include <array>
+#include <cstdlib>
 #include <filesystem>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,6 +30,7 @@ using testing::Ended;
 using testing::Hogs;
 using testing::in_fork;
 using testing::kHogs;
+using testing::lane;
 using testing::run_with;
 using testing::wait_for;
 using testing::wait_for_suspensions;
@@ -142,6 +147,110 @@ TEST_P(ForkTest, AChildWhoseGoroutineWasAskedToStopGoesOn) {
     });
     suspend = static_cast<std::uint32_t>(rt::Suspend::kRun);
     EXPECT_TRUE(ended.with_code(7)) << ended.status;
+  });
+}
+
+// -- Locks that fork() itself takes. Who holds one may be suspended, and fork() must not wait for its turn: it stopped a
+// program with 100 goroutines that allocate for seconds, as glibc takes the lock of each arena, one after the other.
+
+// As many as may compute, which no signal stops: nobody who is suspended has a turn, until a child has been born. The
+// child says so itself, because the goroutine that forks may be suspended as soon as fork() has returned.
+class Occupants {
+ public:
+  Occupants() {
+    born_ = static_cast<std::atomic<bool>*>(
+        ::mmap(nullptr, sizeof *born_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    new (born_) std::atomic<bool>(false);
+    for (int i = 0; i < max_procs(); ++i) {
+      group_.go([this] {
+        const NoPreempt all_the_time;
+        while (!born_->load(std::memory_order_relaxed)) compute(1);
+      });
+    }
+  }
+  ~Occupants() { ::munmap(born_, sizeof *born_); }
+  Occupants(const Occupants&) = delete;
+  Occupants& operator=(const Occupants&) = delete;
+
+  // When nobody else computes, and `others` are suspended. Returns when the occupants have ended.
+  enum class By { kGoroutine, kThread };
+  void fork_beside(int others, By who = By::kGoroutine) {
+    wait_for([others] {
+      const rt::Lane::Counts now = lane();
+      return now.suspended == static_cast<std::uint32_t>(others) &&
+             now.burning == static_cast<std::uint32_t>(max_procs());
+    });
+    pid_t child = -1;
+    const auto fork = [&] {
+      child = ::fork();
+      if (child != 0) return;
+      *born_ = true;
+      ::_exit(5);
+    };
+    who == By::kGoroutine ? fork() : std::thread(fork).join();
+    group_.wait();
+    int status = -1;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 5) << status;
+  }
+
+ private:
+  std::atomic<bool>* born_;
+  WaitGroup group_;
+};
+
+#if !defined(TUZA_ASAN) && !defined(TUZA_TSAN)  // which bring an allocator with locks of its own
+
+[[gnu::noipa]] void allocate_and_free() {
+  std::array<void*, 200> blocks;
+  for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = std::malloc(50 + i * 7);
+  for (void* block : blocks) std::free(block);
+}
+
+TEST_P(ForkTest, ForkDoesNotWaitForTheTurnsOfThoseThatWereSuspendedInMalloc) {
+  run_with(GetParam(), [] {
+    constexpr int kAllocators = 40;
+    Hogs allocators(kAllocators, [](int) { allocate_and_free(); });
+    for (int i = 0; i < 6; ++i) {  // some of them have the lock of an arena
+      Occupants().fork_beside(kAllocators, i % 2 == 0 ? Occupants::By::kGoroutine : Occupants::By::kThread);
+    }
+  });
+}
+
+#endif
+
+// A library's lock, which its handlers take around a fork. Handlers that were registered first are called last: by then
+// the runtime knows of the fork.
+std::mutex g_library;
+std::atomic<bool> g_library_forks{false}, g_library_waits{false};
+void lock_library() {
+  if (!g_library_forks) return;
+  g_library_waits = true;
+  g_library.lock();
+}
+void unlock_library() {
+  if (g_library_forks) g_library.unlock();
+}
+const int g_library_registered = ::pthread_atfork(&lock_library, &unlock_library, &unlock_library);
+
+TEST_P(ForkTest, ForkDoesNotWaitForTheTurnOfWhoWasSuspendedWithALibrarysLock) {
+  ASSERT_EQ(g_library_registered, 0);
+  run_with(GetParam(), [] {
+    for (int i = 0; i < 5; ++i) {
+      g_library_waits = false;
+      std::atomic<bool> held = false;
+      WaitGroup holder;
+      holder.go([&held] {
+        const std::scoped_lock lock(g_library);
+        held = true;
+        while (!g_library_waits) compute(1);  // which needs a turn
+      });
+      wait_for([&held] { return held.load(); });
+      g_library_forks = true;
+      Occupants().fork_beside(1);
+      g_library_forks = false;
+      holder.wait();
+    }
   });
 }
 

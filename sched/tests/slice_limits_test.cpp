@@ -14,6 +14,7 @@
 #include <tuza/sched/rt/idle_stacks.h>
 #include <tuza/sched/sync/semaphore.h>
 #include <tuza/sched/tests/hogs.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -260,6 +261,7 @@ TEST(IdleStacks, WhatLiesBelowALongWaitIsGivenBackOnceAndNothingElse) {
       for (std::size_t i = 0; i < kept.size(); ++i) kept[i] = compute(i, 10);
       for (int round = 0; round < 2; ++round) {
         go_deep(kDeep);
+        const rt::NothingBelow trim_while_parked;
         waiter = rt::current_m()->current.get();
         wakes.acquire();
         for (std::size_t i = 0; i < kept.size(); ++i) EXPECT_EQ(kept[i], compute(i, 10));
@@ -285,6 +287,81 @@ TEST(IdleStacks, WhatLiesBelowALongWaitIsGivenBackOnceAndNothingElse) {
   });
 }
 
+// The runtime does not know what the frames of a program keep below the stack pointer.
+TEST(IdleStacks, NothingIsGivenBackOfAGoroutineThatDoesNotSayThatNothingLiesBelow) {
+  run_with(2, [] {
+    constexpr std::size_t kDeep = 40 << 10;
+    Semaphore wakes(0);
+    std::atomic<rt::G*> waiter = nullptr;
+    WaitGroup group;
+    group.go([&] {
+      go_deep(kDeep);
+      {
+        const rt::NothingBelow until_here;
+      }
+      waiter = rt::current_m()->current.get();
+      wakes.acquire();
+    });
+    wait_for([&waiter] { return waiter != nullptr && waiter.load()->status == rt::GStatus::kWaiting; });
+    const std::size_t before = resident_pages(waiter.load()->stack);
+    EXPECT_GE(before, kDeep / 4096);
+    rt::IdleStacks().trim_some(*rt::active(), rt::now_ns(), 0);
+    EXPECT_EQ(resident_pages(waiter.load()->stack), before);
+    wakes.release();
+    group.wait();
+  });
+}
+
+#if !defined(TUZA_ASAN) && !defined(TUZA_TSAN)  // which take the switch of stacks for a wild jump
+
+Semaphore* g_wakes_inner = nullptr;
+ucontext_t g_outer, g_inner;
+void park_on_the_inner_stack() { g_wakes_inner->acquire(); }
+
+// Parks on a stack that is an array of this frame. Returns how many of the words around it have changed.
+[[gnu::noinline]] int park_in_an_array() {
+  alignas(16) char stack[96 << 10];
+  std::memset(stack, 1, sizeof stack);
+  getcontext(&g_inner);
+  g_inner.uc_stack.ss_sp = stack;
+  g_inner.uc_stack.ss_size = sizeof stack;
+  g_inner.uc_link = &g_outer;
+  makecontext(&g_inner, &park_on_the_inner_stack, 0);
+  volatile int words[4096];  // below the array
+  for (int i = 0; i < 4096; ++i) words[i] = i;
+  swapcontext(&g_outer, &g_inner);
+  int changed = 0;
+  for (int i = 0; i < 4096; ++i) changed += words[i] != i ? 1 : 0;
+  for (std::size_t i = 0; i < sizeof stack / 2; ++i)
+    changed += stack[i] != 1 ? 1 : 0;  // its own has the upper half
+  return changed;
+}
+
+// A coroutine or a fiber whose stack lies on that of the goroutine: below its stack pointer are the frames that
+// resumed it. They were given back, after ten seconds.
+TEST(IdleStacks, FramesBelowAStackThatLiesOnTheGoroutinesAreKept) {
+  run_with(2, [] {
+    Semaphore wakes(0);
+    g_wakes_inner = &wakes;
+    std::atomic<rt::G*> waiter = nullptr;
+    std::atomic<int> changed = -1;
+    WaitGroup group;
+    group.go([&] {
+      waiter = rt::current_m()->current.get();
+      changed = park_in_an_array();
+    });
+    wait_for([&waiter] { return waiter != nullptr && waiter.load()->status == rt::GStatus::kWaiting; });
+    rt::IdleStacks trimmer;
+    while (!trimmer.trim_some(*rt::active(), rt::now_ns() + 2 * rt::IdleStacks::kAfterNs)) {
+    }
+    wakes.release();
+    group.wait();
+    EXPECT_EQ(changed, 0);
+  });
+}
+
+#endif
+
 // Wakers and the deadlock detector meet goroutines whose stacks are being trimmed.
 TEST(IdleStacks, TheyMayBeWokenMeanwhile) {
   run_with(2, [] {
@@ -298,6 +375,7 @@ TEST(IdleStacks, TheyMayBeWokenMeanwhile) {
     std::atomic<int> rounds = 0;
     for (std::size_t i = 0; i < turns.size(); ++i) {
       ring.go([&, i] {
+        const rt::NothingBelow trim_while_parked;
         for (int k = 0; k < scaled(2000); ++k) {
           turns[i]->acquire();
           if (k % 64 == 0) go_deep(20 << 10);

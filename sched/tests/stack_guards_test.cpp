@@ -1,0 +1,171 @@
+// Guard pages on a kernel that has no MADV_GUARD_INSTALL, as before Linux 6.13: each takes two of the mappings that
+// the kernel allows a process, and others need some, too.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <tuza/sched/blocking.h>
+#include <tuza/sched/go.h>
+#include <tuza/sched/sync/event.h>
+#include <tuza/sched/sync/wait_group.h>
+#include <tuza/sched/tests/children.h>
+#include <tuza/sched/tests/testing.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tuza {
+namespace {
+
+using testing::Ended;
+using testing::in_fork;
+using testing::scaled;
+
+// For this process and all its threads to come.
+void make_the_kernel_older() {
+  constexpr std::uint32_t kGuardInstall = 102;
+  const auto argument = static_cast<std::uint32_t>(offsetof(seccomp_data, args) + 2 * sizeof(std::uint64_t));
+  std::array<sock_filter, 6> filter{
+      sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offsetof(seccomp_data, nr))),
+      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 3),
+      sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument),
+      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kGuardInstall, 0, 1),
+      sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+      sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+    ::_exit(3);
+  }
+}
+
+std::size_t maps() {
+  std::size_t count = 0;
+  std::ifstream file("/proc/self/maps");
+  for (std::string line; std::getline(file, line);) ++count;
+  return count;
+}
+
+std::size_t maps_max() {
+  std::size_t count = 0;
+  std::ifstream("/proc/sys/vm/max_map_count") >> count;
+  return count;
+}
+
+// So many stacks have guards: each takes two mappings, and half of all may be used.
+std::size_t guards_max() { return maps_max() / 4; }
+
+int times_said(const Ended& ended) {
+  constexpr std::string_view kText = "new goroutine stacks have no guard pages from here on";
+  int times = 0;
+  for (std::size_t at = 0; (at = ended.said.find(kText, at)) != std::string::npos; at += kText.size())
+    ++times;
+  return times;
+}
+
+// Calls `while_they_wait` when that many goroutines are parked, each with words of its own on its stack.
+template <class F>
+void with_parked_goroutines(int count, F&& while_they_wait) {
+  std::atomic<int> parked = 0, wrong = 0;
+  WaitGroup group;
+  rt::Event end;
+  for (int i = 0; i < count; ++i) {
+    group.go([&, i] {
+      volatile int words[16];
+      for (int& word : const_cast<int(&)[16]>(words)) word = i;
+      ++parked;
+      end.wait(WaitReason::kTest);
+      for (const int word : words) wrong += word != i ? 1 : 0;
+    });
+  }
+  while (parked < count) sleep_for(std::chrono::milliseconds(1));
+  while_they_wait();
+  end.fire();
+  group.wait();
+  if (wrong != 0) ::_exit(9);
+}
+
+// What used to fail when 32,000 goroutines had used up the mappings. Each of these takes one of its own.
+bool others_get_mappings() {
+  for (int i = 0; i < 1000; ++i) {
+    const int protection = i % 2 == 0 ? PROT_READ : PROT_READ | PROT_WRITE;
+    if (::mmap(nullptr, 4096, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) return false;
+  }
+  std::thread([] {}).join();
+  WaitGroup group;
+  std::atomic<int> inside = 0;
+  for (int i = 0; i < 40; ++i) {
+    group.go([&inside] {
+      ++inside;
+      blocking([&inside] {
+        while (inside < 40) ::usleep(1000);
+      });
+    });
+  }
+  group.wait();
+  return true;
+}
+
+TEST(StackGuards, WithoutTheAdviceTheyLeaveHalfOfTheMappingsToOthers) {
+  const int count = scaled(200'000);
+  const Ended ended = in_fork([count] {
+    make_the_kernel_older();
+    const std::size_t before = maps();
+    const int status = run([count, before] {
+      bool good = false;
+      with_parked_goroutines(count, [&] {
+        // An arena of stacks, or a thread, takes a few.
+        const std::size_t more = maps() - before;
+        good = more >= guards_max() && more <= maps_max() / 2 + 400 && others_get_mappings();
+        if (static_cast<std::size_t>(count) < guards_max()) good = others_get_mappings();
+      });
+      return good ? 7 : 8;
+    });
+    ::_exit(status);
+  });
+  EXPECT_TRUE(ended.with_code(7)) << ended.status << "\n" << ended.said;
+  EXPECT_EQ(times_said(ended), static_cast<std::size_t>(count) > guards_max() ? 1 : 0) << ended.said;
+}
+
+// Those of one runtime are given back with its stacks.
+TEST(StackGuards, WithoutTheAdviceEachRuntimeHasAsMany) {
+  const int count = scaled(12'000);
+  const Ended ended = in_fork([count] {
+    make_the_kernel_older();
+    for (int i = 0; i < 4; ++i) {
+      run([count] { with_parked_goroutines(count, [] {}); });
+    }
+  });
+  EXPECT_TRUE(ended.with_code(7)) << ended.status << "\n" << ended.said;
+  EXPECT_EQ(times_said(ended), static_cast<std::size_t>(count) > guards_max() ? 1 : 0) << ended.said;
+}
+
+[[gnu::noinline]] int descend(int depth) {
+  volatile char frame[200];
+  frame[depth % 200] = static_cast<char>(depth);
+  return depth == 0 ? 0 : descend(depth + 1) + frame[depth % 200];
+}
+
+TEST(StackGuards, WithoutTheAdviceTheyStillFindOverflows) {
+  const Ended ended = in_fork([] {
+    make_the_kernel_older();
+    run([] {
+      go({.name = "deep"}, [] { descend(1); });
+      sleep_for(std::chrono::seconds(60));
+    });
+  });
+  EXPECT_TRUE(ended.by_signal(SIGABRT)) << ended.status;
+  EXPECT_TRUE(ended.said_this("deep: stack overflow")) << ended.said;
+}
+
+}  // namespace
+}  // namespace tuza

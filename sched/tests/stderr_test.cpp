@@ -1,0 +1,218 @@
+// Standard error of which nobody reads any more: a pipe into a pager, a socket to a log collector that has hung.
+// What the runtime has to say is lost, and nothing waits for it. (With schedtrace the program stopped, because sysmon did.)
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <tuza/sched/go.h>
+#include <tuza/sched/log.h>
+#include <tuza/sched/sync/wait_group.h>
+#include <tuza/sched/tests/children.h>
+#include <tuza/sched/tests/testing.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+namespace tuza {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Ended;
+using testing::in_fork;
+
+enum class Kind { kPipe, kSocket };
+
+// Where a child writes its standard error to. Whoever made it does not read.
+class Unread {
+ public:
+  explicit Unread(Kind kind) {
+    switch (kind) {
+      case Kind::kPipe:
+        if (::pipe(ends_.data()) != 0) ::_exit(3);
+        break;
+      case Kind::kSocket:
+        if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends_.data()) != 0) ::_exit(3);
+        break;
+    }
+    ::dup2(ends_[1], 2);
+  }
+
+  // Until it takes not a byte more.
+  void fill() {
+    const int flags = ::fcntl(2, F_GETFL);
+    ::fcntl(2, F_SETFL, flags | O_NONBLOCK);
+    const std::string some(4096, '.');
+    for (std::size_t piece = some.size(); piece > 0; piece /= 2) {
+      while (::write(2, some.data(), piece) > 0) {
+      }
+    }
+    ::fcntl(2, F_SETFL, flags);
+  }
+
+  // All that is there, but for what fill() wrote.
+  std::string read() {
+    ::fcntl(ends_[0], F_SETFL, O_NONBLOCK);
+    std::string all;
+    char text[4096];
+    for (ssize_t n = 0; (n = ::read(ends_[0], text, sizeof text)) > 0;) {
+      all.append(text, static_cast<std::size_t>(n));
+    }
+    std::erase(all, '.');
+    return all;
+  }
+
+ private:
+  std::array<int, 2> ends_{};
+};
+
+// A goroutine that keeps the only P until sysmon takes it, and computes on for a while then.
+void need_sysmon(std::chrono::milliseconds afterwards = {}) {
+  std::atomic<bool> others_ran = false;
+  WaitGroup group;
+  group.go([&] {
+    group.go([&others_ran] { others_ran = true; });
+    while (!others_ran) {
+    }
+    for (const auto end = std::chrono::steady_clock::now() + afterwards;
+         std::chrono::steady_clock::now() < end;) {
+    }
+  });
+  group.wait();
+}
+
+class UnreadStderrTest : public ::testing::TestWithParam<Kind> {};
+std::string name_of_stderr(const ::testing::TestParamInfo<Kind>& kind) {
+  constexpr std::array kNames{"Pipe", "Socket"};
+  return kNames[static_cast<std::size_t>(kind.param)];
+}
+INSTANTIATE_TEST_SUITE_P(With, UnreadStderrTest, ::testing::Values(Kind::kPipe, Kind::kSocket),
+                         name_of_stderr);
+
+// Full from the start, or filled by the trace itself.
+TEST_P(UnreadStderrTest, TheSchedulerIsTracedAndGoesOn) {
+  for (const bool full : {true, false}) {
+    const Ended ended = in_fork([full] {
+      Unread to(GetParam());
+      if (full) to.fill();
+      setenv("TUZA_DEBUG", "schedtrace=1,scheddetail=1", 1);
+      run(RunOptions{.max_procs = 1}, [] {
+        for (int i = 0; i < 1000; ++i) go([] { sleep_for(1h); });
+        for (int i = 0; i < 20; ++i) need_sysmon();
+      });
+      ::_exit(full || to.read().find("SCHED ") != std::string::npos ? 7 : 8);
+    });
+    EXPECT_TRUE(ended.with_code(7)) << ended.status;
+  }
+}
+
+TEST_P(UnreadStderrTest, StallsAreReportedAndTheSchedulerGoesOn) {
+  for (const bool full : {true, false}) {
+    const Ended ended = in_fork([full] {
+      Unread to(GetParam());
+      if (full) to.fill();
+      setenv("TUZA_DEBUG", "stalls=1ms", 1);
+      run(RunOptions{.max_procs = 1}, [full, &to] {
+        for (int i = 0; i < 20; ++i) need_sysmon(10ms);
+        // The same is reported where there is room.
+        while (!full && to.read().find("tuza: stall: goroutine") == std::string::npos) need_sysmon(10ms);
+      });
+    });
+    EXPECT_TRUE(ended.with_code(7)) << ended.status;
+  }
+}
+
+TEST_P(UnreadStderrTest, WhoLogsGoesOn) {
+  const Ended ended = in_fork([] {
+    Unread to(GetParam());
+    run(RunOptions{.max_procs = 2}, [] {
+      WaitGroup group;
+      for (int i = 0; i < 20; ++i) {
+        group.go([] {
+          const std::string line(500, 'x');
+          for (int k = 0; k < 100; ++k) log_line(LogLevel::kWarning, line);
+        });
+      }
+      std::thread([] { log_line(LogLevel::kError, "from a thread"); }).join();
+      group.wait();
+    });
+    ::_exit(7);
+  });
+  EXPECT_TRUE(ended.with_code(7)) << ended.status;
+}
+
+TEST_P(UnreadStderrTest, LinesAreLostOnlyUntilSomebodyReadsAgain) {
+  const Ended ended = in_fork([] {
+    Unread to(GetParam());
+    to.fill();
+    run([&to] {
+      log_line(LogLevel::kWarning, "lost");
+      log_line(LogLevel::kWarning, "lost as well");
+      if (to.read() != "") ::_exit(8);
+      log_line(LogLevel::kWarning, "first of the new ones");
+      log_line(LogLevel::kWarning, "second");
+      const std::string all = to.read();
+      if (all.find("first of the new ones") == all.npos || all.find("second") == all.npos) ::_exit(9);
+    });
+  });
+  EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
+}
+
+// -- A process that ends with a report.
+
+[[gnu::noinline]] int overflow_here(int depth) {
+  volatile char frame[200];
+  frame[depth % 200] = static_cast<char>(depth);
+  return depth == 0 ? 0 : overflow_here(depth + 1) + frame[depth % 200];
+}
+
+TEST_P(UnreadStderrTest, AProcessThatEndsWithAReportEnds) {
+  const Ended overflows = in_fork([] {
+    Unread to(GetParam());
+    to.fill();
+    run([] { overflow_here(1); });
+  });
+  EXPECT_TRUE(overflows.by_signal(SIGABRT)) << overflows.status;
+  const Ended deadlocks = in_fork([] {
+    Unread to(GetParam());
+    to.fill();
+    run([] {
+      for (int i = 0; i < 100; ++i)
+        go([] {
+          WaitGroup never;
+          never.add(1);
+          never.wait();
+        });
+      WaitGroup never;
+      never.add(1);
+      never.wait();
+    });
+  });
+  EXPECT_TRUE(deadlocks.with_code(2)) << deadlocks.status;
+}
+
+// Its last words are given time: the reader is only slow.
+TEST(SlowStderr, AReportWaitsForAReaderThatIsSlow) {
+  const Ended ended = in_fork([] {
+    const int to_test = ::dup(2);
+    Unread to(Kind::kPipe);
+    to.fill();
+    std::thread([&to, to_test] {
+      ::usleep(300'000);
+      for (;;) {
+        const std::string all = to.read();
+        if (!all.empty() && ::write(to_test, all.data(), all.size()) < 0) ::_exit(3);
+        ::usleep(1000);
+      }
+    }).detach();
+    run([] { overflow_here(1); });
+  });
+  EXPECT_TRUE(ended.by_signal(SIGABRT)) << ended.status;
+  EXPECT_TRUE(ended.said_this("stack overflow")) << ended.said;
+}
+
+}  // namespace
+}  // namespace tuza
