@@ -89,38 +89,38 @@ void run_without(const RefusedCall& call) {
 }
 
 constexpr auto kStart = When::kFromTheStart;
-constexpr auto kLater = When::kLater;
+constexpr auto kAfterwards = When::kLater;
 constexpr auto kNowAndThen = When::kNowAndThen;
 constexpr const char* kNoThreads = "refuses the first threads of the runtime";
 
 const RefusedCall kCalls[] = {
     {"membarrier_start", SYS_membarrier, EPERM, kStart},
-    {"membarrier_later", SYS_membarrier, EPERM, kLater},
+    {"membarrier_later", SYS_membarrier, EPERM, kAfterwards},
     {"membarrier_no_memory", SYS_membarrier, ENOMEM, kNowAndThen},
     {"rt_tgsigqueueinfo_start", SYS_rt_tgsigqueueinfo, EPERM, kStart, "refuses to send signal"},
-    {"rt_tgsigqueueinfo_later", SYS_rt_tgsigqueueinfo, EPERM, kLater, "refuses to send signal"},
+    {"rt_tgsigqueueinfo_later", SYS_rt_tgsigqueueinfo, EPERM, kAfterwards, "refuses to send signal"},
     {"rt_tgsigqueueinfo_full", SYS_rt_tgsigqueueinfo, EAGAIN, kNowAndThen},
     {"rt_sigaction_start", SYS_rt_sigaction, EPERM, kStart, "refuses a handler"},
-    {"rt_sigaction_later", SYS_rt_sigaction, EPERM, kLater},
-    {"rt_sigprocmask_later", SYS_rt_sigprocmask, EPERM, kLater},
+    {"rt_sigaction_later", SYS_rt_sigaction, EPERM, kAfterwards},
+    {"rt_sigprocmask_later", SYS_rt_sigprocmask, EPERM, kAfterwards},
     {"sigaltstack_start", SYS_sigaltstack, EPERM, kStart},
     {"sched_setattr_start", SYS_sched_setattr, EPERM, kStart},
     {"sched_getattr_start", SYS_sched_getattr, ENOSYS, kStart},
     {"sched_getaffinity_start", SYS_sched_getaffinity, EPERM, kStart},
     {"openat_start", SYS_openat, EACCES, kStart},
-    {"openat_no_descriptor", SYS_openat, EMFILE, kLater},
+    {"openat_no_descriptor", SYS_openat, EMFILE, kAfterwards},
     {"openat_interrupted", SYS_openat, EINTR, kNowAndThen},
-    {"read_proc", SYS_read, EPERM, kLater},
+    {"read_proc", SYS_read, EPERM, kAfterwards},
     {"clock_gettime_start", SYS_clock_gettime, EPERM, kStart},
-    {"clock_gettime_later", SYS_clock_gettime, EPERM, kLater},
+    {"clock_gettime_later", SYS_clock_gettime, EPERM, kAfterwards},
     {"madvise_start", SYS_madvise, EINVAL, kStart},
     {"madvise_no_memory", SYS_madvise, ENOMEM, kNowAndThen},
     {"mprotect_start", SYS_mprotect, ENOMEM, kStart, kNoThreads, false},
     {"mmap_start", SYS_mmap, ENOMEM, kStart, "no memory for the runtime", false},
-    {"mmap_later", SYS_mmap, ENOMEM, kLater},
+    {"mmap_later", SYS_mmap, ENOMEM, kAfterwards},
     {"munmap_start", SYS_munmap, EPERM, kStart},
     {"clone3_start", SYS_clone3, EAGAIN, kStart, kNoThreads, false},
-    {"clone3_later", SYS_clone3, EAGAIN, kLater},
+    {"clone3_later", SYS_clone3, EAGAIN, kAfterwards},
     {"clone3_now_and_then", SYS_clone3, ENOMEM, kNowAndThen},
     {"gettid_start", SYS_gettid, EPERM, kStart},
     {"getpid_start", SYS_getpid, EPERM, kStart, "refuses to send signal"},

@@ -1,5 +1,8 @@
 // Pools: what is given back is found again, by others too, and nothing is lost or kept for ever.
+#include <tuza/sched/go.h>
+#include <tuza/sched/goroutine.h>
 #include <tuza/sched/rt/sched.h>
+#include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/pool.h>
 #include <tuza/sched/sync/tests/counting_new.h>
 #include <tuza/sched/sync/wait_group.h>
@@ -200,8 +203,8 @@ TEST_P(PoolTest, APoolOfAnEarlierRunMayGoInALaterOne) {
     yield();
     sleep_for(1ms);
   };
-  run_with(GetParam(), leave_one);
-  run_with(GetParam(), [&pool] { pool.reset(); });
+  run(RunOptions{.max_procs = GetParam()}, leave_one);
+  run(RunOptions{.max_procs = GetParam()}, [&pool] { pool.reset(); });
 }
 
 TEST(PoolDeathTest, APoolMustOutliveWhatWasTaken) {

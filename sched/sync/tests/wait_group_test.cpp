@@ -205,5 +205,28 @@ TEST_P(LatchTest, AContextEndsTheWait) {
   });
 }
 
+// When wait() returns, what was captured is gone: it may refer to what the caller destroys next.
+TEST_P(WaitGroupTest, WhatWasCapturedIsDestroyedBeforeWaitReturns) {
+  struct Captured {
+    explicit Captured(std::atomic<int>& count) : alive(&count) { ++*alive; }
+    Captured(Captured&& other) noexcept : alive(std::exchange(other.alive, nullptr)) {}
+    ~Captured() {
+      if (alive == nullptr) return;
+      yield();  // as long as a destructor may take
+      --*alive;
+    }
+    std::atomic<int>* alive;
+  };
+  run_with(GetParam(), [] {
+    for (int round = 0; round < 20; ++round) {
+      std::atomic<int> alive{0};
+      WaitGroup group;
+      for (int i = 0; i < 50; ++i) group.go([captured = Captured(alive)] { (void)captured; });
+      group.wait();
+      EXPECT_EQ(alive, 0);
+    }
+  });
+}
+
 }  // namespace
 }  // namespace tuza
