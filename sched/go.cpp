@@ -2,6 +2,7 @@
 
 #include <tuza/sched/rt/check.h>
 #include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/fork.h>
 #include <tuza/sched/rt/goroutine_main.h>
 #include <tuza/sched/rt/idle.h>
 #include <tuza/sched/rt/ready.h>
@@ -35,6 +36,7 @@ Spawn spawn_begin(const SpawnRequest& request) {
   Sched* sched = entry.sched();
   if (sched == nullptr) {
     if (request.stack_now) return Spawn{nullptr, nullptr, false, true};  // try_go() says so
+    if (is_forked_child()) refuse_in_forked_child();
     fatal("go() outside tuza::run");
   }
   P* p = rt.p();

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/fork.h>
 #include <tuza/sched/rt/g_list.h>
 #include <tuza/sched/rt/machine_thread.h>
 #include <tuza/sched/rt/poll_role.h>
@@ -26,6 +27,8 @@ void collect(rt::GList& ready, rt::G* g) {
 }  // namespace
 
 Result<Netpoller*> Netpoller::get() {
+  // The child of a fork shares the epoll instance with its parent, and must not change it.
+  if (rt::is_forked_child()) return std::unexpected(Error(Errc::kNotRunning, "netpoll"));
   if (Netpoller* existing = g_netpoller.load(std::memory_order_acquire)) return existing;
   const rt::Enter rt;  // a goroutine must not lose its P while it holds the mutex
   const std::scoped_lock lock(g_netpoller_mutex);

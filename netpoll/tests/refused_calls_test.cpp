@@ -3,9 +3,12 @@
 //
 // Who asks for something learns of the refusal from the result of that call. What nobody has asked for, the poller's
 // own calls, costs events at most: timers run on, and wake-ups arrive.
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <tuza/netpoll/poll/descriptor_pool.h>
 #include <tuza/netpoll/poll/poller.h>
 #include <tuza/netpoll/tests/refused_testing.h>
 
@@ -157,6 +160,12 @@ TEST_P(RefusedConnecting, WhoAsksIsToldAndTheOthersGoOn) {
 
 // -- The poller, which nobody asks for anything.
 
+void install(std::span<sock_filter> filter) {
+  const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) ::_exit(3);
+}
+
 // Of old kernels and of sandboxes. RefusedCalls can be had once in a process.
 void make_unknown(int number) {
   std::array<sock_filter, 4> filter{
@@ -165,9 +174,7 @@ void make_unknown(int number) {
       sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
       sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
-  const sock_fprog program{filter.size(), filter.data()};
-  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) ::_exit(3);
+  install(filter);
 }
 
 int count_of(const std::string& text, const std::string& part) {
@@ -229,6 +236,83 @@ TEST(RefusedPolling, AWakeUpThatCannotBeWrittenArrives) {
 
 TEST(RefusedPolling, AWakeUpThatCannotBeReadIsNotABusyLoop) {
   const Ended ended = tuza::testing::in_fork([] { wake_without(SYS_read); });
+  EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
+}
+
+// Written or made known by an interest, each of which is refused at times. A wake-up that nobody has heard of is
+// nobody's: the next one arrives.
+void wake_with_neither() {
+  make_unknown(SYS_write);
+  RefusedCalls kernel(SYS_epoll_ctl, EPERM);
+  long error = 0;
+  Poller poller(error);
+  kernel.refuse_now_and_then();
+  std::array<PollEvent, 4> events;
+  for (int i = 0; i < 10; ++i) {
+    poller.wake();
+    poller.wake();
+    EXPECT_EQ(poller.wait(-1, events), 0u);
+  }
+  end_child(kernel);
+}
+
+TEST(RefusedPolling, AWakeUpThatIsLostKeepsNoneBack) {
+  const Ended ended = tuza::testing::in_fork(wake_with_neither);
+  EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
+}
+
+void open_without_thread() {
+  RefusedCalls kernel(SYS_clone3, EAGAIN);
+  run(RunOptions{.max_procs = 2}, [&] {
+    kernel.refuse_from_now_on();
+    for (int i = 0; i < 3; ++i) {
+      const Result<Listener> listener = listen("tcp", "127.0.0.1:0");
+      EXPECT_EQ(listener ? kOk : who_failed(listener.error(), EAGAIN), std::string("netpoll"));
+    }
+    sleep_for(1ms);
+  });
+  end_child(kernel);
+}
+
+TEST(RefusedPolling, WithoutAThreadForItNothingIsOpened) {
+  const Ended ended = tuza::testing::in_fork(open_without_thread);
+  EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
+}
+
+// Only this mapping: without any memory a thread that begins just then ends the process.
+void refuse_mapping_of(std::size_t bytes) {
+  std::array<sock_filter, 6> filter{
+      sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offsetof(seccomp_data, nr))),
+      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 3),
+      sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+                           static_cast<std::uint32_t>(offsetof(seccomp_data, args) + sizeof(std::uint64_t))),
+      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(bytes), 0, 1),
+      sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOMEM),
+      sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  install(filter);
+}
+
+// Records of descriptors are mapped by the thousand. Here all that exist are taken.
+void open_without_memory() {
+  run(RunOptions{.max_procs = 1}, [] {
+    constexpr std::size_t kPage = 4096;
+    EXPECT_TRUE(Descriptor::open(::eventfd(0, EFD_NONBLOCK), "test"));
+    refuse_mapping_of((1024 * sizeof(Descriptor) + kPage - 1) / kPage * kPage);
+    Descriptor* last = nullptr;
+    while (Descriptor* taken = DescriptorPool::take()) last = taken;
+    const int number = ::eventfd(0, EFD_NONBLOCK);
+    const Result<Descriptor*> opened = Descriptor::open(number, "test");
+    EXPECT_EQ(opened ? kOk : who_failed(opened.error(), ENOMEM), std::string("test"));
+    EXPECT_EQ(::fcntl(number, F_GETFD), -1) << "it is still open";
+    DescriptorPool::put(last);
+    EXPECT_TRUE(Descriptor::open(::eventfd(0, EFD_NONBLOCK), "test"));
+  });
+  ::_exit(::testing::Test::HasFailure() ? 9 : 7);
+}
+
+TEST(RefusedMemory, TellsWhoOpensADescriptor) {
+  const Ended ended = tuza::testing::in_fork(open_without_memory);
   EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
 }
 

@@ -8,6 +8,7 @@
 #include <tuza/netpoll/tls/call.h>
 #include <tuza/netpoll/tls/hold.h>
 #include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/rt/fork.h>
 #include <tuza/sched/rt/handoff.h>
 #include <tuza/sched/time/sleep.h>
 
@@ -339,6 +340,7 @@ void Stream::look_at_mark() {
 
 void Stream::say_goodbye() {
   if (!open() || broken_ != nullptr || std::exchange(goodbye_said_, true)) return;
+  if (rt::is_forked_child()) return;  // its parent goes on with the connection
   (void)call([](SSL* ssl) { return SSL_shutdown(ssl); });
 }
 

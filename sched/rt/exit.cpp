@@ -29,7 +29,7 @@ void end_before_exit(Sched& sched) {
 }
 
 void at_exit() {
-  if (Sched* sched = active(); sched != nullptr && !is_forked_child()) end_before_exit(*sched);
+  if (Sched* sched = active(); sched != nullptr) end_before_exit(*sched);
 }
 
 // The thread is no M any more, though it stays on the stack of a goroutine, which must not be unmapped.
@@ -54,7 +54,8 @@ void watch_exit() {
 
 void thread_ends() {
   M* m = current_m();
-  if (m == nullptr || is_forked_child()) return;
+  if (m == nullptr) return;
+  if (is_forked_child()) return set_current_m(nullptr);  // destructors find no runtime, as outside tuza::run
   // exit() destroys thread_locals where it was called, pthread_exit() when all frames of the thread are gone.
   if (on_own_stack(*m)) fatal("pthread_exit() was called on a goroutine");
   Sched& sched = *m->sched;

@@ -35,6 +35,7 @@ void in_child() {
   g_forking.store(0, std::memory_order_relaxed);
   if (active() == nullptr) return;
   g_forked.store(true, std::memory_order_relaxed);
+  tuza_sched.store(nullptr, std::memory_order_relaxed);  // it is the parent's
   if (M* m = current_m(); m != nullptr) m->taken.fetch_or(taken::kForked, std::memory_order_relaxed);
 }
 

@@ -8,7 +8,8 @@
 //
 // The child has one thread. Everything up to exec or _exit works there that works after any fork in a
 // program with threads. What would need the scheduler (starting a goroutine, parking, waking one) ends the
-// child with a message instead of waiting for threads that are not there.
+// child with a message instead of waiting for threads that are not there. Once it has called exit() it is a program
+// outside tuza::run: destructors of statics stop timers, cancel contexts and close sockets, and nobody is woken.
 #pragma once
 
 #include <cstdint>

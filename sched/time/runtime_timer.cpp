@@ -1,6 +1,7 @@
 #include <tuza/sched/time/runtime_timer.h>
 
 #include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/fork.h>
 #include <tuza/sched/rt/idle.h>
 #include <tuza/sched/rt/sched.h>
 
@@ -49,6 +50,7 @@ bool timer_stop(Timer& timer) {
 }
 
 bool timer_disarmed(const Timer& timer) {
+  if (is_forked_child()) return true;  // the heap is the parent's
   return timer.heap.load(std::memory_order_acquire) == nullptr && timer.index == Timer::kDisarmed;
 }
 
