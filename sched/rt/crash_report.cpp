@@ -31,6 +31,29 @@ void report_overflow(const G& g) {
   print_creator(g);
 }
 
+bool is_handler(const struct sigaction& action) {
+  return (action.sa_flags & SA_SIGINFO) != 0 ||
+         (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+}
+
+// As the kernel would have done it.
+void call(struct sigaction& previous, int number, siginfo_t* info, void* context) {
+  const struct sigaction handler = previous;
+  if ((handler.sa_flags & SA_RESETHAND) != 0) {
+    previous = {};
+    previous.sa_handler = SIG_DFL;
+  }
+  sigset_t blocked = handler.sa_mask, before;
+  if ((handler.sa_flags & SA_NODEFER) == 0) sigaddset(&blocked, number);
+  pthread_sigmask(SIG_BLOCK, &blocked, &before);
+  if ((handler.sa_flags & SA_SIGINFO) != 0) {
+    handler.sa_sigaction(number, info, context);
+  } else {
+    handler.sa_handler(number);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
 // Runs on the M's alternate stack: the goroutine's own has no room left.
 void on_fault(int signal_number, siginfo_t* info, void* context) {
   const M* m = current_m();
@@ -41,16 +64,18 @@ void on_fault(int signal_number, siginfo_t* info, void* context) {
     report_overflow(*g);
     std::abort();
   }
-  const struct sigaction& previous = signal_number == SIGSEGV ? g_previous_segv : g_previous_bus;
-  if ((previous.sa_flags & SA_SIGINFO) != 0) {
-    previous.sa_sigaction(signal_number, info, context);
-  } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
-    previous.sa_handler(signal_number);
-  } else {
-    if (sent && previous.sa_handler == SIG_IGN) return;
-    signal(signal_number, SIG_DFL);
-    if (sent) raise(signal_number);  // a fault comes again by itself, now fatally
-  }
+  struct sigaction& previous = signal_number == SIGSEGV ? g_previous_segv : g_previous_bus;
+  if (is_handler(previous)) return call(previous, signal_number, info, context);
+  if (sent && previous.sa_handler == SIG_IGN) return;
+  signal(signal_number, SIG_DFL);
+  if (sent) raise(signal_number);  // a fault comes again by itself, now fatally
+}
+
+// Unless the program has replaced ours meanwhile.
+void give_back(int number, const struct sigaction& previous) {
+  struct sigaction now{};
+  if (sigaction(number, nullptr, &now) == 0 && now.sa_sigaction == &on_fault)
+    sigaction(number, &previous, nullptr);
 }
 
 void describe_exception(Line& line) {
@@ -105,9 +130,9 @@ void install_crash_reports() {
 }
 
 void remove_crash_reports() {
-  sigaction(SIGSEGV, &g_previous_segv, nullptr);
-  sigaction(SIGBUS, &g_previous_bus, nullptr);
-  std::set_terminate(g_previous_terminate);
+  give_back(SIGSEGV, g_previous_segv);
+  give_back(SIGBUS, g_previous_bus);
+  if (std::get_terminate() == &on_terminate) std::set_terminate(g_previous_terminate);
 }
 
 }  // namespace tuza::rt

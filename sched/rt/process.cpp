@@ -25,7 +25,9 @@ ProcessSetup::ProcessSetup() {
 }
 
 ProcessSetup::~ProcessSetup() {
-  if (ignored_) sigaction(SIGPIPE, &before_, nullptr);
+  struct sigaction now{};  // unless the program has a handler for it meanwhile
+  if (ignored_ && sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_IGN)
+    sigaction(SIGPIPE, &before_, nullptr);
 }
 
 }  // namespace tuza::rt

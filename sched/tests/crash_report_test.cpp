@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <tuza/sched/go.h>
+#include <tuza/sched/rt/print.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/children.h>
 #include <tuza/sched/tests/testing.h>
@@ -213,6 +214,47 @@ TEST(Fault, IsHandledByTheHandlerThatWasThereAndAnOverflowThatComesAfterItIsRepo
   });
   EXPECT_TRUE(ended.by_signal(SIGABRT)) << ended.status;
   EXPECT_TRUE(ended.said_this("deep: stack overflow")) << ended.said;
+}
+
+void fault() {
+  volatile std::uintptr_t address = 8;
+  *reinterpret_cast<volatile char*>(address) = 1;
+}
+
+// As crash reporters do: they say what they know, and let the default action end the process.
+void report_and_return(int) { rt::Line() << "reported\n"; }
+void report_and_raise(int number) {
+  rt::Line() << "reported\n";
+  ::raise(number);
+}
+
+TEST(Fault, AReporterThatIsCalledOnceAtMostIsCalledOnce) {
+  for (void (*reporter)(int) : {&report_and_return, &report_and_raise}) {
+    const Ended ended = in_fork([reporter] {
+      struct sigaction action{};
+      action.sa_handler = reporter;
+      action.sa_flags = static_cast<int>(SA_RESETHAND);
+      sigaction(SIGSEGV, &action, nullptr);
+      run(&fault);
+    });
+    EXPECT_TRUE(ended.by_signal(SIGSEGV)) << ended.status;
+    EXPECT_EQ(ended.said, "reported\n");
+  }
+}
+
+TEST(Fault, TheHandlerRunsWithTheSignalsBlockedThatItWantsBlocked) {
+  const Ended ended = in_fork([] {
+    struct sigaction action{};
+    action.sa_handler = [](int) {
+      sigset_t blocked;
+      pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+      ::_exit(sigismember(&blocked, SIGUSR1) == 1 && sigismember(&blocked, SIGSEGV) == 1 ? 7 : 8);
+    };
+    sigaddset(&action.sa_mask, SIGUSR1);
+    sigaction(SIGSEGV, &action, nullptr);
+    run(&fault);
+  });
+  EXPECT_TRUE(ended.with_code(7)) << ended.status;
 }
 
 }  // namespace
