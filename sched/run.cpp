@@ -7,6 +7,7 @@
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/exit.h>
 #include <tuza/sched/rt/fork.h>
+#include <tuza/sched/rt/idle.h>
 #include <tuza/sched/rt/lifecycle.h>
 #include <tuza/sched/rt/print.h>
 #include <tuza/sched/rt/process.h>
@@ -48,7 +49,6 @@ ExternalEntry::ExternalEntry(const M* m) {
     sched_ = m->sched;
     return;
   }
-  if (is_forked_child()) refuse_in_forked_child();
   // seq_cst, against end_runtime(): either the thread is seen in the count, or it sees that the runtime is gone.
   g_external.fetch_add(1, std::memory_order_seq_cst);
   sched_ = tuza_sched.load(std::memory_order_seq_cst);
@@ -106,6 +106,7 @@ int run_main(const RunOptions& options, MainFunction main, const std::source_loc
   // S6.
   const GoOptions go_options{.name = "main", .stack_bytes = options.stack_bytes};
   if (spawn(go_options, MainGoroutine{sched, main, status}, true, where) != Spawned::kYes) spawn_failed();
+  if (sched.external_wakers.fetch_sub(1, std::memory_order_seq_cst) == 1) nudge_idle_m(sched);
   sched.main_done.sleep();
   end_runtime(sched, Afterwards::kUnmap);
   return status;

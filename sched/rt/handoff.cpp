@@ -171,7 +171,7 @@ void parking_point_slow() {
   if (asked == 0) return;
   m->yield_asked.store(0, std::memory_order_relaxed);
   if (asked != yield_mark(m->p->picks.get())) return;  // it was somebody else
-  if (!others_may_wait(sched, *m->p)) {
+  if (!others_may_wait(sched, *m->p) && !sched.stopping.load(std::memory_order_relaxed)) {
     ++m->p->picks;  // nobody waits: a slice of its own
     return;
   }

@@ -9,6 +9,7 @@
 #include <tuza/sched/rt/thread_watch.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <mutex>
 #include <utility>
 
@@ -116,7 +117,11 @@ bool MMaker::make_one(Sched& sched) {
 bool MMaker::start_one(Sched& sched) {
   starting_.fetch_add(1, std::memory_order_relaxed);
   made_.fetch_add(1, std::memory_order_relaxed);
-  if (start_m(sched)) return true;
+  if (start_m(sched)) {
+    any_made_.store(true, std::memory_order_relaxed);
+    return true;
+  }
+  if (!any_made_.load(std::memory_order_relaxed)) no_first_thread(EAGAIN);
   starting_.fetch_sub(1, std::memory_order_relaxed);
   return false;
 }

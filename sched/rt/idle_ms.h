@@ -113,7 +113,8 @@ class MMaker {
   std::atomic<std::uint32_t> requests_{0};
   std::atomic<std::uint32_t> starting_{0};  // made, but neither idle nor at work yet
   std::atomic<std::uint32_t> spare_{kSpareMin};
-  std::atomic<std::uint32_t> made_{0};              // since the last forget_demand()
+  std::atomic<std::uint32_t> made_{0};  // since the last forget_demand()
+  std::atomic<bool> any_made_{false};
   std::atomic<bool> helping_{false};                // an M creates one in its place
   std::atomic<std::int64_t> creating_since_ns_{0};  // since when it has been creating the same thread, or 0
   std::atomic<bool> stopping_{false};

@@ -7,6 +7,7 @@
 #include <tuza/sched/rt/crash_report.h>
 #include <tuza/sched/rt/end_hook.h>
 #include <tuza/sched/rt/fake_time.h>
+#include <tuza/sched/rt/handoff.h>
 #include <tuza/sched/rt/heavy_fence.h>
 #include <tuza/sched/rt/machine_thread.h>
 #include <tuza/sched/rt/malloc_arenas.h>
@@ -76,9 +77,13 @@ std::int32_t choose_procs(Sched& sched, const RunOptions& options) {
   return n != 0 ? n : sched.cpu_limit.cpus();
 }
 
-// Makes idle Ms, and the one in the poller, look at `stopping`.
+// Makes idle Ms, the one in the poller, and those whose goroutines park without having to wait, look at `stopping`.
 void wake_all_ms(Sched& sched) {
   if (IoSource* source = sched.poll.source()) source->wake();
+  for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
+    const P& p = sched.p(i);
+    if (M* m = p.m.load(std::memory_order_acquire); m != nullptr) ask_to_yield(m, p.picks.get());
+  }
   for (std::uint32_t i = 0, n = sched.ms_made.load(std::memory_order_acquire); i < n; ++i) {
     sched.ms[i].note.wake();
   }
@@ -125,6 +130,8 @@ Sched* start_runtime(const RunOptions& options) {
   sched.started_ns = now_ns();
   sched.end_hooks = make_end_hooks();
   sched.coarse_ns.store(sched.started_ns);
+  sched.external_wakers.store(
+      1);  // until the main goroutine is there, the thread that starts it counts as one
   // S2: options, and the Ps.
   sched.debug = DebugOptions::from_environment();
   sched.slice = SliceOptions::from_environment();

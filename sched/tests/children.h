@@ -1,13 +1,17 @@
 // Parts of a test that need a process of their own.
 #pragma once
 
+#include <dirent.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
+#include <set>
 #include <string>
+#include <string_view>
 
 namespace tuza::testing {
 
@@ -44,6 +48,19 @@ inline Ended in_fork(const std::function<void()>& body) {
   while (child > 0 && ::waitpid(child, &ended.status, 0) != child) {
   }
   return ended;
+}
+
+// Of this process, by number.
+inline std::set<std::string> threads_named(std::string_view prefix) {
+  std::set<std::string> found;
+  DIR* tasks = ::opendir("/proc/self/task");
+  while (const dirent* entry = ::readdir(tasks)) {
+    std::ifstream comm("/proc/self/task/" + std::string(entry->d_name) + "/comm");
+    std::string name;
+    if (comm >> name && name.starts_with(prefix)) found.insert(entry->d_name);
+  }
+  ::closedir(tasks);
+  return found;
 }
 
 }  // namespace tuza::testing

@@ -1,29 +1,28 @@
-// The start and the end of a runtime, the second and the hundredth in a process, and exit().
-#include <dirent.h>
+// The start and the end of a runtime, the second and the hundredth in a process.
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <tuza/sched/blocking.h>
+#include <tuza/sched/external.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/preempt.h>
 #include <tuza/sched/rt/fork.h>
 #include <tuza/sched/rt/lifecycle.h>
 #include <tuza/sched/rt/sched.h>
-#include <tuza/sched/sync/pool.h>
 #include <tuza/sched/tests/children.h>
 #include <tuza/sched/tests/hogs.h>
 #include <tuza/sched/tests/testing.h>
 #include <tuza/sched/tests/waits.h>
-#include <ucontext.h>
 
-#include <array>
 #include <chrono>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace tuza {
@@ -35,6 +34,7 @@ using testing::Ended;
 using testing::in_fork;
 using testing::run_with;
 using testing::scaled;
+using testing::threads_named;
 using testing::wait_for;
 using testing::WaitableKind;
 
@@ -93,18 +93,6 @@ TEST(Lifecycle, NoAddressSpaceStaysBehind) {
   EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
 }
 #endif
-
-std::set<std::string> threads_named(std::string_view prefix) {
-  std::set<std::string> found;
-  DIR* tasks = ::opendir("/proc/self/task");
-  while (const dirent* entry = ::readdir(tasks)) {
-    std::ifstream comm("/proc/self/task/" + std::string(entry->d_name) + "/comm");
-    std::string name;
-    if (comm >> name && name.starts_with(prefix)) found.insert(entry->d_name);
-  }
-  ::closedir(tasks);
-  return found;
-}
 
 TEST(Lifecycle, NoThreadStaysBehind) {
   for (int i = 0; i < 5; ++i) {
@@ -244,166 +232,75 @@ TEST(Lifecycle, AChildThatDiesWithItsParentsThreadLivesAsLongAsTheRuntime) {
   }
 }
 
-// -- exit().
+// -- What happens beside the start and the end.
 
-class ExitDeathTest : public testing::WithProcs {
- protected:
-  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
-};
-TUZA_WITH_PROCS(ExitDeathTest);
-
-// Its own thread goes on, in exit(); nobody else does.
-[[noreturn]] void exit_beside_others(int procs) {
-  static struct Ticks {
-    std::atomic<int> ticks{0};
-    ~Ticks() {
-      const int before = ticks;
-      std::this_thread::sleep_for(50ms);
-      if (ticks != before) std::_Exit(9);  // goroutines run beside the destructors of statics
-      if (threads_named("tuza-sysmon").size() + threads_named("tuza-maker").size() != 0) std::_Exit(10);
-    }
-  } ticks;
-  std::_Exit(run(RunOptions{.max_procs = procs}, [] {
-    for (int i = 0; i < 20; ++i) {
-      go([] {
-        for (;; ++ticks.ticks) sleep_for(1ms);
-      });
-    }
-    go([] {
-      for (;; ++ticks.ticks) yield();
+// Nobody but the new goroutine is there yet, and it waits for the thread that has started it.
+TEST(Lifecycle, ThreadsMayStartGoroutinesBeforeTheMainGoroutineIsThere) {
+  const Ended ended = in_fork([] {
+    static Chan<int> never;
+    std::atomic<bool> stop{false};
+    std::thread other([&stop] {
+      while (!stop) (void)try_go({}, [] { never.recv(); });
     });
-    sleep_for(5ms);
-    std::exit(4);
-    return 0;
-  }));
-}
-
-TEST_P(ExitDeathTest, EndsTheRuntimeBeforeStaticsAreDestroyed) {
-  EXPECT_EXIT(exit_beside_others(GetParam()), ::testing::ExitedWithCode(4), "");
-}
-
-[[noreturn]] void exit_beside_hogs(int procs) {
-  static std::vector<std::string> statics(1000, std::string(100, 'x'));
-  run(RunOptions{.max_procs = procs}, [] {
-    for (int i = 0; i < 20; ++i) {
-      go([] {
-        for (;;) {
-          compute(1, 1000);
-          const std::string allocated(1000, 'y');
-        }
+    for (int i = 0; i < scaled(200); ++i) {
+      run(RunOptions{.max_procs = 2}, [] {
+        const ExternalWaker other_thread;
+        sleep_for(1ms);
       });
     }
-    sleep_for(100ms);
-    std::exit(4);
+    stop = true;
+    other.join();
   });
-  std::_Exit(1);
+  EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
 }
 
-TEST_P(ExitDeathTest, DoesNotWaitForThoseThatCompute) {
-  EXPECT_EXIT(exit_beside_hogs(GetParam()), ::testing::ExitedWithCode(4), "");
-}
-
-// What a destructor of a static calls finds no runtime.
-[[noreturn]] void exit_and_use_statics(int procs) {
-  static struct Uses {
-    Mutex mutex;
-    Chan<int> chan{4};
-    Timer timer;
-    Pool<std::string> pool;
-    ~Uses() {
-      const std::scoped_lock lock(mutex);
-      if (!chan.try_send(1) || chan.recv() != 1) std::_Exit(9);
-      timer.stop();
-      if (try_go({}, [] {}).has_value()) std::_Exit(10);
-      if (!pool.get()->empty()) std::_Exit(11);
-      std::thread([this] { chan.close(); }).join();
-      if (chan.recv().has_value()) std::_Exit(12);
-    }
-  } uses;
-  run(RunOptions{.max_procs = procs}, [] {
-    uses.timer.reset(1h);
-    (void)uses.pool.get();
-    std::exit(4);
-  });
-  std::_Exit(1);
-}
-
-TEST_P(ExitDeathTest, StaticsAreUsedAsOutsideARuntime) {
-  EXPECT_EXIT(exit_and_use_statics(GetParam()), ::testing::ExitedWithCode(4), "");
-}
-
-// Main returns while a goroutine exits: whoever is first.
-[[noreturn]] void exit_while_main_returns(int procs, int round) {
-  static Chan<int> chan;
-  std::exit(run(RunOptions{.max_procs = procs}, [round] {
-    for (int i = 0; i < 5; ++i) go([] { chan.recv(); });
-    go([] { std::exit(4); });
-    for (int i = 0; i < round; ++i) yield();
-    return 4;
-  }));
-}
-
-TEST_P(ExitDeathTest, MainMayReturnAtTheSameTime) {
-  for (int round = 0; round < 10; ++round) {
-    EXPECT_EXIT(exit_while_main_returns(GetParam(), round), ::testing::ExitedWithCode(4), "");
+// Parking calls that need not wait, over and over: the runtime ends all the same, and with it the loop.
+TEST(Lifecycle, ALoopOverCallsThatNeedNotWaitEnds) {
+  static Semaphore semaphore(1);
+  static Chan<int> chan(4);
+  static WaitGroup nobody;
+  static Barrier alone(1);
+  const std::pair<const char*, void (*)()> calls[] = {
+      {"Semaphore", [] { semaphore.acquire(), semaphore.release(); }},
+      {"Chan", [] { chan.send(1), chan.recv(); }},
+      {"WaitGroup", [] { nobody.wait(); }},
+      {"Barrier", [] { alone.arrive_and_wait(); }},
+      {"select", [] { select(on_recv(chan), otherwise()); }},
+      {"yield", [] { yield(); }},
+      {"checkpoint", [] { checkpoint(); }},
+      {"BlockingCall", [] { const BlockingCall call; }},
+  };
+  for (const auto& [name, call] : calls) {
+    std::atomic<long> done{0};
+    run(RunOptions{.max_procs = 2}, [&done, call = call] {
+      go([&done, call] {
+        for (;; ++done) call();
+      });
+      while (done < 100) yield();
+    });
+    const long before = done;
+    run([] { sleep_for(5ms); });
+    EXPECT_EQ(done, before) << name << ": it goes on";
   }
 }
 
-[[noreturn]] void exit_after_many_runs(int procs) {
-  for (int i = 0; i < 3; ++i) run(RunOptions{.max_procs = procs}, [] { go([] { sleep_for(1h); }); });
-  std::exit(4);
-}
+void nothing(int) {}
 
-TEST_P(ExitDeathTest, AfterARunItIsLikeAnyOther) {
-  EXPECT_EXIT(exit_after_many_runs(GetParam()), ::testing::ExitedWithCode(4), "");
-}
-
-#if !defined(TUZA_ASAN) && !defined(TUZA_TSAN)  // which want to be told of each switch of stacks
-// On a stack that the program has made, as fibers and coroutines have them.
-[[noreturn]] void exit_on_a_fiber(int procs) {
-  run(RunOptions{.max_procs = procs}, [] {
-    static ucontext_t fiber, back;
-    static std::array<char, 64 << 10> stack;
-    ::getcontext(&fiber);
-    fiber.uc_stack.ss_sp = stack.data();
-    fiber.uc_stack.ss_size = stack.size();
-    fiber.uc_link = &back;
-    ::makecontext(&fiber, [] { std::exit(4); }, 0);
-    ::swapcontext(&back, &fiber);
+// They are the program's.
+TEST(Lifecycle, HandlersThatAreInstalledMeanwhileStay) {
+  const Ended ended = in_fork([] {
+    for (const int number : {SIGSEGV, SIGBUS, SIGPIPE, SIGURG}) {
+      run(RunOptions{.max_procs = 1}, [number] { ::signal(number, &nothing); });
+      struct sigaction now{};
+      ::sigaction(number, nullptr, &now);
+      if (now.sa_handler != &nothing) ::_exit(number);
+    }
+    const auto exits = [] { ::_exit(1); };
+    run(RunOptions{.max_procs = 1}, [exits] { std::set_terminate(exits); });
+    if (std::get_terminate() != static_cast<std::terminate_handler>(exits)) ::_exit(2);
   });
-  std::_Exit(1);
-}
-
-TEST_P(ExitDeathTest, AFiberMayExit) {
-  EXPECT_EXIT(exit_on_a_fiber(GetParam()), ::testing::ExitedWithCode(4), "");
-}
-#endif
-
-#if !defined(TUZA_ASAN) && !defined(TUZA_TSAN)  // both end the process themselves, with words of their own
-TEST_P(ExitDeathTest, PthreadExitOnAGoroutineIsNamed) {
-  EXPECT_EXIT(run(RunOptions{.max_procs = GetParam()}, [] { ::pthread_exit(nullptr); }),
-              ::testing::KilledBySignal(SIGABRT), "pthread_exit");
-}
-#endif
-
-// The queues are those of the parent.
-TEST_P(ExitDeathTest, TheChildOfAForkMayExit) {
-  static Mutex mutex;
-  static Chan<int> chan;
-  run(RunOptions{.max_procs = GetParam()}, [] {
-    (void)mutex.try_lock();  // or it has been since the case before
-    go([] { mutex.lock(); });
-    for (int i = 0; i < 3; ++i) go([] { chan.recv(); });
-    sleep_for(5ms);
-    const Ended ended = in_fork([] { std::exit(6); });
-    EXPECT_TRUE(ended.with_code(6)) << ended.status << ended.said;
-  });
+  EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
 }
 
 }  // namespace
 }  // namespace tuza
-
-#if defined(TUZA_ASAN)
-// The child of a fork does not have the threads that hold what LeakSanitizer would miss.
-extern "C" int __lsan_is_turned_off() { return tuza::rt::is_forked_child() ? 1 : 0; }
-#endif

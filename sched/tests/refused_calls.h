@@ -41,6 +41,11 @@ class RefusedCalls {
   }
 
   void refuse_from_now_on() { policy_ = Policy::kRefuse; }
+  // All but the first ones.
+  void refuse_after(int allowed) {
+    allowed_ = allowed;
+    policy_ = Policy::kRefuse;
+  }
   // Every third.
   void refuse_now_and_then() { policy_ = Policy::kNowAndThen; }
   [[nodiscard]] int refused() const { return refused_; }
@@ -77,7 +82,8 @@ class RefusedCalls {
       struct seccomp_notif_resp answer{};
       answer.id = asked.id;
       const Policy policy = may_fail(asked.data) ? policy_.load() : Policy::kAllow;
-      if (policy == Policy::kRefuse || (policy == Policy::kNowAndThen && calls++ % 3 == 0)) {
+      if ((policy == Policy::kRefuse && allowed_-- <= 0) ||
+          (policy == Policy::kNowAndThen && calls++ % 3 == 0)) {
         answer.error = -error_;
         ++refused_;
       } else {
@@ -91,6 +97,7 @@ class RefusedCalls {
   std::atomic<bool> ready_{false};
   std::atomic<int> listener_{-1};
   std::atomic<Policy> policy_{Policy::kAllow};
+  std::atomic<int> allowed_{0};
   std::atomic<int> refused_{0};
 };
 

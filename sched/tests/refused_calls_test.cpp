@@ -72,14 +72,24 @@ void work() {
   EXPECT_EQ(sum, 190);
 }
 
+// More threads are wanted than there were before, and with them mappings.
+void block_in_many() {
+  WaitGroup group;
+  for (int i = 0; i < 60; ++i) group.go([] { blocking(CallLength::kLong, [] { ::usleep(5000); }); });
+  group.wait();
+}
+
 // In a process of its own. Ends with 7 if all went well.
 void run_without(const RefusedCall& call) {
   RefusedCalls kernel(call.number, call.error);
   if (call.when == When::kFromTheStart) kernel.refuse_from_now_on();
-  const int status = run([&] {
+  // Without memory for its first timer a P ends the process. One P has had its first.
+  const int procs = call.number == SYS_mmap ? 1 : 2;
+  const int status = run(RunOptions{.max_procs = procs}, [&] {
     work();
     if (call.when == When::kLater) kernel.refuse_from_now_on();
     if (call.when == When::kNowAndThen) kernel.refuse_now_and_then();
+    block_in_many();
     work();
     work();
     return 7;
@@ -138,6 +148,27 @@ TEST_P(RefusedCallTest, GoroutinesRunOnOrTheProcessSaysWhyNot) {
   EXPECT_TRUE(GetParam().runs ? ended.with_code(7) : ended.by_signal(SIGABRT)) << ended.status << "\n"
                                                                                << ended.said;
   EXPECT_TRUE(ended.said_this(GetParam().says)) << ended.said;
+}
+
+// A limit of threads leaves room for the maker and for sysmon, and then for no M at all.
+TEST(RefusedThreads, WithoutAThreadForGoroutinesTheProcessSaysSo) {
+  const Ended ended = testing::in_fork([] {
+    RefusedCalls kernel(SYS_clone3, EAGAIN);
+    kernel.refuse_after(2);
+    run([] {});
+  });
+  EXPECT_TRUE(ended.by_signal(SIGABRT)) << ended.status;
+  EXPECT_TRUE(ended.said_this(kNoThreads)) << ended.said;
+}
+
+TEST(RefusedThreads, OneForGoroutinesIsEnough) {
+  const Ended ended = testing::in_fork([] {
+    RefusedCalls kernel(SYS_clone3, EAGAIN);
+    kernel.refuse_after(3);
+    run([] { work(); });
+    ::_exit(kernel.refused() > 0 && !::testing::Test::HasFailure() ? 7 : 8);
+  });
+  EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
 }
 
 }  // namespace

@@ -1,0 +1,232 @@
+// exit() on goroutines, on other threads, on fibers, and in the children of forks.
+#include <pthread.h>
+#include <tuza/sched/blocking.h>
+#include <tuza/sched/go.h>
+#include <tuza/sched/rt/fork.h>
+#include <tuza/sched/rt/print.h>
+#include <tuza/sched/sync/chan.h>
+#include <tuza/sched/sync/context.h>
+#include <tuza/sched/sync/future.h>
+#include <tuza/sched/sync/mutex.h>
+#include <tuza/sched/sync/pool.h>
+#include <tuza/sched/tests/children.h>
+#include <tuza/sched/tests/hogs.h>
+#include <tuza/sched/tests/testing.h>
+#include <tuza/sched/time/after_func.h>
+#include <tuza/sched/time/ticker.h>
+#include <tuza/sched/time/timer.h>
+#include <ucontext.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tuza {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::compute;
+using testing::Ended;
+using testing::in_fork;
+using testing::threads_named;
+
+class ExitDeathTest : public testing::WithProcs {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+TUZA_WITH_PROCS(ExitDeathTest);
+
+// Its own thread goes on, in exit(); nobody else does.
+[[noreturn]] void exit_beside_others(int procs) {
+  static struct Ticks {
+    std::atomic<int> ticks{0};
+    ~Ticks() {
+      const int before = ticks;
+      std::this_thread::sleep_for(50ms);
+      if (ticks != before) std::_Exit(9);  // goroutines run beside the destructors of statics
+      if (threads_named("tuza-sysmon").size() + threads_named("tuza-maker").size() != 0) std::_Exit(10);
+    }
+  } ticks;
+  std::_Exit(run(RunOptions{.max_procs = procs}, [] {
+    for (int i = 0; i < 20; ++i) {
+      go([] {
+        for (;; ++ticks.ticks) sleep_for(1ms);
+      });
+    }
+    go([] {
+      for (;; ++ticks.ticks) yield();
+    });
+    sleep_for(5ms);
+    std::exit(4);
+    return 0;
+  }));
+}
+
+TEST_P(ExitDeathTest, EndsTheRuntimeBeforeStaticsAreDestroyed) {
+  EXPECT_EXIT(exit_beside_others(GetParam()), ::testing::ExitedWithCode(4), "");
+}
+
+[[noreturn]] void exit_beside_hogs(int procs) {
+  static std::vector<std::string> statics(1000, std::string(100, 'x'));
+  run(RunOptions{.max_procs = procs}, [] {
+    for (int i = 0; i < 20; ++i) {
+      go([] {
+        for (;;) {
+          compute(1, 1000);
+          const std::string allocated(1000, 'y');
+        }
+      });
+    }
+    sleep_for(100ms);
+    std::exit(4);
+  });
+  std::_Exit(1);
+}
+
+TEST_P(ExitDeathTest, DoesNotWaitForThoseThatCompute) {
+  EXPECT_EXIT(exit_beside_hogs(GetParam()), ::testing::ExitedWithCode(4), "");
+}
+
+// What a destructor of a static calls finds no runtime.
+[[noreturn]] void exit_and_use_statics(int procs) {
+  static struct Uses {
+    Mutex mutex;
+    Chan<int> chan{4};
+    Timer timer;
+    Pool<std::string> pool;
+    ~Uses() {
+      const std::scoped_lock lock(mutex);
+      if (!chan.try_send(1) || chan.recv() != 1) std::_Exit(9);
+      timer.stop();
+      if (try_go({}, [] {}).has_value()) std::_Exit(10);
+      if (!pool.get()->empty()) std::_Exit(11);
+      std::thread([this] { chan.close(); }).join();
+      if (chan.recv().has_value()) std::_Exit(12);
+    }
+  } uses;
+  run(RunOptions{.max_procs = procs}, [] {
+    uses.timer.reset(1h);
+    (void)uses.pool.get();
+    std::exit(4);
+  });
+  std::_Exit(1);
+}
+
+TEST_P(ExitDeathTest, StaticsAreUsedAsOutsideARuntime) {
+  EXPECT_EXIT(exit_and_use_statics(GetParam()), ::testing::ExitedWithCode(4), "");
+}
+
+// Main returns while a goroutine exits: whoever is first.
+[[noreturn]] void exit_while_main_returns(int procs, int round) {
+  static Chan<int> chan;
+  std::exit(run(RunOptions{.max_procs = procs}, [round] {
+    for (int i = 0; i < 5; ++i) go([] { chan.recv(); });
+    go([] { std::exit(4); });
+    for (int i = 0; i < round; ++i) yield();
+    return 4;
+  }));
+}
+
+TEST_P(ExitDeathTest, MainMayReturnAtTheSameTime) {
+  for (int round = 0; round < 10; ++round) {
+    EXPECT_EXIT(exit_while_main_returns(GetParam(), round), ::testing::ExitedWithCode(4), "");
+  }
+}
+
+[[noreturn]] void exit_after_many_runs(int procs) {
+  for (int i = 0; i < 3; ++i) run(RunOptions{.max_procs = procs}, [] { go([] { sleep_for(1h); }); });
+  std::exit(4);
+}
+
+TEST_P(ExitDeathTest, AfterARunItIsLikeAnyOther) {
+  EXPECT_EXIT(exit_after_many_runs(GetParam()), ::testing::ExitedWithCode(4), "");
+}
+
+#if !defined(TUZA_ASAN) && !defined(TUZA_TSAN)  // which want to be told of each switch of stacks
+// On a stack that the program has made, as fibers and coroutines have them.
+[[noreturn]] void exit_on_a_fiber(int procs) {
+  run(RunOptions{.max_procs = procs}, [] {
+    static ucontext_t fiber, back;
+    static std::array<char, 64 << 10> stack;
+    ::getcontext(&fiber);
+    fiber.uc_stack.ss_sp = stack.data();
+    fiber.uc_stack.ss_size = stack.size();
+    fiber.uc_link = &back;
+    ::makecontext(&fiber, [] { std::exit(4); }, 0);
+    ::swapcontext(&back, &fiber);
+  });
+  std::_Exit(1);
+}
+
+TEST_P(ExitDeathTest, AFiberMayExit) {
+  EXPECT_EXIT(exit_on_a_fiber(GetParam()), ::testing::ExitedWithCode(4), "");
+}
+#endif
+
+#if !defined(TUZA_ASAN) && !defined(TUZA_TSAN)  // both end the process themselves, with words of their own
+TEST_P(ExitDeathTest, PthreadExitOnAGoroutineIsNamed) {
+  EXPECT_EXIT(run(RunOptions{.max_procs = GetParam()}, [] { ::pthread_exit(nullptr); }),
+              ::testing::KilledBySignal(SIGABRT), "pthread_exit");
+}
+#endif
+
+// The queues are those of the parent.
+TEST_P(ExitDeathTest, TheChildOfAForkMayExit) {
+  static Mutex mutex;
+  static Chan<int> chan;
+  run(RunOptions{.max_procs = GetParam()}, [] {
+    (void)mutex.try_lock();  // or it has been since the case before
+    go([] { mutex.lock(); });
+    for (int i = 0; i < 3; ++i) go([] { chan.recv(); });
+    sleep_for(5ms);
+    const Ended ended = in_fork([] { std::exit(6); });
+    EXPECT_TRUE(ended.with_code(6)) << ended.status << ended.said;
+  });
+}
+
+// It needs nothing of the parent's: timers, contexts and their functions, promises.
+TEST_P(ExitDeathTest, TheChildOfAForkMayExitWhateverItsStaticsDo) {
+  const Ended ended = in_fork([procs = GetParam()] {
+    struct Statics {
+      Timer timer{1h};
+      Ticker ticker{1ms};
+      DelayedCall call = after_func(1h, [] {});
+      CancellableContext cancellable = with_timeout(Context(), 1h);
+      AfterFunc function = after_func(cancellable.ctx, [] { ::_exit(9); });
+      Promise<int> promise;
+      Future<int> future = promise.future();
+    };
+    run(RunOptions{.max_procs = procs}, [] {
+      static std::optional<Statics> statics;
+      statics.emplace();
+      go([] { (void)statics->timer.wait(); });
+      go([] { (void)statics->cancellable.ctx.wait(); });
+      go([] { (void)statics->future.get(); });
+      sleep_for(5ms);
+      const auto exits = [] { return in_fork([] { std::exit(6); }); };
+      const Ended of_goroutine = exits();
+      Ended of_thread;
+      blocking([&] { std::thread([&] { of_thread = exits(); }).join(); });
+      for (const Ended& child : {of_goroutine, of_thread}) {
+        rt::Line() << child.said;
+        if (!child.with_code(6)) ::_exit(8);
+      }
+      ::_exit(7);
+    });
+  });
+  EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
+}
+
+}  // namespace
+}  // namespace tuza
+
+#if defined(TUZA_ASAN)
+// The child of a fork does not have the threads that hold what LeakSanitizer would miss.
+extern "C" int __lsan_is_turned_off() { return tuza::rt::is_forked_child() ? 1 : 0; }
+#endif
