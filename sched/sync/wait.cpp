@@ -4,6 +4,7 @@
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/park.h>
 #include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/fork.h>
 #include <tuza/sched/rt/futex.h>
 #include <tuza/sched/rt/g.h>
 #include <tuza/sched/rt/g_list.h>
@@ -92,6 +93,7 @@ void Wait::sleep(WaitReason reason) {
   for (;;) {
     const std::uint32_t seen = state_.load(std::memory_order_acquire);
     if ((seen & kWoken) != 0) return;
+    if (is_forked_child()) refuse_in_forked_child();  // nobody would wake it
     futex_wait(state_, seen);
   }
 }
@@ -124,7 +126,9 @@ void Wait::sleep_until(std::int64_t deadline_ns) {
   for (;;) {
     const std::uint32_t seen = state_.load(std::memory_order_acquire);
     if ((seen & kWoken) != 0) return;
-    const std::int64_t left = deadline_ns - clock_now_ns();
+    const std::int64_t now = clock_now_ns();
+    const std::int64_t left =
+        deadline_ns <= now ? 0 : deadline_ns - now;  // the difference alone may overflow
     if (left <= 0 && claim_for_end()) return;
     const std::int64_t nap = clock_is_fake() ? std::min(left, kFakeTimeLookNs) : left;
     futex_wait(state_, seen, left <= 0 ? -1 : nap);  // claimed by somebody: a wake is on its way

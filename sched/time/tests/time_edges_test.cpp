@@ -203,11 +203,24 @@ TEST(TimeEdges, ALeakIsReportedAtOnceOrWhenItIsGone) {
   });
 }
 
+// A thread waits on its own.
+TEST(TimeEdges, AThreadThatIsNoGoroutineDoesNotWaitForThePast) {
+  Mutex mutex;
+  mutex.lock();
+  const auto look = [&mutex] {
+    each_past_duration([&](auto d) { EXPECT_FALSE(mutex.try_lock_for(d)); });
+    each_past_point([&](auto when) { EXPECT_FALSE(mutex.try_lock_until(when)); });
+  };
+  look();
+  run_with(2, [&] { blocking([&] { std::thread(look).join(); }); });
+  mutex.unlock();
+}
+
 TEST(TimeEdges, ALimiterMayBeAskedAboutAnyTime) {
   run_with(1, [] {
     rate::Limiter limiter(10, 5);
-    each_past_point(
-        [&](auto when) { (void)limiter.tokens_at(std::chrono::time_point_cast<nanoseconds>(when)); });
+    (void)limiter.tokens_at(steady_clock::time_point::min());
+    (void)limiter.tokens_at(steady_clock::time_point());
     const auto last = steady_clock::time_point::max();
     EXPECT_TRUE(limiter.allow_n(last, 5));
     EXPECT_FALSE(limiter.allow_n(last, 1));
