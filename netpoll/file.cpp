@@ -103,7 +103,14 @@ Result<void> write_in_pieces(std::span<const std::byte> data, std::string_view o
 File::File(std::unique_ptr<State, Dispose> state) : state_(std::move(state)) {}
 File::File() = default;
 File::File(File&&) noexcept = default;
-File& File::operator=(File&&) noexcept = default;
+// The old one is closed before the pointer to it is overwritten: threads lost in a call have read that.
+File& File::operator=(File&& other) noexcept {
+  std::unique_ptr<State, Dispose> taken = std::move(other.state_);
+  if (state_) state_.get_deleter()(state_.get());
+  (void)state_.release();
+  state_ = std::move(taken);
+  return *this;
+}
 File::~File() = default;
 
 Result<File> File::open(std::string_view path, const OpenOptions& options) {

@@ -13,7 +13,7 @@ bool FdMutex::acquire() {
   do {
     if ((state & kClosed) != 0) return false;
     check_room(state);
-  } while (!state_.compare_exchange_weak(state, state + kReference, std::memory_order_acquire,
+  } while (!state_.compare_exchange_weak(state, state + kReference, std::memory_order_acq_rel,
                                          std::memory_order_relaxed));
   return true;
 }

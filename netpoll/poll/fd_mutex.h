@@ -28,9 +28,11 @@ class FdMutex {
   // A reference without a lock. False once closed.
   [[nodiscard]] bool acquire();
   // A reference and the lock of one side; parks while somebody else has it. False once closed.
+  // Releases, too: a thread that is lost in a call when the runtime ends never unlocks, and whoever closes then comes
+  // after what it has read on its way here.
   [[nodiscard]] bool lock(Side side) {
     std::uint64_t idle = kIdle;  // open, nobody uses it: the usual case
-    if (state_.compare_exchange_strong(idle, kIdle + kReference + lock_bit(side), std::memory_order_acquire,
+    if (state_.compare_exchange_strong(idle, kIdle + kReference + lock_bit(side), std::memory_order_acq_rel,
                                        std::memory_order_relaxed)) {
       return true;
     }
