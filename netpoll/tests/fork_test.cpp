@@ -2,6 +2,7 @@
 #include <tuza/netpoll/tests/netpoll_testing.h>
 #include <tuza/netpoll/tests/raw_socket.h>
 #include <tuza/sched/go.h>
+#include <tuza/sched/rt/fork.h>
 #include <tuza/sched/tests/children.h>
 #include <tuza/sched/time/sleep.h>
 
@@ -61,3 +62,8 @@ TEST(ForkedChild, ExitsWithoutAWordToPeersOrToThePoller) {
 
 }  // namespace
 }  // namespace tuza::net::testing
+
+#if defined(TUZA_ASAN)
+// The child of a fork does not have the threads that hold what LeakSanitizer would miss.
+extern "C" int __lsan_is_turned_off() { return tuza::rt::is_forked_child() ? 1 : 0; }
+#endif

@@ -7,6 +7,7 @@
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/external.h>
 #include <tuza/sched/go.h>
+#include <tuza/sched/goroutine.h>
 #include <tuza/sched/preempt.h>
 #include <tuza/sched/rt/fork.h>
 #include <tuza/sched/rt/lifecycle.h>
@@ -15,12 +16,15 @@
 #include <tuza/sched/tests/hogs.h>
 #include <tuza/sched/tests/testing.h>
 #include <tuza/sched/tests/waits.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <set>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -200,7 +204,8 @@ TEST(Lifecycle, ThreadsThatEndDuringTheRunAreJoined) {
 
 TEST(Lifecycle, AChildThatDiesWithItsParentsThreadLivesAsLongAsTheRuntime) {
   std::vector<pid_t> children;
-  run_with(2, [&children] {
+  std::set<std::string> forkers;
+  run_with(2, [&] {
     WaitGroup group;
     Mutex mutex;
     // At once, on as many threads, most of which are not needed afterwards.
@@ -216,14 +221,14 @@ TEST(Lifecycle, AChildThatDiesWithItsParentsThreadLivesAsLongAsTheRuntime) {
           const NoPreempt keep_going;
           const std::scoped_lock lock(mutex);
           children.push_back(child);
+          forkers.insert(std::to_string(::gettid()));
         });
       });
     }
     group.wait();
     // Until sysmon has ended what it wants to end.
-    const auto threads = [] { return threads_named("tuza-m").size(); };
     sleep_for(2500ms);
-    EXPECT_GE(threads(), children.size() / 2);
+    EXPECT_TRUE(std::ranges::includes(threads_named("tuza-m"), forkers));
     for (const pid_t child : children) EXPECT_EQ(::waitpid(child, nullptr, WNOHANG), 0) << "it was killed";
   });
   for (const pid_t child : children) {
@@ -235,12 +240,17 @@ TEST(Lifecycle, AChildThatDiesWithItsParentsThreadLivesAsLongAsTheRuntime) {
 // -- What happens beside the start and the end.
 
 // Nobody but the new goroutine is there yet, and it waits for the thread that has started it.
-TEST(Lifecycle, ThreadsMayStartGoroutinesBeforeTheMainGoroutineIsThere) {
+// (A suite of its own, as the next one but one: ThreadSanitizer wants children that start threads to be those of a process
+// that had none.)
+TEST(LifecycleBeginning, ThreadsMayStartGoroutinesBeforeTheMainGoroutineIsThere) {
   const Ended ended = in_fork([] {
     static Chan<int> never;
     std::atomic<bool> stop{false};
     std::thread other([&stop] {
-      while (!stop) (void)try_go({}, [] { never.recv(); });
+      while (!stop) {
+        (void)try_go({}, [] { never.recv(); });
+        if (num_goroutine() > 50) std::this_thread::sleep_for(100us);
+      }
     });
     for (int i = 0; i < scaled(200); ++i) {
       run(RunOptions{.max_procs = 2}, [] {
@@ -280,14 +290,15 @@ TEST(Lifecycle, ALoopOverCallsThatNeedNotWaitEnds) {
     });
     const long before = done;
     run([] { sleep_for(5ms); });
-    EXPECT_EQ(done, before) << name << ": it goes on";
+    EXPECT_LE(done, before + 1) << name
+                                << ": it goes on";  // one that was between two calls comes to the next
   }
 }
 
 void nothing(int) {}
 
 // They are the program's.
-TEST(Lifecycle, HandlersThatAreInstalledMeanwhileStay) {
+TEST(LifecycleHandlers, ThoseThatAreInstalledMeanwhileStay) {
   const Ended ended = in_fork([] {
     for (const int number : {SIGSEGV, SIGBUS, SIGPIPE, SIGURG}) {
       run(RunOptions{.max_procs = 1}, [number] { ::signal(number, &nothing); });

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/go.h>
+#include <tuza/sched/rt/print.h>
 #include <tuza/sched/stats.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/wait_group.h>
@@ -72,6 +73,8 @@ void work() {
   EXPECT_EQ(sum, 190);
 }
 
+constexpr const char* kLine = "a line on standard error";
+
 // More threads are wanted than there were before, and with them mappings.
 void block_in_many() {
   WaitGroup group;
@@ -84,12 +87,13 @@ void run_without(const RefusedCall& call) {
   RefusedCalls kernel(call.number, call.error);
   if (call.when == When::kFromTheStart) kernel.refuse_from_now_on();
   // Without memory for its first timer a P ends the process. One P has had its first.
-  const int procs = call.number == SYS_mmap ? 1 : 2;
+  const int procs = call.number == SYS_mmap ? 1 : 0;
   const int status = run(RunOptions{.max_procs = procs}, [&] {
     work();
     if (call.when == When::kLater) kernel.refuse_from_now_on();
     if (call.when == When::kNowAndThen) kernel.refuse_now_and_then();
     block_in_many();
+    rt::Line() << kLine << "\n";
     work();
     work();
     return 7;
@@ -137,6 +141,14 @@ const RefusedCall kCalls[] = {
     {"futex_interrupted", SYS_futex, EINTR, kNowAndThen},
     {"fcntl_start", SYS_fcntl, EPERM, kStart},
     {"prctl_start", SYS_prctl, EPERM, kStart},
+    {"prlimit64_start", SYS_prlimit64, EPERM, kStart},
+    {"close_start", SYS_close, EPERM, kStart},
+    {"gettid_later", SYS_gettid, EPERM, kAfterwards},
+    {"ppoll_start", SYS_ppoll, EPERM, kStart, kLine},
+    {"ppoll_interrupted", SYS_ppoll, EINTR, kNowAndThen, kLine},
+    {"fstat_start", SYS_fstat, EPERM, kStart, kLine},
+    {"pwritev2_start", SYS_pwritev2, ENOSYS, kStart, kLine},
+    {"pwritev2_later", SYS_pwritev2, EOPNOTSUPP, kAfterwards, kLine},
 };
 
 class RefusedCallTest : public ::testing::TestWithParam<RefusedCall> {};
