@@ -1,6 +1,7 @@
 #include <tuza/sched/raw_mutex.h>
 
 #include <tuza/sched/arch/cpu_relax.h>
+#include <tuza/sched/rt/fork.h>
 #include <tuza/sched/rt/futex.h>
 
 namespace tuza::rt {
@@ -11,6 +12,7 @@ void RawMutex::lock_contended() {
     cpu_relax();
     if (state_.load(std::memory_order_relaxed) == 0 && try_lock()) return;
   }
+  if (is_forked_child()) return;  // as in SpinLock
   while (state_.exchange(2, std::memory_order_acquire) != 0) futex_wait(state_, 2);
 }
 

@@ -10,6 +10,8 @@
 // program with threads. What would need the scheduler (starting a goroutine, parking, waking one) ends the
 // child with a message instead of waiting for threads that are not there. Once it has called exit() it is a program
 // outside tuza::run: destructors of statics stop timers, cancel contexts and close sockets, and nobody is woken.
+// A lock of the runtime's that one of the parent's threads held at the fork is taken as if it were free: what it guards may
+// be half done, but nobody waits for ever.
 #pragma once
 
 #include <cstdint>

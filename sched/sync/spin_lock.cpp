@@ -1,6 +1,7 @@
 #include <tuza/sched/sync/spin_lock.h>
 
 #include <tuza/sched/arch/cpu_relax.h>
+#include <tuza/sched/rt/fork.h>
 #include <tuza/sched/rt/futex.h>
 
 namespace tuza::rt {
@@ -13,6 +14,7 @@ void SpinLock::lock_contended() {
       if (locked_.load(std::memory_order_relaxed) == 0 && try_lock()) return;
       cpu_relax();
     }
+    if (is_forked_child()) return;  // the thread that holds it is the parent's: it is ours now
     futex_wait(locked_, 1, kNapNs);
   }
 }

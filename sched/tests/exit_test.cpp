@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/go.h>
+#include <tuza/sched/raw_mutex.h>
 #include <tuza/sched/rt/fork.h>
 #include <tuza/sched/rt/print.h>
 #include <tuza/sched/sync/chan.h>
@@ -9,6 +10,7 @@
 #include <tuza/sched/sync/future.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/sync/pool.h>
+#include <tuza/sched/sync/spin_lock.h>
 #include <tuza/sched/tests/children.h>
 #include <tuza/sched/tests/hogs.h>
 #include <tuza/sched/tests/testing.h>
@@ -221,6 +223,22 @@ TEST_P(ExitDeathTest, TheChildOfAForkMayExitWhateverItsStaticsDo) {
     });
   });
   EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
+}
+
+// Held by a thread that the child does not have.
+TEST_P(ExitDeathTest, TheChildOfAForkDoesNotWaitForLocksOfItsParent) {
+  testing::run_with(GetParam(), [] {
+    rt::SpinLock spin;
+    rt::RawMutex mutex;
+    {
+      const std::scoped_lock held(spin, mutex);
+      const Ended ended = in_fork([&] {
+        spin.lock();
+        mutex.lock();
+      });
+      EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
+    }
+  });
 }
 
 }  // namespace
