@@ -94,6 +94,7 @@ struct alignas(128) M {
   bool spinning = false;
   bool starting = true;  // neither idle nor at work yet, see MMaker
   bool fresh = true;     // it has never run a goroutine: its arena of malloc's is not in use
+  bool may_run_programs = false;  // allow_programs() has been called by its thread
   Random random;
 
   // -- The guard of the runtime (rt/enter.h, rt/handoff.h). in_rt: written by the thread, read by sysmon.

@@ -81,11 +81,12 @@ int create_thread(pthread_t& thread, void* (*main)(void*), void* argument) {
 
 void* m_thread_main(void* argument) {
   auto* m = static_cast<M*>(argument);
-  notice_thread_end(&thread_ends);
+  m->may_run_programs = false;
   pthread_sigmask(SIG_SETMASK, &m->sched->signal_mask, nullptr);
   pthread_setname_np(pthread_self(), "tuza-m");
   begin_m(m);
-  m->arena = take_own_arena();
+  // Before it has a P: among threads that share arenas, the lock of one may have to be waited for.
+  if (!has_arena_per_m()) allow_programs(m);
   m->sched->preempt_signal.unblock();
   hint_kernel_slice(0, kWorkerKernelSliceNs);
   m->sched->maker.help(*m->sched);
@@ -119,6 +120,12 @@ bool start_m(Sched& sched) {
   const std::scoped_lock lock(sched.ms_mutex);
   m->idle_next = std::exchange(sched.ms_spent, m);
   return false;
+}
+
+void allow_programs(M* m) {
+  m->may_run_programs = true;
+  notice_thread_end(&thread_ends);
+  m->arena = take_own_arena();
 }
 
 void begin_m(M* m) {

@@ -26,6 +26,10 @@ bool start_m(Sched& sched);
 // one that the program has made.
 [[nodiscard]] bool on_own_stack(const M& m);
 
+// Before the thread runs its first goroutine: gives it an arena of malloc's, and has the end of the thread noticed. Spare
+// Ms, of which some runs make more than others, do without: arenas, of 64 MiB of addresses each, stay in the process.
+void allow_programs(M* m);
+
 // Binds the calling thread to `m` / releases it.
 void begin_m(M* m);
 void end_m(M* m);

@@ -51,8 +51,10 @@ void allow_an_arena_per_m() {
 #endif
 }
 
+bool has_arena_per_m() { return g_one_for_each.load(std::memory_order_relaxed); }
+
 std::uintptr_t take_own_arena() {
-  if (!g_one_for_each.load(std::memory_order_relaxed)) return 0;
+  if (!has_arena_per_m()) return 0;
   void* block = std::malloc(1);
   // A compiler may leave out a malloc that is only freed.
   if (malloc_usable_size(block) > 0) std::free(block);

@@ -23,6 +23,9 @@ namespace tuza::rt {
 // Before there are Ms: glibc looks at the limit when there are more than eight arenas, and never again.
 void allow_an_arena_per_m();
 
+// False: threads share arenas, by the wish of the user.
+[[nodiscard]] bool has_arena_per_m();
+
 // The calling thread has its arena from here on. For a thread that cannot be suspended yet: the list of
 // arenas has a lock, too.
 // Returns where the arena lies, for in_arena(); 0 if nothing is known of it.

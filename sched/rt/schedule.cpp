@@ -17,6 +17,7 @@
 #include <tuza/sched/rt/handoff.h>
 #include <tuza/sched/rt/idle.h>
 #include <tuza/sched/rt/locked_thread.h>
+#include <tuza/sched/rt/machine_thread.h>
 #include <tuza/sched/rt/procs.h>
 #include <tuza/sched/rt/ready.h>
 #include <tuza/sched/rt/sched.h>
@@ -275,6 +276,8 @@ void schedule_loop(M* m) {
       continue;
     }
     if (chaos::migrates(m, g)) continue;
+    if (!m->may_run_programs) [[unlikely]]
+      allow_programs(m);
     switch_from_g0(m, g);
     if (m->p == nullptr) leave_lane(m);
     if (m->thread_is_spent) {
