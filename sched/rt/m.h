@@ -92,8 +92,8 @@ struct alignas(128) M {
   PendingCommit pending;
   G* handed = nullptr;  // picked, or given to it, but not run yet
   bool spinning = false;
-  bool starting = true;  // neither idle nor at work yet, see MMaker
-  bool fresh = true;     // it has never run a goroutine: its arena of malloc's is not in use
+  bool starting = true;           // neither idle nor at work yet, see MMaker
+  bool fresh = true;              // it has never run a goroutine: its arena of malloc's is not in use
   bool may_run_programs = false;  // allow_programs() has been called by its thread
   Random random;
 
