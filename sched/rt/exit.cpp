@@ -29,6 +29,7 @@ void end_before_exit(Sched& sched) {
 }
 
 void at_exit() {
+  if (current_m() != nullptr) return thread_ends();  // its end is not noticed (allow_programs())
   if (Sched* sched = active(); sched != nullptr) end_before_exit(*sched);
 }
 

@@ -55,11 +55,13 @@
 #include <tuza/sched/rt/deadlock.h>
 #include <tuza/sched/rt/fake_time.h>
 #include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/rt/machine_thread.h>
 #include <tuza/sched/rt/procs.h>
 #include <tuza/sched/rt/ready.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/schedule.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace tuza::rt {
@@ -143,6 +145,12 @@ bool may_poll(Sched& sched) {
 // the timers are looked after by those who are at work, and by sysmon. Who makes a P idle does I3 after that.
 std::int64_t next_timer_for_idle(const Sched& sched) {
   return sched.any_p_idle() ? sched.next_timer_ns(std::memory_order_seq_cst) : TimerHeap::kNever;
+}
+
+// A spare M gets ready for its first goroutine after this (allow_programs()).
+constexpr std::int64_t kSpareNs = 20'000'000;
+std::int64_t soon(std::int64_t timeout_ns) {
+  return timeout_ns < 0 ? kSpareNs : std::min(timeout_ns, kSpareNs);
 }
 
 // Sleeps on the note, on the list of idle Ms.
@@ -308,12 +316,13 @@ bool wait_for_p(M* m) {
         wait_in_poller(m, watch.timeout_ns());
       } else {
         report_deadlock_if_any(sched);
-        sleep_idle(m, watch.timeout_ns());  // I4
+        sleep_idle(m, m->may_run_programs ? watch.timeout_ns() : soon(watch.timeout_ns()));  // I4
       }
     }  // what follows may take long, or rely on somebody else for the timers
     if (m->p != nullptr) return true;
     // As in sleep_idle(): whoever has taken this M off the list may be about to write what follows.
     if (sched.stopping.load(std::memory_order_acquire)) return false;
+    if (!m->may_run_programs) allow_programs(m);
     if (m->makes || m->retires) nudge_idle_m(sched);  // this one may have watched the first timer
     if (std::exchange(m->makes, false)) sched.maker.help(sched);
     if (std::exchange(m->retires, false) && !m->has_forked) return false;

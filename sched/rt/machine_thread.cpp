@@ -123,9 +123,10 @@ bool start_m(Sched& sched) {
 }
 
 void allow_programs(M* m) {
-  m->may_run_programs = true;
-  notice_thread_end(&thread_ends);
   m->arena = take_own_arena();
+  if (!can_allocate()) return;  // noticing the end takes some, without which the C library ends the process
+  notice_thread_end(&thread_ends);
+  m->may_run_programs = true;
 }
 
 void begin_m(M* m) {

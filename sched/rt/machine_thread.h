@@ -26,8 +26,9 @@ bool start_m(Sched& sched);
 // one that the program has made.
 [[nodiscard]] bool on_own_stack(const M& m);
 
-// Before the thread runs its first goroutine: gives it an arena of malloc's, and has the end of the thread noticed. Spare
-// Ms, of which some runs make more than others, do without: arenas, of 64 MiB of addresses each, stay in the process.
+// Gives the calling thread an arena of malloc's, and has its end noticed: before its first goroutine at the latest, and
+// ahead of need where it has been spare for a while. Not at once: short runs have more spare Ms or fewer, and arenas, of
+// 64 MiB of addresses each, stay in the process. Without memory it leaves `may_run_programs` as it is; so exit() looks, too.
 void allow_programs(M* m);
 
 // Binds the calling thread to `m` / releases it.

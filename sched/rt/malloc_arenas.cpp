@@ -34,6 +34,14 @@ bool address_space_is_limited() {
   return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
+// Where the block was; 0: there is no memory.
+std::uintptr_t allocate_and_free(std::size_t bytes) {
+  void* block = std::malloc(bytes);
+  // A compiler may leave out a malloc that is only freed.
+  if (malloc_usable_size(block) > 0) std::free(block);
+  return reinterpret_cast<std::uintptr_t>(block);
+}
+
 }  // namespace
 
 void allow_an_arena_per_m() {
@@ -53,13 +61,9 @@ void allow_an_arena_per_m() {
 
 bool has_arena_per_m() { return g_one_for_each.load(std::memory_order_relaxed); }
 
-std::uintptr_t take_own_arena() {
-  if (!has_arena_per_m()) return 0;
-  void* block = std::malloc(1);
-  // A compiler may leave out a malloc that is only freed.
-  if (malloc_usable_size(block) > 0) std::free(block);
-  return reinterpret_cast<std::uintptr_t>(block) & ~(kHeapBytes - 1);
-}
+std::uintptr_t take_own_arena() { return has_arena_per_m() ? allocate_and_free(1) & ~(kHeapBytes - 1) : 0; }
+
+bool can_allocate() { return allocate_and_free(64) != 0; }
 
 bool in_arena(std::uintptr_t address, std::uintptr_t arena) {
   return arena != 0 && (address & ~(kHeapBytes - 1)) == arena;

@@ -31,6 +31,9 @@ void allow_an_arena_per_m();
 // Returns where the arena lies, for in_arena(); 0 if nothing is known of it.
 std::uintptr_t take_own_arena();
 
+// There is memory for something small.
+[[nodiscard]] bool can_allocate();
+
 // Whether a lock at `address` is that of an arena for which take_own_arena() has returned `arena`: a guess, by how glibc
 // lays arenas out.
 [[nodiscard]] bool in_arena(std::uintptr_t address, std::uintptr_t arena);
