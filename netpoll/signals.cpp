@@ -7,6 +7,7 @@
 #include <tuza/sched/arch/last_error.h>
 #include <tuza/sched/arch/sanitizer.h>
 #include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/rt/fork.h>
 
 #include <atomic>
 #include <cerrno>
@@ -34,6 +35,7 @@ void on_signal(int number) {
 // whatever the thread it interrupted is doing, this one included.)
 void stop_handlers() {
   g_pipe_write.store(-1, std::memory_order_seq_cst);
+  if (rt::is_forked_child()) return;  // those that are under way are the parent's
   while (g_handlers.load(std::memory_order_seq_cst) != 0) sys::invoke(SYS_sched_yield);
 }
 
@@ -43,9 +45,18 @@ struct SignalSet::State {
   detail::DescriptorOwner reader;
   int write_fd = -1;
   std::vector<std::pair<int, struct sigaction>> before;
+  std::atomic<bool> given_back{false};
 
-  ~State() {
-    for (auto& [number, action] : before) sigaction(number, &action, nullptr);
+  ~State() { give_back(); }
+
+  // The signals do what they did before, but for those that the program handles itself by now.
+  void give_back() {
+    if (given_back.exchange(true, std::memory_order_acq_rel)) return;
+    for (auto& [number, action] : before) {
+      struct sigaction now{};
+      if (sigaction(number, nullptr, &now) == 0 && now.sa_handler == &on_signal)
+        sigaction(number, &action, nullptr);
+    }
     stop_handlers();
     if (write_fd >= 0) sys::invoke(SYS_close, write_fd);
     g_open.store(false, std::memory_order_release);
@@ -95,6 +106,9 @@ Result<int> SignalSet::wait_within(const Context* ctx) {
   return std::to_integer<int>(number);
 }
 
-void SignalSet::close() { state_->reader->close(); }
+void SignalSet::close() {
+  state_->give_back();
+  state_->reader->close();
+}
 
 }  // namespace tuza::net

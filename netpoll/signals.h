@@ -4,7 +4,8 @@
 //     tuza::go([&] { while (auto n = signals.wait()) drain(); });
 //
 // The handler writes the number into a pipe, and the goroutine reads it: nothing else runs in signal context.
-// While a SignalSet is open, its signals do nothing else; when it is closed they do what they did before.
+// While a SignalSet is open, its signals do nothing else; from close() on, or from the destructor, they do what they did
+// before, and another one may be opened. Signals that nobody has waited for by then are lost.
 //
 // Thread-safe. One SignalSet at a time in a process.
 #pragma once

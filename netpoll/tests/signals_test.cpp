@@ -1,11 +1,13 @@
 // Signals that a goroutine waits for.
 #include <tuza/netpoll/signals.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
+#include <tuza/sched/tests/children.h>
 
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace tuza::net::testing {
 namespace {
@@ -69,6 +71,39 @@ TEST_P(SignalsTest, AfterwardsTheyDoWhatTheyDidBefore) {
     EXPECT_TRUE(SignalSet::open({SIGUSR1})) << "the next one may be opened";
   });
   sigaction(SIGUSR1, &before, nullptr);
+}
+
+// Which may be long before the set is destroyed, if that is a static. (A suite of its own: ThreadSanitizer ends children
+// that start threads if their parent had some.)
+class ClosedSignalsTest : public WithProcs {};
+TUZA_WITH_PROCS(ClosedSignalsTest);
+
+TEST_P(ClosedSignalsTest, AfterCloseTheyDoWhatTheyDidBefore) {
+  const auto ended = tuza::testing::in_fork([procs = GetParam()] {
+    std::optional<SignalSet> signals;
+    run(RunOptions{.max_procs = procs}, [&signals] {
+      signals.emplace(SignalSet::open({SIGUSR1}).value());
+      signals->close();
+      EXPECT_TRUE(SignalSet::open({SIGUSR2})) << "another one may be opened";
+    });
+    if (::testing::Test::HasFailure()) ::_exit(9);
+    ::raise(SIGUSR1);
+  });
+  EXPECT_TRUE(ended.by_signal(SIGUSR1)) << ended.status << ended.said;
+}
+
+// As the program may, while it is open.
+TEST_P(SignalsTest, AHandlerThatHasReplacedTheirsStays) {
+  run_with(GetParam(), [] {
+    SignalSet signals = SignalSet::open({SIGUSR1}).value();
+    struct sigaction mine{}, now{};
+    mine.sa_handler = [](int) { ++g_handled; };
+    sigaction(SIGUSR1, &mine, nullptr);
+    signals.close();
+    sigaction(SIGUSR1, nullptr, &now);
+    EXPECT_EQ(now.sa_handler, mine.sa_handler);
+    ::signal(SIGUSR1, SIG_DFL);
+  });
 }
 
 TEST(Signals, OneSetAtATime) {
