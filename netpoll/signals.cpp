@@ -58,6 +58,8 @@ struct SignalSet::State {
         sigaction(number, &action, nullptr);
     }
     stop_handlers();
+    // The reader first: one that waits is told that the set is closed, not that the pipe has no writer.
+    if (reader.get() != nullptr) reader->close();
     if (write_fd >= 0) sys::invoke(SYS_close, write_fd);
     g_open.store(false, std::memory_order_release);
   }
@@ -106,9 +108,6 @@ Result<int> SignalSet::wait_within(const Context* ctx) {
   return std::to_integer<int>(number);
 }
 
-void SignalSet::close() {
-  state_->give_back();
-  state_->reader->close();
-}
+void SignalSet::close() { state_->give_back(); }
 
 }  // namespace tuza::net
