@@ -105,6 +105,7 @@ Result<int> SignalSet::wait_within(const Context* ctx) {
   std::byte number{};
   const Result<std::size_t> n = state_->reader->read(std::span(&number, 1), ctx);
   if (!n) return std::unexpected(n.error());
+  if (*n == 0) return std::unexpected(Error(Errc::kClosed, "read"));  // it read on while close() went on
   return std::to_integer<int>(number);
 }
 
