@@ -178,6 +178,8 @@ TEST_P(ExitDeathTest, PthreadExitOnAGoroutineIsNamed) {
 }
 #endif
 
+// TSan does not hold the locks of its allocator across fork(): the child may find one locked, and waits for ever.
+#if !defined(TUZA_TSAN)
 // The queues are those of the parent.
 TEST_P(ExitDeathTest, TheChildOfAForkMayExit) {
   static Mutex mutex;
@@ -224,6 +226,7 @@ TEST_P(ExitDeathTest, TheChildOfAForkMayExitWhateverItsStaticsDo) {
   });
   EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
 }
+#endif
 
 // Held by a thread that the child does not have.
 TEST_P(ExitDeathTest, TheChildOfAForkDoesNotWaitForLocksOfItsParent) {
