@@ -35,7 +35,7 @@ EndedThreads::~EndedThreads() { unmap_pages(threads_, sizeof(pthread_t) * kMax);
 
 void EndedThreads::add_this_thread() {
   const std::scoped_lock lock(mutex_);
-  if (size_ == kMax) {
+  if (closed_ || size_ == kMax) {
     pthread_detach(pthread_self());
   } else {
     threads_[size_++] = pthread_self();
@@ -56,6 +56,10 @@ std::uint32_t EndedThreads::join_some() {
 }
 
 void EndedThreads::join_all(std::int64_t deadline_ns) {
+  {
+    const std::scoped_lock lock(mutex_);
+    closed_ = true;
+  }
   for (; size_ > 0; --size_) {
     const pthread_t thread = threads_[size_ - 1];
     if (!join_until(thread, deadline_ns)) pthread_detach(thread);

@@ -26,7 +26,8 @@ class EndedThreads {
 
   // Joins those that are over, without waiting. Returns how many are left. By one thread at a time.
   std::uint32_t join_some();
-  // When no more are added: joins all that are over before `deadline_ns`, and lets the others go.
+  // Joins all threads that terminate before `deadline_ns`, and detaches the others, and every thread that is
+  // added from now on: a thread that comes back late.
   void join_all(std::int64_t deadline_ns);
 
  private:
@@ -35,6 +36,7 @@ class EndedThreads {
   RawMutex mutex_;
   pthread_t* threads_;      // kMax slots
   std::uint32_t size_ = 0;  // guarded by mutex_; only who joins lowers it
+  bool closed_ = false;     // guarded by mutex_: join_all() has begun
 };
 
 }  // namespace tuza::rt

@@ -9,6 +9,7 @@
 #include <tuza/sched/go.h>
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/preempt.h>
+#include <tuza/sched/rt/ended_threads.h>
 #include <tuza/sched/rt/fork.h>
 #include <tuza/sched/rt/lifecycle.h>
 #include <tuza/sched/rt/sched.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <exception>
@@ -311,6 +313,32 @@ TEST(LifecycleHandlers, ThoseThatAreInstalledMeanwhileStay) {
     if (std::get_terminate() != static_cast<std::terminate_handler>(exits)) ::_exit(2);
   });
   EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
+}
+
+// A thread that comes back only when the others are being joined is not joined, and keeps no memory.
+TEST(Lifecycle, AThreadThatEndsTooLateToBeJoinedIsDetached) {
+  rt::EndedThreads ended;
+  ended.join_all(0);
+  int state = -1;
+  struct Late {
+    rt::EndedThreads& ended;
+    int& state;
+    std::atomic<bool> done = false;
+  } late{ended, state};
+  pthread_t thread;
+  const auto main = [](void* argument) -> void* {
+    auto& self = *static_cast<Late*>(argument);
+    self.ended.add_this_thread();
+    pthread_attr_t attributes;
+    pthread_getattr_np(pthread_self(), &attributes);
+    pthread_attr_getdetachstate(&attributes, &self.state);
+    pthread_attr_destroy(&attributes);
+    self.done = true;
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, nullptr, main, &late), 0);
+  while (!late.done) std::this_thread::yield();
+  EXPECT_EQ(state, PTHREAD_CREATE_DETACHED);
 }
 
 }  // namespace
