@@ -75,10 +75,20 @@ void work() {
 
 constexpr const char* kLine = "a line on standard error";
 
-// More threads are wanted than there were before, and with them mappings.
-void block_in_many() {
+// More threads are wanted than there were before, and with them mappings: the calls wait for each other, until all are
+// being made or the kernel has refused what that takes.
+void block_in_many(const RefusedCalls& kernel) {
+  constexpr int kCalls = 60;
+  std::atomic<int> in_call = 0;
   WaitGroup group;
-  for (int i = 0; i < 60; ++i) group.go([] { blocking(CallLength::kLong, [] { ::usleep(5000); }); });
+  for (int i = 0; i < kCalls; ++i) {
+    group.go([&] {
+      blocking(CallLength::kLong, [&] {
+        ++in_call;
+        while (in_call < kCalls && kernel.refused() == 0) ::usleep(1000);
+      });
+    });
+  }
   group.wait();
 }
 
@@ -92,7 +102,7 @@ void run_without(const RefusedCall& call) {
     work();
     if (call.when == When::kLater) kernel.refuse_from_now_on();
     if (call.when == When::kNowAndThen) kernel.refuse_now_and_then();
-    block_in_many();
+    block_in_many(kernel);
     rt::Line() << kLine << "\n";
     work();
     work();
