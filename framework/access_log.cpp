@@ -2,7 +2,7 @@
 
 #include <tuza/framework/log/current.h>
 #include <tuza/framework/log/request_line.h>
-#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/base/clock.h>
 
 #include <utility>
 

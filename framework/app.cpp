@@ -8,7 +8,7 @@
 #include <tuza/framework/keep_for_ever.h>
 #include <tuza/framework/log.h>
 #include <tuza/framework/log/output.h>
-#include <tuza/sched/rt/process.h>
+#include <tuza/sched/rt/base/process.h>
 #include <tuza/sched/run.h>
 
 #include <unistd.h>

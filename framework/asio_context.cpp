@@ -4,8 +4,8 @@
 #include <signal.h>
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/park.h>
-#include <tuza/sched/rt/check.h>
-#include <tuza/sched/rt/end_hook.h>
+#include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/lifecycle/end_hook.h>
 
 #include <system_error>
 

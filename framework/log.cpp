@@ -4,7 +4,7 @@
 #include <tuza/framework/log/current.h>
 #include <tuza/framework/log/line.h>
 #include <tuza/sched/log.h>
-#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/base/check.h>
 
 #include <spdlog/sinks/sink.h>
 #include <spdlog/spdlog.h>

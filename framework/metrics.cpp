@@ -4,7 +4,7 @@
 #include <tuza/framework/log/request_line.h>
 #include <tuza/framework/metrics/http_counts.h>
 #include <tuza/framework/metrics/prometheus_text.h>
-#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/base/clock.h>
 
 #include <algorithm>
 #include <utility>

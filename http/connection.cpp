@@ -3,7 +3,7 @@
 #include <tuza/http/wire/framing.h>
 #include <tuza/netpoll/tls.h>
 #include <tuza/sched/log.h>
-#include <tuza/sched/rt/idle_stacks.h>
+#include <tuza/sched/rt/memory/idle_stacks.h>
 #include <tuza/sched/time/coarse_clock.h>
 
 #include <chrono>

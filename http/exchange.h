@@ -11,7 +11,7 @@
 #include <tuza/http/wire/head.h>
 #include <tuza/http/wire/head_parser.h>
 #include <tuza/http/wire/input.h>
-#include <tuza/sched/rt/per_p_cache.h>
+#include <tuza/sched/rt/memory/per_p_cache.h>
 
 #include <array>
 #include <cstddef>

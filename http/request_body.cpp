@@ -1,7 +1,7 @@
 // Reading a request's body: known length or chunked, within its limits of size and time.
 #include <tuza/http/connection.h>
 #include <tuza/netpoll/tls.h>
-#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/base/clock.h>
 
 #include <algorithm>
 #include <chrono>

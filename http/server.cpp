@@ -5,7 +5,7 @@
 #include <tuza/netpoll/signals.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/log.h>
-#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/time/sleep.h>
 

@@ -8,7 +8,7 @@
 #include <tuza/sched/go.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/preempt.h>
-#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/time/sleep.h>
 
 #include <algorithm>

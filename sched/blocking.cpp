@@ -1,8 +1,8 @@
-// A mark on the goroutine, which sysmon sees (rt/slices.cpp), and a look at the end whether the P is gone.
+// A mark on the goroutine, which sysmon sees (rt/slice/slices.cpp), and a look at the end whether the P is gone.
 #include <tuza/sched/blocking.h>
 
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/rt/slice/handoff.h>
 
 namespace tuza {
 

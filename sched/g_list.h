@@ -1,7 +1,7 @@
 // A list of goroutines through a link inside each: the wait queue of a primitive, a batch of ready ones.
 //
 // Thread-unsafe: whoever owns it guards it. A goroutine is on at most one list or queue at a time.
-// The functions are inline and need the goroutine itself: include <tuza/sched/rt/g_list.h> where they are
+// The functions are inline and need the goroutine itself: include <tuza/sched/rt/queue/g_list.h> where they are
 // called (the .cpp of a primitive), this header where a list is only a member.
 #pragma once
 

@@ -12,7 +12,7 @@
 // Grouped, goroutines with the same stack, state and creator make one entry with their number: a hundred
 // thousand connections are a page of text.
 //
-// Goroutines that wait have a stack: each is held in its wait while it is read (sched/rt/walk.h), for less
+// Goroutines that wait have a stack: each is held in its wait while it is read (sched/rt/report/walk.h), for less
 // than a microsecond unless the kernel takes the reader's core then. Those that run or are runnable have
 // none. Frames of functions that were compiled without frame pointers are missing.
 //

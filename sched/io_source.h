@@ -1,7 +1,7 @@
 // The one interface through which the scheduler sees I/O. Implemented by netpoll, and by fakes in tests.
 //
 // The scheduler decides who waits and when; the source knows how. At most one thread blocks in poll() at a
-// time, the holder of the poll role (sched/rt/poll_role.h):
+// time, the holder of the poll role (sched/rt/queue/poll_role.h):
 //
 //   - an M that finds nothing else to do takes the role and blocks in poll(); the goroutines that become
 //     ready run on that very thread, without a wake-up across cores;

@@ -1,7 +1,7 @@
 #include <tuza/sched/log.h>
 
-#include <tuza/sched/rt/clock.h>
-#include <tuza/sched/rt/print.h>
+#include <tuza/sched/rt/base/clock.h>
+#include <tuza/sched/rt/base/print.h>
 
 namespace tuza {
 namespace {

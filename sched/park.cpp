@@ -1,13 +1,13 @@
 #include <tuza/sched/park.h>
 
 #include <tuza/sched/goroutine.h>
-#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/handoff.h>
-#include <tuza/sched/rt/mutex_report.h>
-#include <tuza/sched/rt/ready.h>
+#include <tuza/sched/rt/queue/ready.h>
+#include <tuza/sched/rt/queue/schedule.h>
+#include <tuza/sched/rt/report/mutex_report.h>
 #include <tuza/sched/rt/sched.h>
-#include <tuza/sched/rt/schedule.h>
+#include <tuza/sched/rt/slice/handoff.h>
 #include <tuza/sched/rt/switch.h>
 #include <tuza/sched/sync/pending_wait.h>
 

@@ -1,6 +1,6 @@
 #include <tuza/sched/preempt.h>
 
-#include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/rt/slice/handoff.h>
 
 #include <atomic>
 

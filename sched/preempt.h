@@ -1,7 +1,7 @@
 // Time slices, as a program sees them.
 //
 // Nothing has to be done for them: a goroutine that computes for long loses its P, so that others run, and
-// goes on on its own thread (rt/handoff.h). If too many do that, some are suspended for a while (rt/lane.h).
+// goes on on its own thread (rt/slice/handoff.h). If too many do that, some are suspended for a while (rt/slice/lane.h).
 // These are for programs that want to help or to hinder that:
 //
 //     for (const Row& row : rows) {

@@ -1,17 +1,17 @@
 #include <tuza/sched/run.h>
 
 #include <tuza/sched/go.h>
-#include <tuza/sched/rt/check.h>
-#include <tuza/sched/rt/clock.h>
-#include <tuza/sched/rt/end_hook.h>
+#include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/base/clock.h>
+#include <tuza/sched/rt/base/print.h>
+#include <tuza/sched/rt/base/process.h>
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/exit.h>
-#include <tuza/sched/rt/fork.h>
-#include <tuza/sched/rt/idle.h>
-#include <tuza/sched/rt/lifecycle.h>
-#include <tuza/sched/rt/print.h>
-#include <tuza/sched/rt/process.h>
+#include <tuza/sched/rt/idle/idle.h>
+#include <tuza/sched/rt/lifecycle/end_hook.h>
+#include <tuza/sched/rt/lifecycle/exit.h>
+#include <tuza/sched/rt/lifecycle/lifecycle.h>
 #include <tuza/sched/rt/sched.h>
+#include <tuza/sched/rt/slice/fork.h>
 #include <tuza/sched/sync/goroutine_local.h>
 #include <tuza/sched/sync/run_mark.h>
 

@@ -2,7 +2,7 @@
 
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/park.h>
-#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/sched.h>
 

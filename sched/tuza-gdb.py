@@ -10,7 +10,7 @@
 # Written for gdb 13 and later, x86-64 and aarch64.
 #
 # How goroutines are found. The symbol `tuza_sched` points to the runtime, rt/sched.h; from there the
-# directory of all Gs (rt/g_pool.h) and the Ms (rt/m.h) are reached. Types, offsets and the names of states
+# directory of all Gs (rt/memory/g_pool.h) and the Ms (rt/m.h) are reached. Types, offsets and the names of states
 # come from the debug info of run.cpp, which defines the symbol and must therefore be compiled with full debug
 # info (-g; -g1 has no types). Whole slabs of Gs are read at once: member by member, a hundred thousand
 # goroutines would take minutes.

@@ -1,7 +1,7 @@
 #include <tuza/framework/config/config.h>
 
 #include <tuza/framework/config/suggest.h>
-#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/base/check.h>
 
 namespace tuza::config {
 namespace {

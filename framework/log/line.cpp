@@ -1,7 +1,7 @@
 #include <tuza/framework/log/line.h>
 
 #include <time.h>
-#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/base/clock.h>
 
 #include <algorithm>
 #include <atomic>

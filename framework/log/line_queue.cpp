@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <tuza/sched/preempt.h>
-#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/base/clock.h>
 
 #include <algorithm>
 #include <system_error>

@@ -1,7 +1,7 @@
 // listen_and_serve() in a process of its own: what it says, how signals end it, with which status.
 #include <tuza/http/tests/http_testing.h>
 #include <tuza/sched/log.h>
-#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/run.h>
 #include <tuza/sched/time/sleep.h>
 

@@ -7,7 +7,7 @@
 #include <tuza/http/wire/framing.h>
 #include <tuza/http/wire/head_parser.h>
 #include <tuza/http/wire/input.h>
-#include <tuza/sched/rt/random.h>
+#include <tuza/sched/rt/base/random.h>
 #include <unistd.h>
 
 #include <cstring>

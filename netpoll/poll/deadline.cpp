@@ -1,6 +1,6 @@
 #include <tuza/netpoll/poll/deadline.h>
 
-#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/time/coarse_clock.h>
 

@@ -8,9 +8,9 @@
 #include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/io_source.h>
 #include <tuza/sched/park.h>
-#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/g.h>
-#include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/rt/slice/handoff.h>
 #include <tuza/sched/sync/pending_wait.h>
 #include <tuza/sched/time/sleep.h>
 

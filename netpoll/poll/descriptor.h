@@ -31,7 +31,7 @@
 #include <tuza/netpoll/poll/fd_mutex.h>
 #include <tuza/netpoll/poll/wait_slot.h>
 #include <tuza/sched/result.h>
-#include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/rt/slice/handoff.h>
 #include <tuza/sched/sync/context.h>
 
 #include <atomic>

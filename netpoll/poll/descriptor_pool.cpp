@@ -1,8 +1,8 @@
 #include <tuza/netpoll/poll/descriptor_pool.h>
 
 #include <tuza/sched/raw_mutex.h>
+#include <tuza/sched/rt/base/mapping.h>
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/mapping.h>
 
 #include <array>
 #include <atomic>

@@ -1,6 +1,6 @@
 #include <tuza/netpoll/poll/fd_mutex.h>
 
-#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/base/check.h>
 
 namespace tuza::net {
 

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/fork.h>
-#include <tuza/sched/rt/g_list.h>
-#include <tuza/sched/rt/machine_thread.h>
-#include <tuza/sched/rt/poll_role.h>
+#include <tuza/sched/rt/idle/machine_thread.h>
+#include <tuza/sched/rt/queue/g_list.h>
+#include <tuza/sched/rt/queue/poll_role.h>
+#include <tuza/sched/rt/slice/fork.h>
 
 #include <array>
 #include <memory>

@@ -10,7 +10,7 @@
 #include <tuza/netpoll/poll/poller.h>
 #include <tuza/sched/io_source.h>
 #include <tuza/sched/result.h>
-#include <tuza/sched/rt/note.h>
+#include <tuza/sched/rt/base/note.h>
 
 #include <pthread.h>
 

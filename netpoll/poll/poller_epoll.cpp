@@ -8,7 +8,7 @@
 #include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/result.h>
-#include <tuza/sched/rt/futex.h>
+#include <tuza/sched/rt/base/futex.h>
 
 #include <algorithm>
 #include <array>

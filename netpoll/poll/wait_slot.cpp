@@ -2,8 +2,8 @@
 
 #include <tuza/sched/io_source.h>
 #include <tuza/sched/park.h>
-#include <tuza/sched/rt/check.h>
-#include <tuza/sched/rt/futex.h>
+#include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/base/futex.h>
 #include <tuza/sched/rt/g.h>
 
 namespace tuza::net {

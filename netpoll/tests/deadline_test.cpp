@@ -2,7 +2,7 @@
 #include <tuza/netpoll/poll/deadline.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
 #include <tuza/sched/external.h>
-#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/sched.h>
 
 #include <deque>

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <tuza/sched/arch/syscall.h>
-#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/base/clock.h>
 
 #include <algorithm>
 #include <cstring>

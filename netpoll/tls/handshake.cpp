@@ -3,7 +3,7 @@
 #include <tuza/netpoll/tls/call.h>
 #include <tuza/netpoll/tls/hold.h>
 #include <tuza/netpoll/tls/stream.h>
-#include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/rt/slice/handoff.h>
 
 #include <mutex>
 

@@ -1,7 +1,7 @@
 #include <tuza/netpoll/tls/wire.h>
 
 #include <openssl/err.h>
-#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/base/check.h>
 
 #include <algorithm>
 #include <cerrno>

@@ -11,7 +11,7 @@
 
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/tls/openssl.h>
-#include <tuza/sched/rt/per_p_cache.h>
+#include <tuza/sched/rt/memory/per_p_cache.h>
 
 #include <array>
 #include <cstddef>

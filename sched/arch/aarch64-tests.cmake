@@ -9,7 +9,7 @@
 #
 # What this cannot show: qemu on x86-64 orders memory as x86-64 does, so reorderings that only aarch64 makes
 # do not happen. And it answers MADV_GUARD_INSTALL with success and does nothing, so the stacks have the other
-# kind of guard (rt/stack_arena.cpp). With that kind vm.max_map_count ends at about 33,000 stacks, and the
+# kind of guard (rt/memory/stack_arena.cpp). With that kind vm.max_map_count ends at about 33,000 stacks, and the
 # test that wants 100,000 is left out. So are those whose signal moves to a real-time one, which waited in
 # vain under qemu 7.2, and one about sysmon's rules that takes long.
 

@@ -58,7 +58,7 @@ void tuza_context_switch(Context* save, Context load);
 // Continues `load` as if it had just called function(argument) itself instead of having switched away, so
 // that an unwinder started there walks the stack of `load`. `function` must leave by another switch; it
 // overwrites the frame of `load`, which the caller has to restore, and it finds the stack aligned only as
-// well as it was at the switch. Used to take the back trace of a parked goroutine (rt/backtrace.cpp).
+// well as it was at the switch. Used to take the back trace of a parked goroutine (rt/report/backtrace.cpp).
 void tuza_context_call(Context* save, Context load, ContextEntry function, void* argument);
 
 // First instruction of every context made by make_context; unwinders stop here.

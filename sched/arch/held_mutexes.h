@@ -3,7 +3,7 @@
 // A goroutine that parks with a std::mutex in its hands may go on on another thread, which does not own it,
 // and whoever waits for it meanwhile blocks a thread. These builds put functions of their own before libc's
 // pthread_mutex_* and pthread_rwlock_*, which note each lock with the place where it was locked, and park()
-// refuses (rt/mutex_report.h). Other builds have none of this.
+// refuses (rt/report/mutex_report.h). Other builds have none of this.
 //
 // A mutex that pthread_cond_wait gives back for a while counts as held: the thread waits in there.
 //

@@ -17,10 +17,10 @@
 #include <tuza/sched/arch/current_m.h>
 #include <tuza/sched/arch/last_error.h>
 #include <tuza/sched/arch/syscall.h>
-#include <tuza/sched/rt/handoff.h>
 #include <tuza/sched/rt/m.h>
 #include <tuza/sched/rt/sched.h>
-#include <tuza/sched/rt/slices.h>
+#include <tuza/sched/rt/slice/handoff.h>
+#include <tuza/sched/rt/slice/slices.h>
 
 #include <cstdint>
 #include <cstring>

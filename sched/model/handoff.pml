@@ -1,6 +1,6 @@
-// The handoff protocol of sched/rt/handoff.h: how sysmon takes a P from an M that does not come back to the
+// The handoff protocol of sched/rt/slice/handoff.h: how sysmon takes a P from an M that does not come back to the
 // runtime, how it asks for the P of one that is always found inside, and how it stops and resumes threads that
-// run on without a P (sched/rt/lane.cpp).
+// run on without a P (sched/rt/slice/lane.cpp).
 //
 // Ms run goroutines: user code, entering the runtime, using the P, leaving the runtime. Sysmon takes Ps, asks
 // for them, asks threads without a P to stop, takes that back, and resumes what has stopped, in any order. The

@@ -1,4 +1,4 @@
-// The parking protocol of sched/rt/idle.cpp: how Ms go to sleep without missing work.
+// The parking protocol of sched/rt/idle/idle.cpp: how Ms go to sleep without missing work.
 //
 // Submitters are external threads: they push to the GRQ and wake an M (inject(), S1-S4). Ms run what they
 // find, look for more, spin, and go idle (I1-I4). An M that finds work while it spins looks for more

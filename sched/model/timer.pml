@@ -1,4 +1,4 @@
-// Stop, reset, fire and destroy: the handshake of sched/time/alarm.h with sched/rt/timer_heap.h and
+// Stop, reset, fire and destroy: the handshake of sched/time/alarm.h with sched/rt/queue/timer_heap.h and
 // sched/time/timer_channel.h.
 //
 // An owner arms a timer, stops it, arms it anew, receives what has fired, and destroys it at last. Ms take it

@@ -8,7 +8,7 @@
 //   leave:  in_rt = 0 (release)                                    -- now it may be taken
 //
 // The other side, sysmon, writes `taken`, forces a full barrier on this thread, and reads in_rt: the
-// asymmetric Dekker that keeps this side free of fences. The protocol and its argument are in rt/handoff.h.
+// asymmetric Dekker that keeps this side free of fences. The protocol and its argument are in rt/slice/handoff.h.
 // The slow path waits while sysmon decides. Once the P is gone every enter takes that path and p() is null: a
 // goroutine goes on without a P until it comes to a parking call. Functions that do not park must manage
 // without one. Two other bits of `taken` end here: in the child of a fork the process ends with a message,
@@ -19,8 +19,8 @@
 #pragma once
 
 #include <tuza/sched/arch/current_m.h>
-#include <tuza/sched/rt/chaos.h>
 #include <tuza/sched/rt/m.h>
+#include <tuza/sched/rt/testing/chaos.h>
 
 #include <atomic>
 

@@ -4,8 +4,8 @@
 #include <time.h>
 #include <tuza/sched/arch/cpu_relax.h>
 #include <tuza/sched/arch/syscall.h>
-#include <tuza/sched/rt/check.h>
-#include <tuza/sched/rt/print.h>
+#include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/base/print.h>
 
 #include <algorithm>
 

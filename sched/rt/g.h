@@ -2,7 +2,7 @@
 //
 // Gs are type-stable: mapped in slabs, recycled through free lists, never given back, so that a stale
 // pointer always points to some G (dumps, debuggers and wakers rely on it). A G is not stored on its own
-// stack; it usually gets one only when it runs for the first time (rt/g_pool.h says why).
+// stack; it usually gets one only when it runs for the first time (rt/memory/g_pool.h says why).
 //
 // Every field names its owner. "The holder" is the thread that may run the goroutine or move it to a queue:
 // the M that runs it, the thread that took it from a queue, the waker that won it from a wait queue.
@@ -11,8 +11,8 @@
 #include <tuza/sched/arch/context.h>
 #include <tuza/sched/arch/exception_state.h>
 #include <tuza/sched/arch/sanitizer.h>
-#include <tuza/sched/rt/relaxed.h>
-#include <tuza/sched/rt/stack.h>
+#include <tuza/sched/rt/base/relaxed.h>
+#include <tuza/sched/rt/memory/stack.h>
 #include <tuza/sched/time/runtime_timer.h>
 #include <tuza/sched/wait_reason.h>
 
@@ -32,10 +32,10 @@ enum class GStatus : std::uint32_t {
   kDead,      // on a free list, or being set up by its spawner; no user code; its stack is nobody's
   kRunnable,  // on exactly one run queue, or in the hands of the thread that moves it; context saved
   kRunning,   // current goroutine of one M, which owns its stack; the only status in which user code runs,
-              // with a P, without one, or suspended in the middle of it (rt/lane.h)
+              // with a P, without one, or suspended in the middle of it (rt/slice/lane.h)
   kWaiting,   // on no run queue; whatever it waits for will call ready(); context saved
   kPinned,    // kWaiting, while somebody is at its stack: sysmon, who gives unused pages back
-              // (rt/idle_stacks.h), or a dump, which walks it (rt/walk.h)
+              // (rt/memory/idle_stacks.h), or a dump, which walks it (rt/report/walk.h)
 };
 
 const char* name(GStatus status);
@@ -56,12 +56,12 @@ struct alignas(64) G {
   Stack stack;
   Relaxed<M*> last_m{nullptr};  // the M that ran it last
   Relaxed<std::int64_t> wait_since_ns{0};
-  Relaxed<bool> nothing_below{false};         // below its stack pointer, when it parks (rt/idle_stacks.h)
+  Relaxed<bool> nothing_below{false};  // below its stack pointer, when it parks (rt/memory/idle_stacks.h)
   Relaxed<std::int64_t> trimmed_since_ns{0};  // wait_since_ns when its stack was last trimmed; owner: sysmon
-  std::int64_t returned_since_ns = -1;        // wait_since_ns when it last came back early (rt/handoff.cpp)
+  std::int64_t returned_since_ns = -1;  // wait_since_ns when it last came back early (rt/slice/handoff.cpp)
   Relaxed<WaitReason> wait_reason{WaitReason::kNone};
   PendingWait* pending_wait = nullptr;  // the innermost; null: nothing to withdraw (sync/pending_wait.h)
-  // Since it last stalled (rt/pile_up.h): sysmon sets it to 0, which may be lost to one more. Harmless.
+  // Since it last stalled (rt/queue/pile_up.h): sysmon sets it to 0, which may be lost to one more. Harmless.
   Relaxed<std::uint32_t> waits_begun{0};
   bool exiting = false;                  // goexit() unwinds it
   bool system = false;                   // belongs to the runtime: not counted, not reported as deadlocked

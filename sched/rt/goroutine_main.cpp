@@ -3,9 +3,9 @@
 #include <cxxabi.h>
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/park.h>
-#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/mutex_report.h>
+#include <tuza/sched/rt/report/mutex_report.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/switch.h>
 #include <tuza/sched/sync/goroutine_local.h>

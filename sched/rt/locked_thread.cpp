@@ -1,10 +1,10 @@
 #include <tuza/sched/rt/locked_thread.h>
 
 #include <tuza/sched/goroutine.h>
-#include <tuza/sched/rt/check.h>
-#include <tuza/sched/rt/deadlock.h>
+#include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/idle.h>
+#include <tuza/sched/rt/idle/idle.h>
+#include <tuza/sched/rt/report/deadlock.h>
 #include <tuza/sched/rt/sched.h>
 
 #include <utility>

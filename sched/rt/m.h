@@ -2,16 +2,16 @@
 //
 // Its own stack is that of g0, the context in which the scheduler works when no goroutine can be switched to
 // directly. Ms are mapped, never malloc'ed, and type-stable like Gs. The thread that called tuza::run is no
-// M: the maker of Ms creates them all (rt/idle_ms.h).
+// M: the maker of Ms creates them all (rt/idle/idle_ms.h).
 #pragma once
 
 #include <pthread.h>
 #include <signal.h>
 #include <tuza/sched/arch/exception_state.h>
 #include <tuza/sched/raw_mutex.h>
+#include <tuza/sched/rt/base/note.h>
+#include <tuza/sched/rt/base/random.h>
 #include <tuza/sched/rt/g.h>
-#include <tuza/sched/rt/note.h>
-#include <tuza/sched/rt/random.h>
 
 #include <atomic>
 #include <cstdint>
@@ -97,14 +97,14 @@ struct alignas(128) M {
   bool may_run_programs = false;  // allow_programs() has been called by its thread
   Random random;
 
-  // -- The guard of the runtime (rt/enter.h, rt/handoff.h). in_rt: written by the thread, read by sysmon.
+  // -- The guard of the runtime (rt/enter.h, rt/slice/handoff.h). in_rt: written by the thread, read by sysmon.
   // yield_asked: a mark of the goroutine that has used up its slice, or 0; written by both.
   std::atomic<std::uint32_t> in_rt{1};
-  std::atomic<std::uint32_t> taken{0};  // bits of namespace taken; who writes which: rt/handoff.h
+  std::atomic<std::uint32_t> taken{0};  // bits of namespace taken; who writes which: rt/slice/handoff.h
   std::atomic<std::uint32_t> yield_asked{0};
   RawMutex handoff_mutex;
 
-  // -- While its goroutine runs without a P (rt/lane.h).
+  // -- While its goroutine runs without a P (rt/slice/lane.h).
   std::atomic<std::uint32_t> suspend{0};  // a Suspend
   // Stopped there rather than at a futex. Its handler writes it before kStopped (release), sysmon reads it when
   // it has seen that (acquire).
@@ -123,8 +123,8 @@ struct alignas(128) M {
   // -- lock_os_thread: the goroutine that owns this thread. Owner: the thread, while it runs that goroutine.
   Relaxed<G*> locked_g{nullptr};
   bool thread_is_spent = false;      // its locked goroutine has exited: the thread must not be reused
-  Relaxed<std::uintptr_t> arena{0};  // of malloc's, that it uses (rt/malloc_arenas.h); 0: unknown
-  bool has_forked = false;           // it must not end: the kernel may kill its children then (rt/fork.h)
+  Relaxed<std::uintptr_t> arena{0};  // of malloc's, that it uses (rt/idle/malloc_arenas.h); 0: unknown
+  bool has_forked = false;  // it must not end: the kernel may kill its children then (rt/slice/fork.h)
 
   // -- Idle: guarded by IdleMs' lock while the M is on that list; the waker writes next_* before the note.
   Note note;

@@ -1,14 +1,14 @@
 // P: a processor, the right to run goroutines, and all that goes with it: queue, timers, caches.
 //
 // An M holds at most one P, a P is held by at most one M. Code outside the scheduler reaches the P of its
-// M only through rt/enter.h, so that sysmon can take it away from an M that is in user code (rt/handoff.h).
+// M only through rt/enter.h, so that sysmon can take it away from an M that is in user code (rt/slice/handoff.h).
 #pragma once
 
-#include <tuza/sched/rt/g_list.h>
-#include <tuza/sched/rt/global_queues.h>
-#include <tuza/sched/rt/local_queue.h>
-#include <tuza/sched/rt/per_p_cache.h>
-#include <tuza/sched/rt/timer_heap.h>
+#include <tuza/sched/rt/memory/per_p_cache.h>
+#include <tuza/sched/rt/queue/g_list.h>
+#include <tuza/sched/rt/queue/global_queues.h>
+#include <tuza/sched/rt/queue/local_queue.h>
+#include <tuza/sched/rt/queue/timer_heap.h>
 
 #include <array>
 #include <atomic>
@@ -26,11 +26,11 @@ struct alignas(128) P {
 
   // -- Owner: the M that holds this P. Relaxed atomics are also read by sysmon and by reports.
   std::atomic<M*> m{nullptr};
-  Relaxed<std::uint64_t> picks;                 // goroutines picked; before every 61st comes housekeeping
-  Relaxed<std::uint64_t> latecomer_pick;        // `picks` when a latecomer was picked last (rt/pile_up.h)
-  std::uint32_t pile_up_seen = 0;               // PileUp::number() when its queue was last sorted
-  std::uint32_t runnext_streak = 0;             // picks from runnext in a row: they share one slice
-  Relaxed<std::uint64_t> tick;                  // slices begun
+  Relaxed<std::uint64_t> picks;           // goroutines picked; before every 61st comes housekeeping
+  Relaxed<std::uint64_t> latecomer_pick;  // `picks` when a latecomer was picked last (rt/queue/pile_up.h)
+  std::uint32_t pile_up_seen = 0;         // PileUp::number() when its queue was last sorted
+  std::uint32_t runnext_streak = 0;       // picks from runnext in a row: they share one slice
+  Relaxed<std::uint64_t> tick;            // slices begun
   std::atomic<std::int64_t> slice_start_ns{0};  // coarse time of the last tick
   // How long a goroutine runs here, learned by housekeeping; decides whether waking another M pays.
   std::atomic<std::int64_t> average_run_ns{kInitialAverageRunNs};

@@ -9,20 +9,20 @@
 
 #include <signal.h>
 #include <tuza/sched/arch/current_m.h>
-#include <tuza/sched/rt/cpu_limit.h>
-#include <tuza/sched/rt/debug_options.h>
-#include <tuza/sched/rt/ended_threads.h>
-#include <tuza/sched/rt/g_pool.h>
-#include <tuza/sched/rt/global_queues.h>
-#include <tuza/sched/rt/idle_mask.h>
-#include <tuza/sched/rt/idle_ms.h>
+#include <tuza/sched/rt/idle/cpu_limit.h>
+#include <tuza/sched/rt/idle/ended_threads.h>
+#include <tuza/sched/rt/idle/idle_mask.h>
+#include <tuza/sched/rt/idle/idle_ms.h>
+#include <tuza/sched/rt/memory/g_pool.h>
 #include <tuza/sched/rt/p.h>
-#include <tuza/sched/rt/pile_up.h>
-#include <tuza/sched/rt/poll_role.h>
-#include <tuza/sched/rt/preempt_signal.h>
-#include <tuza/sched/rt/slice_options.h>
-#include <tuza/sched/rt/stall_report.h>
-#include <tuza/sched/rt/sysmon.h>
+#include <tuza/sched/rt/queue/global_queues.h>
+#include <tuza/sched/rt/queue/pile_up.h>
+#include <tuza/sched/rt/queue/poll_role.h>
+#include <tuza/sched/rt/report/debug_options.h>
+#include <tuza/sched/rt/report/stall_report.h>
+#include <tuza/sched/rt/slice/preempt_signal.h>
+#include <tuza/sched/rt/slice/slice_options.h>
+#include <tuza/sched/rt/slice/sysmon.h>
 
 #include <atomic>
 #include <cstdint>
@@ -48,7 +48,7 @@ struct Sched {
   P* ps = nullptr;  // kMaxProcsLimit slots
   std::atomic<std::int32_t> procs_made{0};
   std::atomic<std::int32_t> max_procs{0};
-  RawMutex procs_mutex;                       // rt/procs.h
+  RawMutex procs_mutex;                       // rt/idle/procs.h
   std::atomic<bool> procs_fixed{false};       // the environment or the program chose: do not follow the quota
   std::atomic<std::int32_t> surplus_held{0};  // surplus Ps not retired; written under procs_mutex
   IdleMask idle_ps;
@@ -61,8 +61,8 @@ struct Sched {
   RawMutex ms_mutex;                      // guards ms_spent, the growth of ms_made, fence_on_enter
   M* ms_spent = nullptr;                  // Ms whose threads have ended, or were refused, linked by idle_next
   EndedThreads ended_threads;
-  bool fence_on_enter = false;         // membarrier(2) is not there (rt/heavy_fence.h); written by sysmon too
-  std::int64_t fence_demanded_ns = 0;  // since when, if not from the start; owner: sysmon
+  bool fence_on_enter = false;  // membarrier(2) is not there (rt/base/heavy_fence.h); written by sysmon too
+  std::int64_t fence_demanded_ns = 0;              // since when, if not from the start; owner: sysmon
   std::atomic<std::uint32_t> spinning{0};          // Ms that look for work and have a P
   std::atomic<std::uint64_t> wakeups{0};           // Ms woken to look for work, so far
   std::atomic<std::uint32_t> max_threads{10'000};  // set_max_threads()
@@ -74,7 +74,8 @@ struct Sched {
   GPool gs;
   std::atomic<std::uint64_t> spawned_outside{0};  // goroutines begun by threads without a P
   std::atomic<std::uint64_t> exited_outside{0};   // goroutines that ended without one
-  std::atomic<std::int64_t> external_wakers{0};   // threads that promised to wake somebody (rt/deadlock.h)
+  std::atomic<std::int64_t> external_wakers{
+      0};  // threads that promised to wake somebody (rt/report/deadlock.h)
 
   // -- I/O and time.
   PollRole poll;
@@ -85,10 +86,10 @@ struct Sched {
   // A cheap clock: monotonic ns, advanced by polls, housekeeping and sysmon; behind by milliseconds at
   // most while anything runs, stale while everything is idle.
   std::atomic<std::int64_t> coarse_ns{0};
-  // The time at which some waiting M wakes up for timers (rt/idle.cpp).
+  // The time at which some waiting M wakes up for timers (rt/idle/idle.cpp).
   std::atomic<std::int64_t> timer_watch_ns{TimerHeap::kNever};
 
-  // -- The end (rt/lifecycle.h).
+  // -- The end (rt/lifecycle/lifecycle.h).
   std::atomic<bool> end_claimed{false};
   std::atomic<bool> stopping{false};
   Note main_done;                    // where the thread that called run waits until main has returned
@@ -111,7 +112,7 @@ struct Sched {
 
 extern "C" {
 // The runtime of this process, null outside tuza::run. Found by the gdb script under this name; written by
-// rt/lifecycle.cpp.
+// rt/lifecycle/lifecycle.cpp.
 extern std::atomic<Sched*> tuza_sched;
 }
 Sched* active();

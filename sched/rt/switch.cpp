@@ -2,9 +2,9 @@
 
 #include <tuza/sched/arch/current_m.h>
 #include <tuza/sched/rt/goroutine_main.h>
-#include <tuza/sched/rt/ready.h>
+#include <tuza/sched/rt/queue/ready.h>
+#include <tuza/sched/rt/queue/schedule.h>
 #include <tuza/sched/rt/sched.h>
-#include <tuza/sched/rt/schedule.h>
 
 namespace tuza::rt {
 namespace {

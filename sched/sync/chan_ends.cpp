@@ -1,6 +1,6 @@
 // What waits on the nil channel, and what waits with a context.
-#include <tuza/sched/rt/check.h>
-#include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/slice/handoff.h>
 #include <tuza/sched/sync/chan_core.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/select.h>

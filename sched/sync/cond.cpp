@@ -2,7 +2,7 @@
 
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/g.h>
-#include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/rt/slice/handoff.h>
 #include <tuza/sched/sync/destroyed.h>
 #include <tuza/sched/sync/wake_list.h>
 #include <tuza/sched/sync/within.h>

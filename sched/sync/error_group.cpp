@@ -1,6 +1,6 @@
 #include <tuza/sched/sync/error_group.h>
 
-#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/base/check.h>
 
 namespace tuza {
 

@@ -1,7 +1,7 @@
 #include <tuza/sched/sync/event.h>
 
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/rt/slice/handoff.h>
 #include <tuza/sched/sync/destroyed.h>
 #include <tuza/sched/sync/wake_list.h>
 

@@ -1,6 +1,6 @@
 #include <tuza/sched/sync/future.h>
 
-#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/sync/within.h>
 
 namespace tuza::rt {

@@ -1,7 +1,7 @@
 #include <tuza/sched/sync/goroutine_local.h>
 
 #include <tuza/sched/park.h>
-#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/g.h>
 
 #include <algorithm>

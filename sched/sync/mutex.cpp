@@ -1,9 +1,9 @@
 #include <tuza/sched/sync/mutex.h>
 
-#include <tuza/sched/rt/check.h>
-#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/rt/slice/handoff.h>
 #include <tuza/sched/sync/destroyed.h>
 #include <tuza/sched/sync/spin.h>
 #include <tuza/sched/sync/within.h>

@@ -2,7 +2,7 @@
 // descriptor.
 //
 // All of these point to the goroutine's stack or record, which the end of the runtime unmaps. A wait that others
-// can find is therefore on record in G::pending_wait while it lasts, and the end withdraws it (rt/abandon.h) before
+// can find is therefore on record in G::pending_wait while it lasts, and the end withdraws it (rt/lifecycle/abandon.h) before
 // the memory goes: afterwards the primitive has no such waiter.
 //
 // A record lives on the goroutine's stack. park() takes one and keeps it for as long as the goroutine is parked;

@@ -1,6 +1,6 @@
 #include <tuza/sched/sync/pool.h>
 
-#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/sched.h>
 
 namespace tuza::rt {

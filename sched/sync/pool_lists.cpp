@@ -1,7 +1,7 @@
 #include <tuza/sched/sync/pool_lists.h>
 
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/idle_mask.h>
+#include <tuza/sched/rt/idle/idle_mask.h>
 #include <tuza/sched/rt/p.h>
 #include <tuza/sched/time/coarse_clock.h>
 

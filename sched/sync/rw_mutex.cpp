@@ -1,9 +1,9 @@
 #include <tuza/sched/sync/rw_mutex.h>
 
 #include <tuza/sched/arch/cpu_relax.h>
-#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/rt/slice/handoff.h>
 #include <tuza/sched/sync/destroyed.h>
 #include <tuza/sched/sync/wake_list.h>
 #include <tuza/sched/sync/within.h>

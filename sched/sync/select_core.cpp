@@ -1,9 +1,9 @@
 #include <tuza/sched/sync/select_core.h>
 
-#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/base/random.h>
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/handoff.h>
-#include <tuza/sched/rt/random.h>
+#include <tuza/sched/rt/slice/handoff.h>
 #include <tuza/sched/time/sleep.h>
 
 #include <algorithm>

@@ -3,11 +3,11 @@
 #include <tuza/sched/arch/cpu_relax.h>
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/park.h>
-#include <tuza/sched/rt/check.h>
-#include <tuza/sched/rt/fork.h>
-#include <tuza/sched/rt/futex.h>
+#include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/base/futex.h>
 #include <tuza/sched/rt/g.h>
-#include <tuza/sched/rt/g_list.h>
+#include <tuza/sched/rt/queue/g_list.h>
+#include <tuza/sched/rt/slice/fork.h>
 #include <tuza/sched/sync/event.h>
 #include <tuza/sched/time/clock_source.h>
 

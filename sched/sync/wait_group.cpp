@@ -1,8 +1,8 @@
 #include <tuza/sched/sync/wait_group.h>
 
-#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/rt/slice/handoff.h>
 #include <tuza/sched/sync/destroyed.h>
 #include <tuza/sched/sync/wake_list.h>
 #include <tuza/sched/sync/within.h>

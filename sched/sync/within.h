@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tuza/sched/result.h>
-#include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/rt/slice/handoff.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/event.h>
 

@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <tuza/sched/go.h>
-#include <tuza/sched/rt/print.h>
+#include <tuza/sched/rt/base/print.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/children.h>
 #include <tuza/sched/tests/testing.h>

@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 #include <tuza/sched/rt/g.h>
-#include <tuza/sched/rt/g_list.h>
-#include <tuza/sched/rt/global_queue.h>
+#include <tuza/sched/rt/queue/g_list.h>
+#include <tuza/sched/rt/queue/global_queue.h>
 
 #include <algorithm>
 #include <deque>

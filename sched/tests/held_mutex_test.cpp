@@ -5,7 +5,7 @@
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/park.h>
 #include <tuza/sched/rt/g.h>
-#include <tuza/sched/rt/mutex_report.h>
+#include <tuza/sched/rt/report/mutex_report.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>

@@ -2,8 +2,8 @@
 #include <tuza/sched/go.h>
 #include <tuza/sched/io_source.h>
 #include <tuza/sched/park.h>
-#include <tuza/sched/rt/clock.h>
-#include <tuza/sched/rt/g_list.h>
+#include <tuza/sched/rt/base/clock.h>
+#include <tuza/sched/rt/queue/g_list.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>

@@ -10,7 +10,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <tuza/sched/go.h>
-#include <tuza/sched/rt/backtrace.h>
+#include <tuza/sched/rt/report/backtrace.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>

@@ -1,7 +1,7 @@
 // The LRQ, at the capacity it ships with and at 4, where every index wraps at once.
 #include <gtest/gtest.h>
-#include <tuza/sched/rt/local_queue.h>
-#include <tuza/sched/rt/random.h>
+#include <tuza/sched/rt/base/random.h>
+#include <tuza/sched/rt/queue/local_queue.h>
 #include <tuza/sched/tests/testing.h>
 
 #include <array>

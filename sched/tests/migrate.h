@@ -5,8 +5,8 @@
 #include <tuza/sched/arch/current_m.h>
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/park.h>
-#include <tuza/sched/rt/idle.h>
-#include <tuza/sched/rt/ready.h>
+#include <tuza/sched/rt/idle/idle.h>
+#include <tuza/sched/rt/queue/ready.h>
 #include <tuza/sched/rt/sched.h>
 
 namespace tuza::testing {

@@ -2,9 +2,9 @@
 #include <tuza/sched/go.h>
 #include <tuza/sched/park.h>
 #include <tuza/sched/rt/g.h>
-#include <tuza/sched/rt/g_list.h>
-#include <tuza/sched/rt/pile_up.h>
-#include <tuza/sched/rt/ready.h>
+#include <tuza/sched/rt/queue/g_list.h>
+#include <tuza/sched/rt/queue/pile_up.h>
+#include <tuza/sched/rt/queue/ready.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/tests/hogs.h>
 

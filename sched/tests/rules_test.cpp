@@ -4,10 +4,10 @@
 #include <tuza/sched/external.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/park.h>
-#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/queue/schedule.h>
 #include <tuza/sched/rt/sched.h>
-#include <tuza/sched/rt/schedule.h>
 #include <tuza/sched/stats.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>

@@ -9,7 +9,7 @@
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/preempt.h>
-#include <tuza/sched/rt/preempt_signal.h>
+#include <tuza/sched/rt/slice/preempt_signal.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/tests/children.h>
 #include <tuza/sched/tests/hogs.h>

@@ -10,8 +10,8 @@
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/log.h>
-#include <tuza/sched/rt/clock.h>
-#include <tuza/sched/rt/idle_stacks.h>
+#include <tuza/sched/rt/base/clock.h>
+#include <tuza/sched/rt/memory/idle_stacks.h>
 #include <tuza/sched/sync/semaphore.h>
 #include <tuza/sched/tests/hogs.h>
 #include <ucontext.h>

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/go.h>
-#include <tuza/sched/rt/print.h>
+#include <tuza/sched/rt/base/print.h>
 #include <tuza/sched/sync/event.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/children.h>

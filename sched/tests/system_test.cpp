@@ -3,11 +3,11 @@
 #include <tuza/sched/go.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/result.h>
-#include <tuza/sched/rt/cpu_limit.h>
-#include <tuza/sched/rt/debug_options.h>
-#include <tuza/sched/rt/print.h>
+#include <tuza/sched/rt/base/print.h>
+#include <tuza/sched/rt/idle/cpu_limit.h>
+#include <tuza/sched/rt/memory/stack_arena.h>
+#include <tuza/sched/rt/report/debug_options.h>
 #include <tuza/sched/rt/sched.h>
-#include <tuza/sched/rt/stack_arena.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
 #include <tuza/sched/time/sleep.h>

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <tuza/sched/arch/sanitizer.h>
 #include <tuza/sched/goroutine.h>
-#include <tuza/sched/rt/chaos.h>
+#include <tuza/sched/rt/testing/chaos.h>
 #include <tuza/sched/run.h>
 #include <tuza/sched/time/sleep.h>
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
-#include <tuza/sched/rt/random.h>
-#include <tuza/sched/rt/timer_heap.h>
+#include <tuza/sched/rt/base/random.h>
+#include <tuza/sched/rt/queue/timer_heap.h>
 #include <tuza/sched/tests/testing.h>
 
 #include <atomic>

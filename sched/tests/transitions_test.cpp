@@ -7,9 +7,9 @@
 #include <tuza/sched/external.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/preempt_signal.h>
-#include <tuza/sched/rt/schedule.h>
-#include <tuza/sched/rt/thread_watch.h>
+#include <tuza/sched/rt/queue/schedule.h>
+#include <tuza/sched/rt/slice/preempt_signal.h>
+#include <tuza/sched/rt/slice/thread_watch.h>
 #include <tuza/sched/sync/semaphore.h>
 #include <tuza/sched/tests/hogs.h>
 

@@ -1,7 +1,7 @@
 #include <tuza/sched/time/after_func.h>
 
 #include <tuza/sched/go.h>
-#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/time/alarm.h>
 

@@ -1,9 +1,9 @@
 #include <tuza/sched/time/alarm.h>
 
 #include <tuza/sched/arch/cpu_relax.h>
-#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/base/futex.h>
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/futex.h>
 #include <tuza/sched/time/clock_source.h>
 
 #include <mutex>

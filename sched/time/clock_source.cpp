@@ -1,7 +1,7 @@
 #include <tuza/sched/time/clock_source.h>
 
-#include <tuza/sched/rt/clock.h>
-#include <tuza/sched/rt/fake_time.h>
+#include <tuza/sched/rt/base/clock.h>
+#include <tuza/sched/rt/testing/fake_time.h>
 #include <tuza/sched/time/clock.h>
 
 namespace tuza {

@@ -1,7 +1,7 @@
 // What time it is, and timers that go by it, for all that waits in sched/time and sched/sync: the monotonic
 // clock, or the fake one while a tuza::testing::FakeClock lives.
 //
-// Deadlines of network connections, and the scheduler itself, stay with the real clock (rt/clock.h).
+// Deadlines of network connections, and the scheduler itself, stay with the real clock (rt/base/clock.h).
 //
 // Thread-safe, does not park. Without a fake clock it costs one relaxed load more than what it stands for:
 // who creates a fake clock does so before the goroutines that it shall govern.

@@ -1,6 +1,6 @@
 #include <tuza/sched/time/coarse_clock.h>
 
-#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/sched.h>
 
 namespace tuza {

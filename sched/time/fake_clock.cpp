@@ -1,8 +1,8 @@
 #include <tuza/sched/time/fake_clock.h>
 
 #include <tuza/sched/park.h>
-#include <tuza/sched/rt/check.h>
-#include <tuza/sched/rt/fake_time.h>
+#include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/testing/fake_time.h>
 
 namespace tuza::testing {
 

@@ -3,9 +3,9 @@
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/park.h>
-#include <tuza/sched/rt/check.h>
-#include <tuza/sched/rt/clock.h>
-#include <tuza/sched/rt/print.h>
+#include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/base/clock.h>
+#include <tuza/sched/rt/base/print.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/time/sleep.h>
 

@@ -1,15 +1,15 @@
 #include <tuza/sched/time/runtime_timer.h>
 
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/fork.h>
-#include <tuza/sched/rt/idle.h>
+#include <tuza/sched/rt/idle/idle.h>
 #include <tuza/sched/rt/sched.h>
+#include <tuza/sched/rt/slice/fork.h>
 
 namespace tuza::rt {
 namespace {
 
 // For timers that were armed by somebody who holds no P: everybody may be asleep until some later time.
-// seq_cst, against TimerWatch (rt/idle.cpp): the heap has published the timer, if it is its first; either an
+// seq_cst, against TimerWatch (rt/idle/idle.cpp): the heap has published the timer, if it is its first; either an
 // M that watches some time reads that, or its watch is seen here.
 void watch_out(Sched& sched, std::int64_t when_ns) {
   if (when_ns < sched.timer_watch_ns.load(std::memory_order_seq_cst)) wake_one(sched);

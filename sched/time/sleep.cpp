@@ -1,9 +1,9 @@
 #include <tuza/sched/time/sleep.h>
 
 #include <tuza/sched/park.h>
-#include <tuza/sched/rt/check.h>
-#include <tuza/sched/rt/g_list.h>
-#include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/queue/g_list.h>
+#include <tuza/sched/rt/slice/handoff.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/event.h>
 #include <tuza/sched/time/clock_source.h>

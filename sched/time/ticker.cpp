@@ -1,6 +1,6 @@
 #include <tuza/sched/time/ticker.h>
 
-#include <tuza/sched/rt/check.h>
+#include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/event.h>

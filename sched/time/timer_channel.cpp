@@ -1,7 +1,7 @@
 #include <tuza/sched/time/timer_channel.h>
 
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/handoff.h>
+#include <tuza/sched/rt/slice/handoff.h>
 #include <tuza/sched/sync/destroyed.h>
 
 #include <mutex>

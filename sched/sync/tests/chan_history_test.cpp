@@ -5,7 +5,7 @@
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/external.h>
 #include <tuza/sched/park.h>
-#include <tuza/sched/rt/random.h>
+#include <tuza/sched/rt/base/random.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/tests/chan_testing.h>
 #include <tuza/sched/sync/wait_group.h>

@@ -1,6 +1,6 @@
 // Mutex: exclusion, both modes, giving up, lifetime. Histories are in lock_history_test.cpp, misuse in
 // misuse_test.cpp.
-#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/sync/tests/locks_testing.h>

@@ -1,7 +1,7 @@
 // Timers beside a million others that are pending, due at random times between one and two hours from now.
 #include <tuza/sched/bench/bench.h>
 #include <tuza/sched/goroutine.h>
-#include <tuza/sched/rt/random.h>
+#include <tuza/sched/rt/base/random.h>
 #include <tuza/sched/time/timer.h>
 
 #include <chrono>

@@ -3,7 +3,7 @@
 #include <tuza/sched/external.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/goroutine.h>
-#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/event.h>
 #include <tuza/sched/sync/mutex.h>

@@ -1,7 +1,7 @@
 // Timers that are stopped, moved and destroyed while they fire, by goroutines and threads.
 #include <tuza/sched/external.h>
 #include <tuza/sched/go.h>
-#include <tuza/sched/rt/clock.h>
+#include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>

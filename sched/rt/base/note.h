@@ -1,0 +1,36 @@
+// A one-shot event that puts an M to sleep.
+//
+// One thread sleeps, any thread wakes; a wake before the sleep is not lost. What the waker wrote before
+// wake() is visible after sleep() returned true. Blocks the M.
+#pragma once
+
+#include <tuza/sched/rt/base/clock.h>
+#include <tuza/sched/rt/base/futex.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace tuza::rt {
+
+class Note {
+ public:
+  // Waits for a wake() and takes it. With a timeout (>= 0 ns) it may give up: returns false then.
+  bool sleep(std::int64_t timeout_ns = -1) {
+    const std::int64_t begin = timeout_ns < 0 ? 0 : now_ns();
+    while (state_.exchange(0, std::memory_order_acquire) == 0) {
+      std::int64_t left = -1;
+      if (timeout_ns >= 0 && (left = timeout_ns - (now_ns() - begin)) <= 0) return false;
+      futex_wait(state_, 0, left);
+    }
+    return true;
+  }
+
+  void wake() {
+    if (state_.exchange(1, std::memory_order_release) == 0) futex_wake(state_, 1);
+  }
+
+ private:
+  std::atomic<std::uint32_t> state_{0};  // 1: a wake waits to be taken
+};
+
+}  // namespace tuza::rt

@@ -1,0 +1,116 @@
+#include <tuza/sched/rt/base/print.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <tuza/sched/arch/syscall.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+namespace tuza::rt {
+
+Line& Line::operator<<(std::string_view text) {
+  const std::size_t n = std::min(text.size(), kCapacity - size_);
+  std::memcpy(text_ + size_, text.data(), n);
+  size_ += n;
+  return *this;
+}
+
+Line& Line::decimal(bool negative, std::uint64_t magnitude) {
+  char digits[21];
+  char* p = digits + sizeof digits;
+  do {
+    *--p = static_cast<char>('0' + magnitude % 10);
+    magnitude /= 10;
+  } while (magnitude != 0);
+  if (negative) *--p = '-';
+  return *this << std::string_view(p, static_cast<std::size_t>(digits + sizeof digits - p));
+}
+
+Line& Line::hex(std::uint64_t value) {
+  char digits[18];
+  char* p = digits + sizeof digits;
+  do {
+    *--p = "0123456789abcdef"[value & 15];
+    value >>= 4;
+  } while (value != 0);
+  *--p = 'x';
+  *--p = '0';
+  return *this << std::string_view(p, static_cast<std::size_t>(digits + sizeof digits - p));
+}
+
+Line& Line::duration(std::int64_t nanoseconds) {
+  const std::int64_t ms = std::max<std::int64_t>(nanoseconds, 0) / 1'000'000;
+  if (ms < 10'000) return *this << ms << " ms";
+  if (ms < 600'000) return *this << ms / 1000 << " s";
+  if (ms < 36'000'000) return *this << ms / 60'000 << " min";
+  return *this << ms / 3'600'000 << " h";
+}
+
+namespace {
+
+std::atomic<bool> g_stalled{
+    false};  // the last line found no room; relaxed: a guess, corrected by the next line
+std::atomic<bool> g_last_words{false};
+
+std::int64_t patience_ns(Patience patience) {
+  if (g_stalled.load(std::memory_order_relaxed)) return 0;
+  if (g_last_words.load(std::memory_order_relaxed)) patience = Patience::kLong;
+  switch (patience) {
+    case Patience::kNone: return 0;
+    case Patience::kMoment: return 50'000'000;
+    case Patience::kLong: return 2'000'000'000;
+  }
+  return 0;
+}
+
+// Whether `fd` takes a line now, or within that time. If the system does not say (seccomp): true.
+bool has_room(int fd, std::int64_t wait_ns) {
+  struct pollfd ask{.fd = fd, .events = POLLOUT, .revents = 0};
+  struct timespec patience{.tv_sec = wait_ns / 1'000'000'000, .tv_nsec = wait_ns % 1'000'000'000};
+  long ready = 0;
+  do ready = sys::invoke(SYS_ppoll, &ask, 1, &patience, nullptr, 0);
+  while (ready == -EINTR);
+  return ready != 0;
+}
+
+// There was room just now. Others may have taken it: where the kernel can write to a pipe without blocking (from Linux
+// 6.5 on) it is asked to.
+long write_some(int fd, const char* text, std::size_t size) {
+  struct stat status{};
+  if (sys::invoke(SYS_fstat, fd, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))) {
+    const struct iovec piece{.iov_base = const_cast<char*>(text), .iov_len = size};
+    const long n = sys::invoke(SYS_pwritev2, fd, &piece, 1, -1, -1, RWF_NOWAIT);
+    if (n >= 0 || n == -EAGAIN) return n;
+  }
+  return sys::invoke(SYS_write, fd, text, size);
+}
+
+}  // namespace
+
+void Line::flush() {
+  std::size_t done = 0;
+  while (fd_ != kNowhere && done < size_) {
+    const bool room = has_room(fd_, patience_ns(patience_));
+    g_stalled.store(!room, std::memory_order_relaxed);
+    if (!room) break;
+    const long n = write_some(fd_, text_ + done, size_ - done);
+    if (n == -EINTR) continue;
+    if (n <= 0) break;  // nobody is left to tell
+    done += static_cast<std::size_t>(n);
+  }
+  size_ = 0;
+}
+
+void print_last_words() {
+  g_stalled.store(false, std::memory_order_relaxed);
+  g_last_words.store(true, std::memory_order_relaxed);
+}
+
+}  // namespace tuza::rt

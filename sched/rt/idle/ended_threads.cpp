@@ -1,0 +1,69 @@
+#include <tuza/sched/rt/idle/ended_threads.h>
+
+#include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/base/clock.h>
+#include <tuza/sched/rt/base/mapping.h>
+
+#include <ctime>
+#include <mutex>
+
+namespace tuza::rt {
+namespace {
+
+// False: it is not over by then. In small steps, because the limit of the call is by the clock that may be set.
+// (pthread_clockjoin_np() is unknown to the ThreadSanitizer of GCC 12.)
+bool join_until(pthread_t thread, std::int64_t deadline_ns) {
+  constexpr std::int64_t kSecond = 1'000'000'000, kStepNs = 10'000'000;
+  while (now_ns() < deadline_ns) {
+    struct timespec step{};
+    clock_gettime(CLOCK_REALTIME, &step);
+    step.tv_nsec += kStepNs;
+    step.tv_sec += step.tv_nsec / kSecond;
+    step.tv_nsec %= kSecond;
+    if (pthread_timedjoin_np(thread, nullptr, &step) == 0) return true;
+  }
+  return pthread_tryjoin_np(thread, nullptr) == 0;
+}
+
+}  // namespace
+
+EndedThreads::EndedThreads() : threads_(static_cast<pthread_t*>(map_pages(sizeof(pthread_t) * kMax))) {
+  if (threads_ == nullptr) fatal("no memory for the runtime");
+}
+
+EndedThreads::~EndedThreads() { unmap_pages(threads_, sizeof(pthread_t) * kMax); }
+
+void EndedThreads::add_this_thread() {
+  const std::scoped_lock lock(mutex_);
+  if (closed_ || size_ == kMax) {
+    pthread_detach(pthread_self());
+  } else {
+    threads_[size_++] = pthread_self();
+  }
+}
+
+// Whoever is added meanwhile stands behind those that are looked at.
+std::uint32_t EndedThreads::join_some() {
+  std::unique_lock lock(mutex_);
+  for (std::uint32_t i = size_; i-- > 0;) {
+    const pthread_t thread = threads_[i];
+    lock.unlock();  // the C library has locks of its own
+    const bool joined = pthread_tryjoin_np(thread, nullptr) == 0;
+    lock.lock();
+    if (joined) threads_[i] = threads_[--size_];
+  }
+  return size_;
+}
+
+void EndedThreads::join_all(std::int64_t deadline_ns) {
+  {
+    const std::scoped_lock lock(mutex_);
+    closed_ = true;
+  }
+  for (; size_ > 0; --size_) {
+    const pthread_t thread = threads_[size_ - 1];
+    if (!join_until(thread, deadline_ns)) pthread_detach(thread);
+  }
+}
+
+}  // namespace tuza::rt

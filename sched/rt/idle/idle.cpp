@@ -1,0 +1,333 @@
+// Ms without work: the parking protocol.
+//
+// The problem. Too many threads awake burn the CPU; too few leave work lying. All state is distributed (a
+// queue per P), so nobody sees at once that there is work here and an idle P there, and a wake-up costs tens
+// of microseconds. An M that goes to sleep while work is submitted elsewhere must not be the one that was
+// meant to run it.
+//
+// S2 looks at the bits of idle_ps and not at its count, which lags behind them: with the count, S4 and S2
+// would chase each other for as long as the thread that is about to correct it is kept from running. Surplus
+// Ps (rt/idle/procs.h) do not count as idle here; whoever makes one idle empties it and looks for work after that.
+//
+// The protocol, after Go's (runtime/proc.go, "Worker thread parking/unparking"):
+//
+//   submitter                               M that goes idle
+//   ---------                               ----------------
+//   S1  make the work visible               I1  put its P into idle_ps
+//       (GRQ size, first timer)             I2  spinning -= 1, if it was spinning
+//   S2  if no P is idle: done               I3  look at all sources again; if there is work,
+//   S3  if somebody spins: done                 take a P and go on
+//   S4  spinning 0 -> 1, take an idle P,    I4  sleep
+//       wake an M with both
+//
+// S1, S2, S3, I1, I2 and the looks of I3 at the GRQ and the timers are sequentially consistent: each side
+// writes first and reads then, and the order of all these operations is one order (on x86 the writes are
+// locked instructions, full barriers). Weaker, both could read what was before the other's write.
+//
+// Why no work is lost. Suppose the submitter wakes nobody, and the M sleeps.
+//   - It left at S2, not seeing this P idle. Then S2 came before I1 in that order, so S1 came before
+//     I3, which saw the work.
+//   - It left at S3, seeing this M still spinning. Then S3 came before I2, so S1 came before I3 again.
+//   - It left at S3, seeing another M spin. That M finds the work, or goes through I1-I3 itself later.
+//   - It left at S3, seeing another submitter in S4. That one wakes an M, which looks. Or it finds no idle P
+//     left: then it lowers the count and begins again at S2, for those that relied on it. Giving up there
+//     would lose work: the P may have been put back after the look at it, by an M whose I3 came before the
+//     other's S1.
+// An M that stops spinning because it found work (stop_spinning) looks for more after lowering the count,
+// for the submitters that left at S3 meanwhile, and wakes the next.
+//
+// What need not be submitted this way: work that the holder of a P puts into its own queue. The holder is
+// awake and comes back to it; waking others for it is a question of speed only (wake_if_it_pays), and
+// sysmon answers it for a holder that stays away.
+//
+// S4 without an idle M: the P goes back to idle_ps and the maker of Ms is told to bring one; the M it
+// brings looks at all sources before it sleeps, which is I3 for this submitter.
+//
+// Idle Ms and time. One waiting M watches the first timer: the one in the poller, or else the first to
+// sleep; others that would wake for the same or a later timer sleep without a limit (timer watch). Waking
+// for an event makes an M busy, and from then on sysmon watches the timers in its place.
+//
+// sched/model/parking.pml is this protocol in Promela; it also shows what breaks without I3, with I3 before
+// I2, and with weaker orders on either side.
+#include <tuza/sched/rt/idle/idle.h>
+
+#include <tuza/sched/rt/base/clock.h>
+#include <tuza/sched/rt/idle/machine_thread.h>
+#include <tuza/sched/rt/idle/procs.h>
+#include <tuza/sched/rt/queue/ready.h>
+#include <tuza/sched/rt/queue/schedule.h>
+#include <tuza/sched/rt/report/deadlock.h>
+#include <tuza/sched/rt/sched.h>
+#include <tuza/sched/rt/slice/handoff.h>
+#include <tuza/sched/rt/testing/fake_time.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace tuza::rt {
+namespace {}  // namespace
+
+// Whether an M that looks now would find something: the `all sources` of step I3. (The local queues are
+// looked at for speed only; their holders are awake.)
+bool work_visible(const Sched& sched) {
+  if (sched.grq.size(std::memory_order_seq_cst) > 0) return true;
+  for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
+    if (!sched.p(i).queues_empty()) return true;
+  }
+  const std::int64_t next = sched.next_timer_ns(std::memory_order_seq_cst);
+  return next != TimerHeap::kNever && next <= now_ns();
+}
+
+namespace {
+
+void has_started(M* m) {
+  if (!m->starting) return;
+  m->starting = false;
+  m->sched->maker.m_has_started();
+}
+
+// Says that this M will wake up by itself at `when_ns`; false if another one does so earlier already.
+class TimerWatch {
+ public:
+  TimerWatch(std::atomic<std::int64_t>& watch, std::int64_t when_ns) : watch_(watch), mine_(when_ns) {
+    // seq_cst, against the destructor: this M has read the timers and looks for a watcher then; one that
+    // wakes up takes its watch away and reads the timers then. Either this one sees that nobody watches any
+    // more, or the other sees the timer that this one relies on it for.
+    std::int64_t seen = watch_.load(std::memory_order_seq_cst);
+    while (mine_ < seen && !(holds_ = watch_.compare_exchange_weak(seen, mine_))) {
+    }
+  }
+  ~TimerWatch() {
+    if (holds_) watch_.compare_exchange_strong(mine_, TimerHeap::kNever);
+  }
+  TimerWatch(const TimerWatch&) = delete;
+  TimerWatch& operator=(const TimerWatch&) = delete;
+
+  // How long to wait for the timer; negative: for ever, somebody else watches or there is none.
+  [[nodiscard]] std::int64_t timeout_ns() const {
+    if (!holds_) return -1;
+    const std::int64_t left = mine_ - now_ns();
+    return left > 0 ? left : 0;
+  }
+
+ private:
+  std::atomic<std::int64_t>& watch_;
+  std::int64_t mine_;
+  bool holds_ = false;
+};
+
+// Blocks in the I/O source, as the holder of the poll role.
+void wait_in_poller(M* m, std::int64_t timeout_ns) {
+  Sched& sched = *m->sched;
+  GList ready;
+  sched.poll.source()->poll(timeout_ns, ready);
+  const std::int64_t now = now_ns();
+  sched.coarse_ns.store(now, std::memory_order_relaxed);
+  sched.poll.polled(now);
+  const bool has_p = !ready.empty() && acquire_p(m);
+  sched.io_waits_ended(m->p, ready.size());
+  if (has_p) {
+    put_last_in_order(sched, *m->p, m, std::move(ready), Level::kWoken);
+    wake_if_it_pays(sched, *m->p);
+  } else {
+    inject(sched, std::move(ready), Level::kWoken);
+  }
+  sched.poll.give_back();  // only now: who finds the role free knows that nothing is on its way
+}
+
+// An M without a P may wait in the poller only for an idle P: while all are busy, events can wait until one
+// of the busy Ms polls, and waking a further thread for each would cost two context switches a time.
+bool may_poll(Sched& sched) {
+  return sched.any_p_idle() && sched.has_io_waiters() && sched.poll.take(PollRole::Holder::kM);
+}
+
+// When this M should wake up by itself for a timer. Never, while no P is idle: it could do nothing then, and
+// the timers are looked after by those who are at work, and by sysmon. Who makes a P idle does I3 after that.
+std::int64_t next_timer_for_idle(const Sched& sched) {
+  return sched.any_p_idle() ? sched.next_timer_ns(std::memory_order_seq_cst) : TimerHeap::kNever;
+}
+
+// A spare M gets ready for its first goroutine after this (allow_programs()).
+constexpr std::int64_t kSpareNs = 20'000'000;
+std::int64_t soon(std::int64_t timeout_ns) {
+  return timeout_ns < 0 ? kSpareNs : std::min(timeout_ns, kSpareNs);
+}
+
+// Sleeps on the note, on the list of idle Ms.
+void sleep_idle(M* m, std::int64_t timeout_ns) {
+  IdleMs& idle = m->sched->idle_ms;
+  idle.push(m);
+  has_started(m);
+  // Stopping is announced before the idle Ms are woken: either they find this one, or it finds the news.
+  if (m->sched->stopping.load(std::memory_order_seq_cst) && idle.remove(m)) return;
+  const bool woken = m->note.sleep(timeout_ns);
+  // Still on the list: nobody has taken this M, it was the timeout or the end of the runtime. Off the list
+  // but not woken: the wake is on its way.
+  if (!idle.remove(m) && !woken) m->note.sleep();
+  // At the end every note is woken, also those of Ms that somebody has taken off the list and is about to
+  // write next_p for. Nobody needs that P any more.
+  if (m->sched->stopping.load(std::memory_order_acquire)) return;
+  m->sched->coarse_ns.store(now_ns(), std::memory_order_relaxed);
+  m->spinning = std::exchange(m->next_spinning, false);
+  if (P* p = std::exchange(m->next_p, nullptr); p != nullptr) hold_p(m, p);
+}
+
+}  // namespace
+
+bool acquire_p(M* m) {
+  Sched& sched = *m->sched;
+  const int id = sched.idle_ps.take_any(m->last_p_id, sched.procs());
+  if (id < 0) return false;
+  sched.sysmon.p_busy();
+  hold_p(m, &sched.p(id));
+  if (m->starting) {  // it was meant to be a spare
+    has_started(m);
+    sched.maker.request(MMaker::Request::kRefill);
+  }
+  return true;
+}
+
+void hold_p(M* m, P* p) {
+  m->p = p;
+  p->m.store(m, std::memory_order_release);  // sysmon, who may never have seen this M, looks into it
+  m->fresh = false;
+  leave_lane(m);
+  // Its goroutines begin a new slice, and the time it was idle says nothing about how long they run.
+  p->runnext_streak = 0;
+  p->slice_start_ns.store(m->sched->coarse_ns.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  p->learn_since_ns = 0;
+}
+
+P* release_p(M* m) {
+  P* p = std::exchange(m->p, nullptr);
+  m->last_p_id = p->id;
+  p->m.store(nullptr, std::memory_order_relaxed);
+  return p;
+}
+
+void put_idle(Sched& sched, P* p) {
+  sched.idle_ps.put(p->id);
+  // seq_cst, against set_procs(): either it finds the P idle, or it is seen here that the P is surplus.
+  if (p->id >= sched.max_procs.load(std::memory_order_seq_cst)) [[unlikely]]
+    retire_idle_p(sched, *p);
+}
+
+void wake_with_p(M* m, P* p, bool spinning) {
+  m->next_p = p;
+  m->next_spinning = spinning;
+  m->note.wake();
+}
+
+void wake_one(Sched& sched) {
+  int id = -1;
+  do {
+    if (!sched.any_p_idle()) return;  // S2
+    std::uint32_t nobody = 0;
+    if (sched.spinning.load(std::memory_order_seq_cst) != 0 ||  // S3
+        !sched.spinning.compare_exchange_strong(nobody, 1, std::memory_order_seq_cst)) {
+      return;
+    }
+    id = sched.idle_ps.take_any(-1, sched.procs());  // S4
+    if (id < 0) sched.spinning.fetch_sub(1, std::memory_order_seq_cst);
+  } while (id < 0);
+  sched.sysmon.p_busy();
+  P* p = &sched.p(id);
+  M* m = sched.idle_ms.pop();
+  if (m == nullptr) {
+    put_idle(sched, p);
+    sched.spinning.fetch_sub(1, std::memory_order_seq_cst);
+    sched.maker.request(MMaker::Request::kRunOne);
+    return;
+  }
+  sched.maker.taken(sched.idle_ms.size());
+  sched.wakeups.fetch_add(1, std::memory_order_relaxed);
+  wake_with_p(m, p, true);
+}
+
+void hand_off_p(Sched& sched, P* p) {
+  const bool work = p->queued() > 0 || sched.grq.size() > 0;
+  M* m = work ? sched.idle_ms.pop() : nullptr;
+  if (m != nullptr) {
+    sched.maker.taken(sched.idle_ms.size());
+    wake_with_p(m, p, false);
+    return;
+  }
+  // An idle P has no holder who comes back to its queue: what is in it goes where submitted work goes.
+  empty_queues(sched, *p);
+  put_idle(sched, p);  // I1
+  if (work_visible(sched)) {
+    wake_one(sched);
+  } else if (sched.next_timer_ns(std::memory_order_seq_cst) < sched.timer_watch_ns.load() ||
+             (sched.has_io_waiters() && sched.poll.holder() == PollRole::Holder::kNobody)) {
+    // The M that gives this P up does not wait for timers and I/O; one of the idle ones has to.
+    nudge_idle_m(sched);
+  }
+}
+
+void nudge_idle_m(Sched& sched) {
+  if (M* m = sched.idle_ms.pop(); m != nullptr) {
+    m->note.wake();
+  } else {
+    sched.maker.request(MMaker::Request::kRunOne);
+  }
+}
+
+void retire_idle_ms(Sched& sched, std::uint32_t keep) {
+  for (std::uint32_t unused = sched.idle_ms.take_low_water(); unused > keep; --unused) {
+    M* m = sched.idle_ms.pop_coldest();
+    if (m == nullptr) return;
+    m->retires = true;
+    m->note.wake();
+  }
+}
+
+void stop_spinning(M* m) {
+  Sched& sched = *m->sched;
+  m->spinning = false;
+  sched.spinning.fetch_sub(1, std::memory_order_seq_cst);
+  if (sched.grq.size(std::memory_order_seq_cst) > 0) {
+    wake_one(sched);
+  } else {
+    wake_if_it_pays(sched, *m->p);
+  }
+}
+
+bool go_idle(M* m) {
+  Sched& sched = *m->sched;
+  put_idle(sched, release_p(m));  // I1
+  if (m->spinning) {              // I2
+    m->spinning = false;
+    sched.spinning.fetch_sub(1, std::memory_order_seq_cst);
+  }
+  return wait_for_p(m);
+}
+
+bool wait_for_p(M* m) {
+  Sched& sched = *m->sched;
+  while (!sched.stopping.load(std::memory_order_acquire)) {
+    if (work_visible(sched) && acquire_p(m)) {  // I3
+      try_spinning(m);
+      return true;
+    }
+    if (FakeTime::pass(m)) return true;
+    {
+      const TimerWatch watch(sched.timer_watch_ns, next_timer_for_idle(sched));
+      if (may_poll(sched)) {
+        wait_in_poller(m, watch.timeout_ns());
+      } else {
+        report_deadlock_if_any(sched);
+        sleep_idle(m, m->may_run_programs ? watch.timeout_ns() : soon(watch.timeout_ns()));  // I4
+      }
+    }  // what follows may take long, or rely on somebody else for the timers
+    if (m->p != nullptr) return true;
+    // As in sleep_idle(): whoever has taken this M off the list may be about to write what follows.
+    if (sched.stopping.load(std::memory_order_acquire)) return false;
+    if (!m->may_run_programs) allow_programs(m);
+    if (m->makes || m->retires) nudge_idle_m(sched);  // this one may have watched the first timer
+    if (std::exchange(m->makes, false)) sched.maker.help(sched);
+    if (std::exchange(m->retires, false) && !m->has_forked) return false;
+  }
+  return false;
+}
+
+}  // namespace tuza::rt

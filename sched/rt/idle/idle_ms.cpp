@@ -1,0 +1,224 @@
+#include <tuza/sched/rt/idle/idle_ms.h>
+
+#include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/base/clock.h>
+#include <tuza/sched/rt/base/print.h>
+#include <tuza/sched/rt/idle/idle.h>
+#include <tuza/sched/rt/idle/machine_thread.h>
+#include <tuza/sched/rt/sched.h>
+#include <tuza/sched/rt/slice/thread_watch.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <mutex>
+#include <utility>
+
+namespace tuza::rt {
+namespace {
+
+// Creating a thread takes some tens of microseconds, unless it waits for a lock.
+constexpr std::int64_t kStuckNs = 1'000'000;
+constexpr std::int64_t kLimitLookNs = 5'000'000;
+
+}  // namespace
+
+void IdleMs::push(M* m) {
+  const std::scoped_lock lock(mutex_);
+  if (m->fresh) {
+    m->idle_next = nullptr;
+    m->idle_previous = bottom_;
+    (bottom_ != nullptr ? bottom_->idle_next : top_) = m;
+    bottom_ = m;
+  } else {
+    m->idle_previous = nullptr;
+    m->idle_next = top_;
+    (top_ != nullptr ? top_->idle_previous : bottom_) = m;
+    top_ = m;
+  }
+  m->on_idle_list = true;
+  size_.fetch_add(1, std::memory_order_relaxed);
+}
+
+M* IdleMs::pop() {
+  const std::scoped_lock lock(mutex_);
+  M* m = top_;
+  if (m != nullptr) unlink(m);
+  return m;
+}
+
+M* IdleMs::pop_coldest() {
+  const std::scoped_lock lock(mutex_);
+  M* m = bottom_;
+  if (m != nullptr) unlink(m);
+  return m;
+}
+
+M* IdleMs::pop_fresh() {
+  const std::scoped_lock lock(mutex_);
+  M* m = bottom_;
+  if (m == nullptr || !m->fresh) return nullptr;
+  unlink(m);
+  return m;
+}
+
+std::uint32_t IdleMs::take_low_water() {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(low_water_, size_.load(std::memory_order_relaxed));
+}
+
+bool IdleMs::remove(M* m) {
+  const std::scoped_lock lock(mutex_);
+  if (!m->on_idle_list) return false;
+  unlink(m);
+  return true;
+}
+
+void IdleMs::unlink(M* m) {
+  (m->idle_previous != nullptr ? m->idle_previous->idle_next : top_) = m->idle_next;
+  (m->idle_next != nullptr ? m->idle_next->idle_previous : bottom_) = m->idle_previous;
+  m->idle_next = m->idle_previous = nullptr;
+  m->on_idle_list = false;
+  const std::uint32_t left = size_.fetch_sub(1, std::memory_order_relaxed) - 1;
+  low_water_ = std::min(low_water_, left);
+}
+
+void MMaker::start(Sched& sched) {
+  const int error = start_helper_thread(thread_, "tuza-maker", &MMaker::thread_main, &sched);
+  if (error != 0) no_first_thread(error);
+  started_ = true;
+}
+
+void MMaker::stop() {
+  if (!started_) return;
+  stopping_.store(true, std::memory_order_release);
+  note_.wake();
+  join_helper_thread(thread_);
+  started_ = false;
+}
+
+void* MMaker::thread_main(void* argument) {
+  auto* sched = static_cast<Sched*>(argument);
+  sched->maker.run(*sched);
+  return nullptr;
+}
+
+bool MMaker::make_one(Sched& sched) {
+  if (sched.ms_live.load() >= sched.max_threads.load()) return false;
+  creating_since_ns_.store(now_ns(), std::memory_order_relaxed);
+  const bool started = start_one(sched);
+  creating_since_ns_.store(0, std::memory_order_relaxed);
+  if (started) return true;
+  // The Ms that exist have to do: fetch the one that waits in the poller.
+  if (sched.poll.holder() == PollRole::Holder::kM) sched.poll.source()->wake();
+  refused_.log(LogLevel::kWarning, "tuza: the system refuses another thread; going on with fewer");
+  return false;
+}
+
+bool MMaker::start_one(Sched& sched) {
+  starting_.fetch_add(1, std::memory_order_relaxed);
+  made_.fetch_add(1, std::memory_order_relaxed);
+  if (start_m(sched)) {
+    any_made_.store(true, std::memory_order_relaxed);
+    return true;
+  }
+  if (!any_made_.load(std::memory_order_relaxed)) no_first_thread(EAGAIN);
+  starting_.fetch_sub(1, std::memory_order_relaxed);
+  return false;
+}
+
+bool MMaker::is_stuck(std::int64_t now) const {
+  const std::int64_t since = creating_since_ns_.load(std::memory_order_relaxed);
+  return since != 0 && now - since >= kStuckNs;
+}
+
+bool MMaker::wants_more(const Sched& sched) const {
+  return sched.idle_ms.size() + starting_.load(std::memory_order_relaxed) < spare() &&
+         sched.ms_live.load(std::memory_order_relaxed) < sched.max_threads.load(std::memory_order_relaxed) &&
+         !sched.stopping.load(std::memory_order_relaxed);
+}
+
+void MMaker::help(Sched& sched) {
+  if (!is_stuck(now_ns()) || !wants_more(sched) || helping_.exchange(true)) return;
+  start_one(sched);
+  helping_ = false;
+}
+
+void MMaker::find_help(Sched& sched, std::int64_t now) {
+  if (!is_stuck(now) || !wants_more(sched) || helping_) return;
+  if (M* m = sched.idle_ms.pop_fresh(); m != nullptr) {
+    m->makes = true;
+    m->note.wake();
+  }
+}
+
+void MMaker::forget_demand() {
+  if (made_.exchange(0, std::memory_order_relaxed) != 0) return;
+  spare_.store(std::max(spare() / 4, kSpareMin), std::memory_order_relaxed);
+}
+
+void MMaker::expect(std::uint32_t waiting) {
+  const std::uint32_t enough = std::min(waiting + kSpareMin, kSpareMax);
+  const std::uint32_t before = spare();
+  const std::uint32_t now = std::min(before + kSparePerHandoff, enough);
+  if (now == before) return;
+  spare_.store(now, std::memory_order_relaxed);
+  if (now > before) request(Request::kRefill);
+}
+
+// Makes Ms until as many are idle as are wanted. False if one was refused.
+bool MMaker::refill(Sched& sched) {
+  while (sched.idle_ms.size() + starting_.load(std::memory_order_relaxed) < spare()) {
+    if (!make_one(sched)) return false;
+  }
+  return true;
+}
+
+// Whoever asked found no idle M; one may have gone idle since, after it had looked for work. At the limit one
+// of those that exist may still be on its way, and the work done: the program ends only if it stays so.
+bool MMaker::bring_one(Sched& sched) {
+  constexpr int kLooks = 20;
+  for (int i = 0; i < kLooks && !stopping_.load(std::memory_order_acquire); ++i) {
+    if (M* m = sched.idle_ms.pop(); m != nullptr) {
+      m->note.wake();
+      return true;
+    }
+    if (sched.ms_live.load() < sched.max_threads.load()) return make_one(sched);
+    const bool unpolled = sched.poll.holder() == PollRole::Holder::kNobody && sched.has_io_waiters();
+    if (!sched.any_p_idle() || !(work_visible(sched) || unpolled)) return true;
+    note_.sleep(kLimitLookNs);
+  }
+  if (stopping_.load(std::memory_order_acquire)) return true;
+  Line text(Line::kNowhere);
+  text << "thread exhaustion: goroutines block all of " << sched.max_threads.load()
+       << " threads (set_max_threads)";
+  fatal(text.text());
+}
+
+void MMaker::run(Sched& sched) {
+  hint_kernel_slice(0, kWorkerKernelSliceNs);  // the threads it makes begin with the same
+  constexpr std::int64_t kRetryNs = 10'000'000;
+  constexpr std::int64_t kJoinMaxNs = 1'000'000'000;
+  std::int64_t join_ns = kRetryNs;  // until the next try at threads that have not quite ended
+  while (!stopping_.load(std::memory_order_acquire)) {
+    const bool to_join = sched.ended_threads.join_some() > 0;
+    const std::uint32_t requests = requests_.exchange(0, std::memory_order_acq_rel);
+    if (requests == 0) {
+      note_.sleep(to_join ? join_ns : -1);
+      join_ns = std::min(join_ns * 2, kJoinMaxNs);
+      continue;
+    }
+    join_ns = kRetryNs;
+    sched.preempt_signal.report();
+    bool made = true;
+    if ((requests & static_cast<std::uint32_t>(Request::kRunOne)) != 0) {
+      made = bring_one(sched);
+    }
+    made = made && (refill(sched) || sched.ms_live.load() >= sched.max_threads.load());
+    if (!made) {
+      note_.sleep(kRetryNs);
+      requests_.fetch_or(requests, std::memory_order_acq_rel);
+    }
+  }
+}
+
+}  // namespace tuza::rt

@@ -1,0 +1,72 @@
+#include <tuza/sched/rt/idle/malloc_arenas.h>
+
+#include <malloc.h>
+#include <sys/resource.h>
+#include <tuza/sched/rt/sched.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <string_view>
+
+namespace tuza::rt {
+namespace {
+
+// glibc's first limit for blocks with pages of their own. It follows the largest of these that was freed,
+// and lets twice as much lie free at the end of an arena: 264 KiB.
+constexpr std::size_t kMappedBytes = 128 << 10;
+// The program's own threads want some, too.
+constexpr int kArenasMax = static_cast<int>(Sched::kMaxMs) + 1024;
+
+// Every arena but the first lies at the beginning of a heap, at a multiple of this, on machines of 64 bits.
+constexpr std::uintptr_t kHeapBytes = 64 << 20;
+
+std::atomic<bool> g_one_for_each{false};
+
+bool user_has_a_limit() {
+  const char* tunables = std::getenv("GLIBC_TUNABLES");
+  return std::getenv("MALLOC_ARENA_MAX") != nullptr ||
+         (tunables != nullptr && std::string_view(tunables).contains("malloc.arena_"));
+}
+
+bool address_space_is_limited() {
+  struct rlimit limit{};
+  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
+// Where the block was; 0: there is no memory.
+std::uintptr_t allocate_and_free(std::size_t bytes) {
+  void* block = std::malloc(bytes);
+  // A compiler may leave out a malloc that is only freed.
+  if (malloc_usable_size(block) > 0) std::free(block);
+  return reinterpret_cast<std::uintptr_t>(block);
+}
+
+}  // namespace
+
+void allow_an_arena_per_m() {
+#ifdef M_ARENA_MAX
+  if (user_has_a_limit() || address_space_is_limited() || mallopt(M_ARENA_MAX, kArenasMax) != 1) return;
+  g_one_for_each.store(true);
+  // The first may find room among what the program has freed already.
+  std::array<void*, 8> blocks{};
+  const std::size_t before = mallinfo2().hblks;
+  for (void*& block : blocks) {
+    block = std::malloc(kMappedBytes);
+    if (mallinfo2().hblks != before) break;
+  }
+  for (void* block : blocks) std::free(block);
+#endif
+}
+
+bool has_arena_per_m() { return g_one_for_each.load(std::memory_order_relaxed); }
+
+std::uintptr_t take_own_arena() { return has_arena_per_m() ? allocate_and_free(1) & ~(kHeapBytes - 1) : 0; }
+
+bool can_allocate() { return allocate_and_free(64) != 0; }
+
+bool in_arena(std::uintptr_t address, std::uintptr_t arena) {
+  return arena != 0 && (address & ~(kHeapBytes - 1)) == arena;
+}
+
+}  // namespace tuza::rt

@@ -1,0 +1,113 @@
+#include <tuza/sched/rt/idle/procs.h>
+
+#include <tuza/sched/goroutine.h>
+#include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/idle/idle.h>
+#include <tuza/sched/rt/queue/ready.h>
+#include <tuza/sched/rt/sched.h>
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+#include <utility>
+
+namespace tuza {
+namespace rt {
+namespace {
+
+// Moves everything a P keeps to the shared places. Its timers stay: every M looks at the timers of all Ps
+// that were ever made.
+// Called with procs_mutex held, by the one who took the P out of idle_ps or held it.
+void retire(Sched& sched, P& p) {
+  p.retired.store(true, std::memory_order_relaxed);
+  empty_queues(sched, p);
+  sched.gs.flush(p);
+  PerPCache::flush(p);
+  if (sched.grq.size() > 0) wake_one(sched);
+}
+
+// After every change, with procs_mutex held. An M with a surplus P is at work, which the number of Ps that
+// are not idle does not tell.
+void count_surplus(Sched& sched) {
+  std::int32_t held = 0;
+  for (std::int32_t id = sched.procs(), n = sched.procs_made.load(); id < n; ++id) {
+    held += sched.p(id).retired.load(std::memory_order_relaxed) ? 0 : 1;
+  }
+  sched.surplus_held.store(held, std::memory_order_seq_cst);
+  if (held > 0) sched.sysmon.p_busy();  // it may have gone to sleep for all that it sees
+}
+
+}  // namespace
+
+void set_procs(Sched& sched, std::int32_t n) {
+  const std::scoped_lock lock(sched.procs_mutex);
+  const std::int32_t before = sched.procs();
+  for (std::int32_t id = sched.procs_made.load(std::memory_order_relaxed); id < n; ++id) {
+    P* p = ::new (static_cast<void*>(&sched.ps[id])) P;
+    p->id = id;
+    p->retired.store(true, std::memory_order_relaxed);
+    sched.procs_made.store(id + 1, std::memory_order_release);
+  }
+  sched.max_procs.store(n, std::memory_order_seq_cst);
+  for (std::int32_t id = n; id < before; ++id) {
+    // seq_cst, against put_idle(): either its M sees the new maximum, or the P is found idle here.
+    sched.p(id).attention.store(true, std::memory_order_seq_cst);
+    if (sched.idle_ps.take(id)) retire(sched, sched.p(id));
+  }
+  for (std::int32_t id = before; id < n; ++id) {
+    // One that was to retire but is still held stays with its M.
+    P& p = sched.p(id);
+    if (!p.retired.load(std::memory_order_relaxed)) continue;
+    p.retired.store(false, std::memory_order_relaxed);
+    p.attention.store(sched.stopping.load(), std::memory_order_relaxed);
+    sched.idle_ps.put(id);
+  }
+  count_surplus(sched);
+  if (sched.grq.size() > 0) wake_one(sched);
+}
+
+bool retire_p_if_surplus(M* m) {
+  Sched& sched = *m->sched;
+  const std::scoped_lock lock(sched.procs_mutex);
+  if (m->p->id < sched.procs()) {
+    m->p->attention.store(sched.stopping.load(), std::memory_order_relaxed);
+    return false;
+  }
+  P* p = release_p(m);
+  if (m->spinning) {
+    m->spinning = false;
+    sched.spinning.fetch_sub(1, std::memory_order_seq_cst);
+  }
+  retire(sched, *p);
+  count_surplus(sched);
+  return true;
+}
+
+void retire_idle_p(Sched& sched, P& p) {
+  const std::scoped_lock lock(sched.procs_mutex);
+  if (p.id < sched.procs() || !sched.idle_ps.take(p.id)) return;
+  retire(sched, p);
+  count_surplus(sched);
+}
+
+}  // namespace rt
+
+int max_procs() {
+  const rt::ExternalEntry entry;
+  return entry.sched() == nullptr ? 0 : entry.sched()->procs();
+}
+
+int set_max_procs(int n) {
+  const rt::Enter rt;  // it takes locks of the runtime
+  const rt::ExternalEntry entry;
+  rt::Sched* sched = entry.sched();
+  if (sched == nullptr) rt::fatal("set_max_procs() outside tuza::run");
+  const int before = sched->procs();
+  if (n <= 0) return before;
+  sched->procs_fixed.store(true, std::memory_order_relaxed);
+  rt::set_procs(*sched, std::min(n, rt::kMaxProcsLimit));
+  return before;
+}
+
+}  // namespace tuza

@@ -1,0 +1,143 @@
+#include <tuza/sched/rt/memory/stack_arena.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <tuza/sched/log.h>
+#include <tuza/sched/rt/base/mapping.h>
+#include <tuza/sched/rt/base/print.h>
+
+#include <charconv>
+#include <mutex>
+#include <system_error>
+
+namespace tuza::rt {
+namespace {
+
+// Named here because Debian's libc headers are older than the advice.
+constexpr int kMadvGuardInstall = 102;
+
+// Emulators of Linux answer 0 to advice they do not know. A guard refuses the kernel too: here it would read
+// a signal mask, which is empty (the page is new) and so changes nothing.
+bool refuses_access(void* at) {
+  return sys::invoke(SYS_rt_sigprocmask, SIG_BLOCK, at, nullptr, sizeof(std::uint64_t)) == -EFAULT;
+}
+
+// Of the process: guards of a runtime whose stacks could not be unmapped stay.
+std::atomic<std::size_t> g_protected{0};
+
+std::size_t max_map_count() {
+  constexpr std::size_t kDefault = 65'530;
+  char text[32];
+  const long fd = sys::invoke(SYS_openat, AT_FDCWD, "/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
+  const long n = fd < 0 ? fd : sys::invoke(SYS_read, fd, text, sizeof text);
+  if (fd >= 0) sys::invoke(SYS_close, fd);
+  std::size_t count = 0;
+  if (n <= 0 || std::from_chars(text, text + n, count).ec != std::errc{}) return kDefault;
+  return count;
+}
+
+std::size_t guards_allowed() {
+  constexpr std::size_t kMapsPerGuard = 2;
+  static const std::size_t allowed = max_map_count() / 2 / kMapsPerGuard;
+  return allowed;
+}
+
+void say_no_guards() {
+  static std::atomic<bool> said{false};
+  if (said.exchange(true, std::memory_order_relaxed)) return;
+  Line text(Line::kNowhere);
+  text << "tuza: new goroutine stacks have no guard pages from here on: this kernel has no "
+          "MADV_GUARD_INSTALL, and "
+          "guards may use half of vm.max_map_count (they protect "
+       << g_protected.load(std::memory_order_relaxed) << " stacks)";
+  log_line(LogLevel::kWarning, text.text());
+}
+
+}  // namespace
+
+StackArenas::~StackArenas() {
+  g_protected.fetch_sub(protected_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  for (std::size_t i = 0; i < arena_count_; ++i) {
+    unmap_pages(reinterpret_cast<void*>(arenas_[i]), kArenaBytes);
+  }
+  unmap_pages(arenas_, kArenasMax * sizeof *arenas_);
+}
+
+bool StackArenas::add_arena(ClassState& state) {
+  const std::scoped_lock lock(arenas_mutex_);
+  if (arenas_ == nullptr) {
+    arenas_ = static_cast<std::uintptr_t*>(map_pages(kArenasMax * sizeof *arenas_));
+  }
+  if (arenas_ == nullptr || arena_count_ == kArenasMax) return false;
+  void* at = map_pages(kArenaBytes);
+  if (at == nullptr) return false;
+  advise_pages(at, kArenaBytes, MADV_NOHUGEPAGE);
+  state.next = reinterpret_cast<std::uintptr_t>(at);
+  state.end = state.next + kArenaBytes;
+  arenas_[arena_count_++] = state.next;
+  return true;
+}
+
+bool StackArenas::install_guard(std::uintptr_t at) {
+  void* low = reinterpret_cast<void*>(at);
+  if (guard_mode_ == GuardMode::kAdvise) {
+    const bool taken = advise_pages(low, kGuardBytes, kMadvGuardInstall) == 0;
+    if (taken && !advice_proven_.load(std::memory_order_relaxed)) advice_proven_ = refuses_access(low);
+    if (taken && advice_proven_.load(std::memory_order_relaxed)) return true;
+    guard_mode_ = GuardMode::kProtect;
+  }
+  if (guard_mode_ == GuardMode::kProtect) {
+    if (protect(low)) return true;
+    guard_mode_ = GuardMode::kNone;
+    say_no_guards();
+  }
+  return false;
+}
+
+bool StackArenas::protect(void* low) {
+  const bool allowed = g_protected.fetch_add(1, std::memory_order_relaxed) < guards_allowed();
+  if (allowed && sys::invoke(SYS_mprotect, low, kGuardBytes, PROT_NONE) == 0) {
+    protected_.fetch_add(1, std::memory_order_relaxed);
+    return true;
+  }
+  g_protected.fetch_sub(1, std::memory_order_relaxed);
+  return false;
+}
+
+Stack StackArenas::carve(std::uint8_t stack_class) {
+  ClassState& state = classes_[stack_class];
+  const std::size_t bytes = kStackClassBytes[stack_class];
+  Stack stack;
+  std::size_t number = 0;
+  {
+    const std::scoped_lock lock(state.mutex);
+    if (state.next == state.end && !add_arena(state)) return stack;
+    stack.guard_low = state.next;
+    state.next += bytes;
+    number = state.carved++;
+  }
+  stack.stack_class = stack_class;
+  stack.guarded = install_guard(stack.guard_low);
+  stack.low = stack.guard_low + (stack.guarded ? kGuardBytes : 0);
+  stack.top = stack.guard_low + bytes - (number % kColours) * kColourBytes;
+  return stack;
+}
+
+StackArenas::Carved StackArenas::carved() {
+  Carved sum{0, 0};
+  for (std::size_t c = 0; c < classes_.size(); ++c) {
+    const std::scoped_lock lock(classes_[c].mutex);
+    sum.stacks += classes_[c].carved;
+    sum.bytes += classes_[c].carved * kStackClassBytes[c];
+  }
+  return sum;
+}
+
+void StackArenas::trim(Stack& stack) {
+  const std::uintptr_t end = stack.guard_low + kStackClassBytes[stack.stack_class];
+  advise_pages(reinterpret_cast<void*>(stack.low), end - stack.low, MADV_DONTNEED);
+  stack.dirty = false;
+}
+
+}  // namespace tuza::rt

@@ -1,0 +1,36 @@
+#include <tuza/sched/rt/queue/pile_up.h>
+
+#include <tuza/sched/rt/idle/idle.h>
+#include <tuza/sched/rt/sched.h>
+
+namespace tuza::rt {
+namespace {
+
+bool proven(const G& g) { return g.waits_begun >= PileUp::kProvenWaits; }
+
+}  // namespace
+
+void look_at_pile_up(Sched& sched, std::int64_t now) {
+  GlobalQueue& latecomers = sched.grq[Level::kLatecomer];
+  GlobalQueue& woken = sched.grq[Level::kWoken];
+  switch (sched.pile_up.look(latecomers.size(), now)) {
+    case PileUp::Do::kNothing: return;
+    case PileUp::Do::kFavourProven: woken.move_to(latecomers, &proven); break;
+    case PileUp::Do::kJoin: latecomers.move_to(woken, [](const G& g) { return !proven(g); }); break;
+    case PileUp::Do::kEnd: latecomers.move_to(woken, [](const G&) { return true; }); break;
+  }
+  // An M that looked whether it may sleep read the sizes one after the other, and may have seen nobody.
+  wake_one(sched);
+}
+
+void favour_proven(Sched& sched, P& p) {
+  GlobalQueue& latecomers = sched.grq[Level::kLatecomer];
+  RunQueue::Owner woken(p.woken);
+  for (std::uint32_t n = p.woken.size(); n > 0; --n) {
+    G* g = woken.pop();
+    if (g == nullptr) break;  // thieves have taken the rest
+    if (proven(*g) || !woken.push(g)) latecomers.push(g);
+  }
+}
+
+}  // namespace tuza::rt

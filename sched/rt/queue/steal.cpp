@@ -1,0 +1,80 @@
+// Stealing work from other Ps.
+//
+// Four rounds over all Ps in random order. A thief takes half of a victim's LRQ. runnext is taken in the
+// last round only, and only if it is still there after a pause of some microseconds: its owner usually
+// switches to it at once, and a goroutine that is torn away to another core costs both of them.
+//
+// A thief counts as spinning. At most half as many Ms spin as Ps are busy, so that a system with little to
+// do does not burn its cores looking for more.
+#include <tuza/sched/arch/cpu_relax.h>
+#include <tuza/sched/rt/queue/schedule.h>
+#include <tuza/sched/rt/sched.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace tuza::rt {
+namespace {
+
+constexpr int kRounds = 4;
+constexpr int kRunnextPauseSpins = 100;  // about 3 us
+
+// Visits 0 .. n-1 once each in a random order: a random start and a stride that is coprime to n.
+class RandomOrder {
+ public:
+  RandomOrder(Random& random, std::uint32_t n) : n_(n), at_(random.below(n)) {
+    do stride_ = 1 + random.below(n);
+    while (std::gcd(stride_, n) != 1);
+  }
+  std::uint32_t next() { return at_ = (at_ + stride_) % n_; }
+
+ private:
+  std::uint32_t n_;
+  std::uint32_t at_;
+  std::uint32_t stride_ = 1;
+};
+
+G* take_stale_runnext(P& victim) {
+  G* g = victim.runnext.load(std::memory_order_relaxed);
+  if (g == nullptr) return nullptr;
+  for (int i = 0; i < kRunnextPauseSpins; ++i) cpu_relax();
+  // Not the same goroutine any more: the owner is switching. The same one again (ABA): as good to take.
+  // acquire pairs with the release in put_next.
+  return victim.runnext.compare_exchange_strong(g, nullptr, std::memory_order_acq_rel) ? g : nullptr;
+}
+
+}  // namespace
+
+bool try_spinning(M* m) {
+  if (m->spinning) return true;
+  Sched& sched = *m->sched;
+  const auto busy = static_cast<std::uint32_t>(std::max(sched.procs() - sched.idle_ps.count(), 1));
+  std::uint32_t spinning = sched.spinning.load(std::memory_order_relaxed);
+  do {
+    if (2 * spinning >= busy) return false;
+  } while (!sched.spinning.compare_exchange_weak(spinning, spinning + 1, std::memory_order_seq_cst));
+  m->spinning = true;
+  return true;
+}
+
+G* steal(M* m) {
+  if (!try_spinning(m)) return nullptr;
+  Sched& sched = *m->sched;
+  const auto ps = static_cast<std::uint32_t>(sched.procs_made.load(std::memory_order_acquire));
+  for (int round = 0; round < kRounds; ++round) {
+    RandomOrder order(m->random, ps);
+    for (std::uint32_t i = 0; i < ps; ++i) {
+      P& victim = sched.p(static_cast<std::int32_t>(order.next()));
+      if (&victim == m->p) continue;
+      for (const Level level : {Level::kWoken, Level::kNew}) {
+        const RunQueue::Owner mine(m->p->local(level));
+        if (G* g = RunQueue::Thief(victim.local(level)).steal_half(mine)) return g;
+      }
+      if (round + 1 < kRounds) continue;
+      if (G* g = take_stale_runnext(victim)) return g;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace tuza::rt

@@ -1,0 +1,110 @@
+#include <tuza/sched/rt/report/deadlock.h>
+
+#include <tuza/sched/external.h>
+#include <tuza/sched/rt/base/print.h>
+#include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/idle/idle.h>
+#include <tuza/sched/rt/report/dump.h>
+#include <tuza/sched/rt/sched.h>
+#include <tuza/sched/rt/testing/fake_time.h>
+
+#include <cstdlib>
+
+namespace tuza {
+namespace rt {
+namespace {
+
+// Whether anything but a timer could make a goroutine runnable, seen without locks. Every way to be on the
+// way shows in one of these: a P that is held or handed over is not idle, what the poller has found is
+// queued before the role is given back, an M that was woken to look is spinning or holds a P soon after.
+bool nobody_is_on_the_way(const Sched& sched) {
+  return sched.idle_ps.count(std::memory_order_seq_cst) >= sched.procs() &&
+         sched.surplus_held.load(std::memory_order_seq_cst) == 0 &&
+         sched.grq.size(std::memory_order_seq_cst) == 0 &&
+         sched.spinning.load(std::memory_order_seq_cst) == 0 && !sched.has_io_waiters() &&
+         sched.external_wakers.load(std::memory_order_seq_cst) == 0 &&
+         !sched.stopping.load(std::memory_order_seq_cst);
+}
+
+bool timers_pend(const Sched& sched) {
+  return sched.next_timer_ns(std::memory_order_seq_cst) != TimerHeap::kNever;
+}
+
+// Without any goroutine left, too, if main has ended by goexit: nobody can end the program any more.
+bool all_goroutines_wait(const Sched& sched) {
+  bool any = sched.main_goexited.load();
+  for (std::size_t i = 0, n = sched.gs.count(); i < n; ++i) {
+    const G& g = sched.gs.at(i);
+    switch (g.status.load(std::memory_order_acquire)) {
+      case GStatus::kRunnable:
+      case GStatus::kRunning: return false;
+      case GStatus::kPinned:
+      case GStatus::kWaiting: any = any || !g.system; break;
+      case GStatus::kDead: break;
+    }
+  }
+  return any;
+}
+
+// Its goroutine may have just parked, and not yet said what will wake it.
+bool somebody_runs_without_p(const Sched& sched) {
+  for (std::uint32_t i = 0, n = sched.ms_made.load(std::memory_order_acquire); i < n; ++i) {
+    if ((sched.ms[i].taken.load(std::memory_order_acquire) & taken::kGone) != 0) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool stands_still(Sched& sched) {
+  if (!nobody_is_on_the_way(sched) || work_visible(sched)) return false;
+  if (sched.poll.holder() != PollRole::Holder::kNobody) {
+    // Somebody still waits in the poller for goroutines that have stopped waiting. Nobody will come out of
+    // there by itself; the one who is fetched out comes here and decides.
+    sched.poll.source()->wake();
+    return false;
+  }
+  if (somebody_runs_without_p(sched)) return false;
+  return all_goroutines_wait(sched) && nobody_is_on_the_way(sched);
+}
+
+void report_deadlock_if_any(Sched& sched) {
+  if (FakeTime::installed() == nullptr && timers_pend(sched)) return;
+  const FakeTime::Turn turn = FakeTime::turn();  // nobody lets fake time pass meanwhile
+  if (!stands_still(sched)) return;
+  if (FakeTime::could_pass()) {
+    // The caller could not let it: its thread ends, or waits for one goroutine only. Real timers do not hold
+    // it up.
+    nudge_idle_m(sched);
+    return;
+  }
+  if (timers_pend(sched)) return;
+  if (sched.deadlock_reported.exchange(true)) return;
+  print_last_words();
+  Line() << "fatal error: all goroutines are asleep - deadlock!\n"
+         << (sched.main_goexited.load() ? "(the main goroutine has ended by goexit)\n" : "");
+  print_all_goroutines(sched);
+  std::_Exit(2);
+}
+
+}  // namespace rt
+
+ExternalWaker::ExternalWaker() {
+  const rt::ExternalEntry entry;
+  if (entry.sched() == nullptr) return;
+  run_number_ = entry.sched()->run_number;
+  entry.sched()->external_wakers.fetch_add(1, std::memory_order_seq_cst);
+}
+
+ExternalWaker::~ExternalWaker() {
+  if (run_number_ == 0) return;
+  const rt::Enter rt;  // nudge_idle_m() takes a lock of the runtime
+  const rt::ExternalEntry entry;
+  rt::Sched* sched = entry.sched();
+  // By number, not by address: another runtime may have been mapped where that one was.
+  if (sched == nullptr || sched->run_number != run_number_) return;
+  // The last promise gone, the program may be deadlocked: let an M look.
+  if (sched->external_wakers.fetch_sub(1, std::memory_order_seq_cst) == 1) rt::nudge_idle_m(*sched);
+}
+
+}  // namespace tuza

@@ -1,0 +1,56 @@
+#include <tuza/sched/rt/report/dump.h>
+
+#include <tuza/sched/rt/base/clock.h>
+#include <tuza/sched/rt/base/print.h>
+#include <tuza/sched/rt/report/backtrace.h>
+#include <tuza/sched/rt/sched.h>
+
+namespace tuza::rt {
+namespace {
+
+void print_head(const G& g, std::int64_t now) {
+  const GStatus status = g.status.load(std::memory_order_relaxed);
+  Line line;
+  line << "goroutine " << g.id.get() << " [";
+  if (waits(status)) {
+    line << tuza::name(g.wait_reason) << ", ";
+    line.duration(now - g.wait_since_ns);
+  } else {
+    line << name(status);
+  }
+  if (g.locked_m != nullptr) line << ", locked to thread";
+  line << "]";
+  if (const auto name = g.copy_name(); name.text[0] != '\0') line << " " << name.text;
+  line << ":\n";
+}
+
+}  // namespace
+
+void print_creator(const G& g) {
+  if (g.site_file == nullptr) return;
+  Line line;
+  line << "created ";
+  if (g.parent_id != 0) line << "by goroutine " << g.parent_id.get() << " ";
+  const char* function = g.site_function;
+  const char* file = g.site_file;
+  line << "in " << function << "\n    at " << file << ":" << g.site_line.get() << "\n";
+}
+
+void print_goroutine_line(const G& g) { print_head(g, g.wait_since_ns); }
+
+void print_goroutine(const Sched&, G& g) {
+  print_head(g, now_ns());
+  if (waits(g.status.load(std::memory_order_acquire))) print(backtrace_of_parked(g));
+  print_creator(g);
+}
+
+void print_all_goroutines(Sched& sched) {
+  for (std::size_t i = 0, n = sched.gs.count(); i < n; ++i) {
+    G& g = sched.gs.at(i);
+    if (g.status.load(std::memory_order_acquire) == GStatus::kDead) continue;
+    Line() << "\n";
+    print_goroutine(sched, g);
+  }
+}
+
+}  // namespace tuza::rt

@@ -1,0 +1,59 @@
+#include <tuza/sched/rt/report/stall_report.h>
+
+#include <tuza/sched/rt/base/print.h>
+#include <tuza/sched/rt/report/dump.h>
+#include <tuza/sched/rt/sched.h>
+#include <tuza/sched/rt/slice/preempt_signal.h>
+
+namespace tuza::rt {
+namespace {
+
+constexpr std::int64_t kPatienceNs = 100'000'000;
+
+}  // namespace
+
+void StallReport::consider(Sched& sched, M& m, std::int64_t since_ns, std::int64_t now_ns) {
+  const std::int64_t limit = sched.debug.stalls_ns;
+  if (limit == 0 || now_ns - since_ns < limit || under_way()) return;
+  const G* g = m.current.follow();
+  if (g == &m.g0) return;  // it has come back just now
+  if (g->blocking.get() != 0 || m.reported_stall_ns == since_ns) return;
+  m.reported_stall_ns = since_ns;
+  g_ = g;
+  goroutine_ = g->id;
+  asked_ns_ = now_ns;
+  away_ns_ = now_ns - since_ns;
+  answered_.store(false, std::memory_order_relaxed);
+  target_.store(&m, std::memory_order_release);  // pairs with answer(): the room for it is empty
+  if (!sched.preempt_signal.send(m)) print_report(false);
+}
+
+void StallReport::answer(M& m) {
+  if (target_.load(std::memory_order_acquire) != &m || answered_.load(std::memory_order_relaxed)) return;
+  trace_ = backtrace_here();
+  answered_.store(true, std::memory_order_release);
+}
+
+void StallReport::finish(std::int64_t now_ns) {
+  if (!under_way()) return;
+  const bool answered = answered_.load(std::memory_order_acquire);
+  if (answered || now_ns - asked_ns_ >= kPatienceNs) print_report(answered);
+}
+
+void StallReport::print_report(bool answered) {
+  Line line(
+      2, Patience::kNone);  // by sysmon; if it found no room, those that follow are not given any time either
+  line << "tuza: stall: goroutine " << goroutine_;
+  if (const auto name = g_->copy_name(); name.text[0] != '\0' && g_->id == goroutine_)
+    line << " (" << name.text << ")";
+  line << " has been in its own code for ";
+  line.duration(away_ns_);
+  line << (answered ? ":\n" : "; its thread does not say where\n");
+  line.flush();
+  // Sysmon must not wait for malloc, whose lock the goroutine may hold.
+  if (answered) print(trace_, Naming::kAsyncSignalSafe);
+  if (g_->id == goroutine_) print_creator(*g_);
+  target_.store(nullptr, std::memory_order_relaxed);
+}
+
+}  // namespace tuza::rt

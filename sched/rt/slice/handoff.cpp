@@ -1,0 +1,181 @@
+#include <tuza/sched/rt/slice/handoff.h>
+
+#include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/base/clock.h>
+#include <tuza/sched/rt/base/heavy_fence.h>
+#include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/idle/idle.h>
+#include <tuza/sched/rt/report/mutex_report.h>
+#include <tuza/sched/rt/sched.h>
+#include <tuza/sched/rt/slice/fork.h>
+#include <tuza/sched/rt/slice/thread_watch.h>
+#include <tuza/sched/rt/switch.h>
+
+#include <mutex>
+
+namespace tuza::rt {
+namespace {
+
+// So much CPU, used without a P, makes a hog.
+constexpr std::int64_t kMuchCpuNs = 10'000'000;
+
+// What M::yield_asked holds for the goroutine of these picks. Never 0.
+std::uint32_t yield_mark(std::uint64_t picks) { return static_cast<std::uint32_t>(picks) * 2 + 1; }
+
+// With handoff_mutex, before kGone is set.
+void note_gone(M& m, std::int32_t thread_id, GoneFor why) {
+  m.gone_cpu_ns = thread_cpu_ns(thread_id);
+  m.gone_at_ns = m.sched->coarse_ns.load(std::memory_order_relaxed);
+  m.gone_for = why;
+}
+
+// False: the trial must be given up, for want of a fence.
+bool fence_against_enter(Sched& sched) {
+  if (!sched.fence_on_enter) {
+    const Fence fence = heavy_fence();
+    if (fence == Fence::kRefused) demand_fence_on_enter(sched);
+    return fence == Fence::kDone;
+  }
+  return sched.fence_demanded_ns == 0 || now_ns() - sched.fence_demanded_ns >= kFenceSettleNs;
+}
+
+}  // namespace
+
+void demand_fence_on_enter(Sched& sched) {
+  const std::scoped_lock lock(sched.ms_mutex);  // new Ms have the bit from the beginning
+  sched.fence_on_enter = true;
+  for (std::uint32_t i = 0, n = sched.ms_made.load(std::memory_order_relaxed); i < n; ++i) {
+    sched.ms[i].taken.fetch_or(taken::kFence, std::memory_order_seq_cst);
+  }
+  sched.fence_demanded_ns = now_ns();
+}
+
+bool take_p(P& p, M* m, std::uint64_t seen_picks, GoneFor why) {
+  const std::scoped_lock lock(m->handoff_mutex);
+  m->taken.fetch_or(taken::kTaking, std::memory_order_seq_cst);
+  // acquire: pairs with the release in ~Enter, so that what the M did with the P has happened.
+  // P::m, not M::p, which the M may change as soon as this has come to nothing.
+  if (fence_against_enter(*m->sched) && m->in_rt.load(std::memory_order_acquire) == 0 &&
+      p.m.load(std::memory_order_relaxed) == m && p.picks.get() == seen_picks) {
+    release_p(m);
+    note_gone(*m, m->thread_id, why);
+    // The bits one by one: others may change theirs. An M that sees kGone alone finds p null already.
+    m->taken.fetch_or(taken::kGone, std::memory_order_release);
+    m->taken.fetch_and(~taken::kTaking, std::memory_order_release);
+    return true;
+  }
+  m->taken.fetch_and(~taken::kTaking, std::memory_order_release);
+  ask_to_yield(m, seen_picks);
+  return false;
+}
+
+void ask_to_yield(M* m, std::uint64_t seen_picks) {
+  // Of these picks and no later ones: it may be another goroutine's turn by now.
+  m->yield_asked.store(yield_mark(seen_picks), std::memory_order_relaxed);
+}
+
+void ask_to_give(M* m, std::uint64_t seen_picks) {
+  ask_to_yield(m, seen_picks);
+  m->taken.fetch_or(taken::kGive, std::memory_order_release);
+}
+
+void enter_slow(M* m) {
+  // For processes without a heavy fence it changes `taken` to what it is, and so comes before or after the
+  // change in take_p(): either that one sees in_rt, stored before this, or this one sees kTaking.
+  const std::uint32_t seen = m->taken.fetch_or(0, std::memory_order_acq_rel);
+  if ((seen & taken::kForked) != 0) refuse_in_forked_child();
+  if ((seen & taken::kEnded) != 0) {
+    std::atomic<std::uint32_t> never{0};
+    for (;;) futex_wait(never, 0);
+  }
+  if ((seen & taken::kTaking) != 0) {
+    const std::scoped_lock decided(m->handoff_mutex);
+  }
+  if ((seen & taken::kGive) != 0) {
+    m->taken.fetch_and(~taken::kGive, std::memory_order_relaxed);
+    // Of the goroutine that sysmon meant?
+    const std::uint32_t asked = m->yield_asked.load(std::memory_order_relaxed);
+    if (m->p != nullptr && asked == yield_mark(m->p->picks.get())) hand_off_own_p(m);
+  }
+}
+
+void hand_off_own_p(M* m) {
+  P* p = nullptr;
+  {
+    const std::scoped_lock lock(m->handoff_mutex);  // sysmon may be trying just now
+    p = release_p(m);
+    note_gone(*m, 0, GoneFor::kOther);
+    m->taken.fetch_or(taken::kGone, std::memory_order_release);
+  }
+  m->sched->sysmon.lane().arrive(m);
+  hand_off_p(*m->sched, p);
+}
+
+void leave_lane(M* m) {
+  if ((m->taken.load(std::memory_order_acquire) & taken::kGone) == 0) return;
+  if (m->gone_for == GoneFor::kEarly) {
+    m->sched->sysmon.slices().came_back(*m->sched, now_ns() - m->gone_at_ns,
+                                        thread_cpu_ns(0) - m->gone_cpu_ns);
+  }
+  m->taken.fetch_and(~taken::kGone, std::memory_order_release);
+  if (m->long_kernel_slice.exchange(false, std::memory_order_acq_rel))
+    hint_kernel_slice(0, kWorkerKernelSliceNs);
+}
+
+namespace {
+
+// One that has waited in the kernel, or computed for a little longer than an early handoff allows, is as
+// urgent as one that has been woken: it may have an answer ready. (Requests that take 1 ms, half as many of
+// them as there are cores for: at the last level each waits until nobody else is there, which may take 400
+// ms.)
+// But once only: those that never wait would stand before the woken for ever.
+Level level_on_return(const M& m, G& g) {
+  if ((m.taken.load(std::memory_order_acquire) & taken::kGone) == 0) return Level::kReturned;
+  if (m.gone_for == GoneFor::kSlice || g.returned_since_ns == g.wait_since_ns.get()) return Level::kReturned;
+  if (thread_cpu_ns(0) - m.gone_cpu_ns >= kMuchCpuNs) return Level::kReturned;
+  g.returned_since_ns = g.wait_since_ns.get();
+  return m.sched->pile_up.level_of_woken();
+}
+
+// Something is queued, or the scheduler would find something: a timer, or I/O that nobody watches.
+bool others_may_wait(const Sched& sched, const P& p) {
+  return p.queued() > 0 || sched.grq.size() > 0 ||
+         sched.next_timer_ns() <= sched.coarse_ns.load(std::memory_order_relaxed) ||
+         (sched.poll.holder() == PollRole::Holder::kNobody && sched.has_io_waiters());
+}
+
+}  // namespace
+
+bool commit_return(G* g, void*) {
+  const M& m = *current_m();
+  Sched& sched = *m.sched;
+  const bool locked = g->locked_m != nullptr;
+  sched.grq[level_on_return(m, *g)].push(g);
+  if (locked) wake_one(sched);
+  return true;
+}
+
+void parking_point_slow() {
+  const Enter rt;
+  M* m = rt.m();
+  G* g = rt.g();
+  if (g == &m->g0 || g->rt_depth != 1) return;  // not a call from user code
+  check_no_mutex_held(*g);
+  Sched& sched = *m->sched;
+  const Leave to_the_end{GStatus::kRunnable, &commit_return, nullptr};
+  if (m->p == nullptr) {
+    if (!acquire_p(m)) switch_to(m, &m->g0, to_the_end);
+    return;
+  }
+  const std::uint32_t asked = m->yield_asked.load(std::memory_order_relaxed);
+  if (asked == 0) return;
+  m->yield_asked.store(0, std::memory_order_relaxed);
+  if (asked != yield_mark(m->p->picks.get())) return;  // it was somebody else
+  if (!others_may_wait(sched, *m->p) && !sched.stopping.load(std::memory_order_relaxed)) {
+    ++m->p->picks;  // nobody waits: a slice of its own
+    return;
+  }
+  switch_to_next(m, to_the_end);
+}
+
+}  // namespace tuza::rt

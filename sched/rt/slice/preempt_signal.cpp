@@ -1,0 +1,213 @@
+#include <tuza/sched/rt/slice/preempt_signal.h>
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <tuza/sched/arch/current_m.h>
+#include <tuza/sched/arch/interrupted.h>
+#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/log.h>
+#include <tuza/sched/rt/base/futex.h>
+#include <tuza/sched/rt/base/print.h>
+#include <tuza/sched/rt/sched.h>
+
+#include <array>
+#include <cerrno>
+
+namespace tuza::rt {
+namespace {
+
+constexpr auto kRun = static_cast<std::uint32_t>(Suspend::kRun);
+constexpr auto kAsked = static_cast<std::uint32_t>(Suspend::kAsked);
+constexpr auto kStopped = static_cast<std::uint32_t>(Suspend::kStopped);
+
+// The handlers that ours has replaced, by signal. Written before ours is installed, never given back: a
+// signal may be on its way.
+std::array<struct sigaction, 65> g_before{};
+// Signals that had our handler and were not given back. Owner: whoever installs.
+std::array<bool, 65> g_ours{};
+
+// Ours carry the address of g_before. One may arrive when nobody waits for an answer any more.
+bool is_ours(const siginfo_t& info) {
+  return info.si_code == SI_QUEUE && info.si_value.sival_ptr == &g_before;
+}
+
+bool is_handled(const struct sigaction& action) {
+  return (action.sa_flags & SA_SIGINFO) != 0 ||
+         (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+}
+
+// True for a thread that may be stopped: its goroutine is in its own code and has no P. Nobody but this
+// thread changes any of it now: kTaking would be a trial of sysmon's, which needs a P to be there. In the
+// child of a fork nobody would let it go on.
+bool may_stop(const M& m) {
+  return m.in_rt.load(std::memory_order_relaxed) == 0 &&
+         (m.taken.load(std::memory_order_relaxed) & (taken::kTaking | taken::kGone | taken::kForked)) ==
+             taken::kGone &&
+         m.current->no_preempt.get() == 0;
+}
+
+void pass_on(int signal, siginfo_t* info, void* context) {
+  const struct sigaction& before = g_before[static_cast<std::size_t>(signal)];
+  if ((before.sa_flags & SA_SIGINFO) != 0) {
+    before.sa_sigaction(signal, info, context);
+  } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+    before.sa_handler(signal);
+  }
+}
+
+void on_preempt(int signal, siginfo_t* info, void* context) {
+  // Whoever sent it: of two that come together the kernel keeps one.
+  if (!is_ours(*info)) pass_on(signal, info, context);
+  M* m = current_m();
+  if (m == nullptr) return;
+  m->sched->stalls.answer(*m);
+  std::uint32_t asked = kAsked;
+  if (m->suspend.load(std::memory_order_acquire) != kAsked) return;
+  if (!may_stop(*m)) {
+    m->suspend.compare_exchange_strong(asked, kRun, std::memory_order_relaxed);
+    return;
+  }
+  m->stopped_in_code = !interrupted_at_futex(context);
+  if (m->suspend.compare_exchange_strong(asked, kStopped, std::memory_order_acq_rel)) {
+    while (m->suspend.load(std::memory_order_acquire) == kStopped) futex_wait(m->suspend, kStopped);
+  }
+}
+
+// Somebody has taken it from an earlier runtime.
+bool is_replaced(int signal) {
+  struct sigaction now{};
+  return g_ours[static_cast<std::size_t>(signal)] && sigaction(signal, nullptr, &now) == 0 &&
+         is_handled(now) && now.sa_sigaction != &on_preempt;
+}
+
+}  // namespace
+
+bool PreemptSignal::take(int signal) {
+  struct sigaction before{};
+  if (sigaction(signal, nullptr, &before) != 0) return false;
+  if (before.sa_sigaction == &on_preempt) return true;  // of an earlier runtime
+  const auto index = static_cast<std::size_t>(signal);
+  if (g_ours[index] && is_handled(before)) return false;
+  g_before[index] = before;
+  struct sigaction action{};
+  action.sa_sigaction = &on_preempt;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  if (sigaction(signal, &action, nullptr) != 0) return false;
+  g_ours[index] = true;
+  return true;
+}
+
+void PreemptSignal::install(int signal, const sigset_t& mask) {
+  mask_ = mask;
+  pid_ = sys::invoke(SYS_getpid);
+  if (signal != 0 && pid_ <= 0) {
+    move_from(signal, Lost::kNoSending);
+    report();
+  } else if (signal == 0 || take(signal)) {
+    number_.store(signal, std::memory_order_relaxed);
+  } else {
+    move_from(signal, is_replaced(signal) ? Lost::kReplaced : Lost::kNoHandler);
+    report();
+  }
+}
+
+void PreemptSignal::remove() {
+  const int signal = number_.exchange(0, std::memory_order_relaxed);
+  if (signal == 0) return;
+  struct sigaction now{};
+  if (sigaction(signal, nullptr, &now) != 0) return;
+  // One that is still on its way finds no M that was asked, and must find a handler if it is not SIGURG.
+  if (signal != SIGURG || now.sa_sigaction != &on_preempt) return;
+  g_ours[SIGURG] = false;
+  sigaction(signal, &g_before[SIGURG], nullptr);
+}
+
+void PreemptSignal::unblock() {
+  const int signal = number_.load(std::memory_order_relaxed);
+  if (signal == 0) return;
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, signal);
+  pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+}
+
+bool PreemptSignal::still_ours() {
+  const int signal = number_.load(std::memory_order_relaxed);
+  if (signal == 0) return false;
+  struct sigaction now{};
+  // If the system does not say (a seccomp filter), it lets nobody replace the handler either.
+  if (sigaction(signal, nullptr, &now) != 0 || now.sa_sigaction == &on_preempt) return true;
+  return move_from(signal, Lost::kReplaced);
+}
+
+bool PreemptSignal::move_from(int signal, Lost what) {
+  const int moved = what == Lost::kNoSending ? 0 : take_unused();
+  number_.store(moved, std::memory_order_relaxed);
+  lost_.store(what, std::memory_order_relaxed);
+  lost_number_.store(signal, std::memory_order_release);
+  active()->maker.request(MMaker::Request::kReport);
+  return moved != 0;
+}
+
+// Real-time signals end a process that does not handle them, so only one that nobody uses will do; and it
+// must reach the Ms. 0: there is none.
+int PreemptSignal::take_unused() const {
+  for (int signal = SIGRTMAX - 1; signal > SIGRTMIN; --signal) {
+    struct sigaction now{};
+    if (sigaction(signal, nullptr, &now) != 0) continue;
+    const bool unused = now.sa_sigaction == &on_preempt || (!is_handled(now) && now.sa_handler == SIG_DFL);
+    if (unused && sigismember(&mask_, signal) == 0 && take(signal)) return signal;
+  }
+  return 0;
+}
+
+void PreemptSignal::report() {
+  const int lost = lost_number_.exchange(0, std::memory_order_acquire);
+  if (lost == 0) return;
+  const int moved = number_.load(std::memory_order_relaxed);
+  const Lost what = lost_.load(std::memory_order_relaxed);
+  Line line(Line::kNowhere);
+  switch (what) {
+    case Lost::kReplaced: line << "tuza: the handler of signal " << lost << " was replaced"; break;
+    case Lost::kNoHandler: line << "tuza: the system refuses a handler for signal " << lost; break;
+    case Lost::kNoSending:
+      line << "tuza: the system refuses to send signal " << lost << " to a thread";
+      break;
+  }
+  line << "; goroutines are now suspended by ";
+  moved != 0 ? line << "signal " << moved : line << "none";
+  log_line(LogLevel::kWarning, line.text());
+}
+
+bool PreemptSignal::send(M& m) {
+  if (!still_ours()) return false;
+  const int signal = number_.load(std::memory_order_relaxed);
+  siginfo_t info{};
+  info.si_code = SI_QUEUE;
+  info.si_value.sival_ptr = &g_before;
+  const long sent = sys::invoke(SYS_rt_tgsigqueueinfo, pid_, m.thread_id.get(), signal, &info);
+  // Those that are suspended would wait for ever for others to make room.
+  if (sent == -EPERM || sent == -ENOSYS) move_from(signal, Lost::kNoSending);
+  return sent == 0;
+}
+
+bool PreemptSignal::ask(M& m) {
+  std::uint32_t run = kRun;
+  if (!m.suspend.compare_exchange_strong(run, kAsked, std::memory_order_acq_rel)) return false;
+  const bool sent = send(m);
+  if (!sent) withdraw(m);
+  return sent;
+}
+
+void PreemptSignal::withdraw(M& m) {
+  std::uint32_t asked = kAsked;
+  m.suspend.compare_exchange_strong(asked, kRun, std::memory_order_relaxed);
+}
+
+void PreemptSignal::resume(M& m) {
+  m.suspend.store(kRun, std::memory_order_release);
+  futex_wake(m.suspend, 1);
+}
+
+}  // namespace tuza::rt

@@ -1,0 +1,205 @@
+#include <tuza/sched/rt/slice/slices.h>
+
+#include <tuza/sched/rt/idle/idle.h>
+#include <tuza/sched/rt/sched.h>
+#include <tuza/sched/rt/slice/handoff.h>
+#include <tuza/sched/rt/slice/thread_watch.h>
+
+#include <algorithm>
+
+namespace tuza::rt {
+namespace {
+
+// A goroutine that outlasts this: reckon with long runs on its P from now on (rt/queue/ready.cpp).
+constexpr std::int64_t kLongRunNs = 1'000'000;
+// A goroutine that was so often inside the runtime when its P should be taken gives the P away itself.
+constexpr std::uint32_t kRefusalsMax = 2;
+// A goroutine that has blocked its thread for so long, without having said so, is taken to block for longer.
+constexpr std::int64_t kBlockedNs = 50'000;
+// Where one did so, others may soon: sysmon looks as often as for marked calls, for so long.
+constexpr std::int64_t kBlockersNs = 10'000'000;
+// Where one kept others waiting, others may soon: sysmon looks every millisecond, for so long.
+constexpr std::int64_t kStallsNs = 100'000'000;
+// And where slices are shorter than this.
+constexpr std::int64_t kShortSliceNs = 8'000'000;
+// After so many answers in a row that a thread waits for a core, one in so many looks asks whether it does.
+constexpr std::uint32_t kCoreWaitsMost = 8;
+// Not before so long: then the next look need not be at the pace of those that watch.
+constexpr std::int64_t kLongWaitNs = 1'000'000;
+// Nobody has looked for I/O for so long, while goroutines wait for it: some may be ready.
+constexpr std::int64_t kUnpolledNs = 4'000'000;
+
+// Who waits that belongs to no P, with no P free: the most urgent of them.
+Waits who_waits(const Sched& sched, std::int64_t now) {
+  if (sched.any_p_idle()) return Waits::kNobody;
+  const std::int64_t next = sched.next_timer_ns();
+  if (sched.grq[Level::kLatecomer].size() + sched.grq[Level::kWoken].size() > 0 ||
+      (next != TimerHeap::kNever && next <= now))
+    return Waits::kWoken;
+  if (sched.poll.holder() == PollRole::Holder::kNobody && now - sched.poll.last_ns() >= kUnpolledNs &&
+      sched.has_io_waiters()) {
+    return Waits::kWoken;
+  }
+  return sched.grq.size() > 0 ? Waits::kAnybody : Waits::kNobody;
+}
+
+// An early handoff costs some 100 us, of the goroutine itself and of the others. It was in vain if the
+// goroutine would have come back that soon.
+constexpr std::int64_t kInVainNs = 1'000'000;
+constexpr std::int64_t kInVainWallNs = 10'000'000;  // longer: it has blocked, and others have had the P
+constexpr std::int64_t kEarlyMostTimes = 4;
+
+std::uint32_t queued_anywhere(const Sched& sched) {
+  auto queued = static_cast<std::uint32_t>(sched.grq.size());
+  for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
+    queued += sched.p(i).queued();
+  }
+  return queued;
+}
+
+std::atomic<bool> g_ask_before_taking{false};
+
+}  // namespace
+
+bool ask_before_taking() {
+  g_ask_before_taking.store(true, std::memory_order_relaxed);
+  return true;
+}
+
+std::int64_t Slices::early_ns(const Sched& sched) const {
+  return sched.slice.early_ns + early_more_ns_.load(std::memory_order_relaxed);
+}
+
+// Both without a lock: that a change is lost now and then does not matter.
+void Slices::early_handoff(const Sched& sched) {
+  const std::int64_t more = early_more_ns_.load(std::memory_order_relaxed);
+  early_more_ns_.store(std::max<std::int64_t>(more - sched.slice.early_ns / 16, 0),
+                       std::memory_order_relaxed);
+}
+
+void Slices::came_back(const Sched& sched, std::int64_t wall_ns, std::int64_t cpu_ns) {
+  if (cpu_ns >= kInVainNs || wall_ns >= kInVainWallNs) return;
+  const std::int64_t most = std::min(sched.slice.early_ns * kEarlyMostTimes, sched.slice.slice_ns);
+  const std::int64_t more = early_more_ns_.load(std::memory_order_relaxed) + sched.slice.early_ns / 4;
+  early_more_ns_.store(
+      std::clamp<std::int64_t>(more, 0, std::max<std::int64_t>(most - sched.slice.early_ns, 0)),
+      std::memory_order_relaxed);
+}
+
+// Of one that has used little CPU. /proc is asked rarely where all it said lately is that threads wait for a core, as
+// beside other programs that are busy: one that blocks has its P taken early there, in up to 6 ms.
+bool Slices::waits_for_core(const M& m, Seen& seen) {
+  if (seen.core_waits >= kCoreWaitsMost && ++seen.core_waits % kCoreWaitsMost != 0) return true;
+  if (!thread_is_runnable(m.thread_id, true)) {
+    seen.core_waits = 0;
+    return false;
+  }
+  if (seen.core_waits < kCoreWaitsMost) ++seen.core_waits;
+  return true;
+}
+
+// /proc is not asked about a thread that has used a fourth of a CPU since the last look: reading it costs
+// 10 us, the CPU clock less than one.
+Slices::Use Slices::use_of_cpu(const M& m, Seen& seen, std::int64_t now) {
+  const std::int64_t cpu = thread_cpu_ns(m.thread_id);
+  const bool computes = (cpu - seen.cpu_ns) * 4 >= now - seen.cpu_at_ns;
+  seen.cpu_ns = cpu;
+  seen.cpu_at_ns = now;
+  if (computes) return Use::kComputes;
+  return waits_for_core(m, seen) ? Use::kWaitsForCore : Use::kBlocks;
+}
+
+// Not where its thread has waited for a core most of that time: beside other programs goroutines that are short
+// would pass for long ones again and again, and Ms be woken for one that is next anyway.
+void Slices::note_long_run(P& p, const M& m, Seen& seen, std::int64_t stuck_ns) {
+  if (p.average_run_ns.load(std::memory_order_relaxed) >= kLongRunNs) return;
+  if ((thread_cpu_ns(m.thread_id) - seen.began_cpu_ns) * 2 < stuck_ns && waits_for_core(m, seen)) return;
+  p.average_run_ns.store(kLongRunNs, std::memory_order_relaxed);
+}
+
+bool Slices::take(Sched& sched, P& p, M* m, G& g, Seen& seen, GoneFor why, std::int64_t now) {
+  if (!take_p(p, m, seen.picks, why)) {
+    withdrawn_.fetch_add(1, std::memory_order_relaxed);
+    if (++seen.refused >= kRefusalsMax) ask_to_give(m, seen.picks);
+    return false;
+  }
+  taken_.fetch_add(1, std::memory_order_relaxed);
+  if (why == GoneFor::kEarly) early_handoff(sched);
+  sched.sysmon.lane().arrive(m);
+  const std::uint32_t queued = queued_anywhere(sched);
+  if (seen.call == 0) {
+    g.waits_begun = 0;
+    const bool latecomer = p.latecomer_pick.get() == seen.picks;
+    sched.pile_up.note_stall(latecomer, sched.sysmon.lane().stalled(), queued, now);
+  }
+  // Those that wait may be as long as this one; with checkpoints they come back.
+  if (!g_ask_before_taking.load(std::memory_order_relaxed)) sched.maker.expect(queued);
+  hand_off_p(sched, &p);
+  return true;
+}
+
+Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::int64_t now) {
+  M* m = p.m.load(std::memory_order_acquire);
+  if (m == nullptr || sched.idle_ps.contains(p.id)) {
+    seen.since_ns = 0;
+    return Pace::kIdle;
+  }
+  const bool waits = others != Waits::kNobody || (p.queued() > 0 && !sched.any_p_idle());
+  const std::uint64_t picks = p.picks.get();
+  // Its goroutine does not change while the picks stay the same. (If they did just now, take_p() sees it.)
+  G* g = m->current.follow();
+  const std::uint32_t call = g->blocking.get() > 0 ? g->calls.get() : 0;
+  if (picks != seen.picks || seen.since_ns == 0) {
+    seen = Seen{.picks = picks, .since_ns = now, .call = call, .core_waits = seen.core_waits};
+    seen.cpu_ns = seen.began_cpu_ns = thread_cpu_ns(m->thread_id);
+    seen.cpu_at_ns = now;
+    if (!waits) return Pace::kBusy;
+    if (call != 0) stalled_at_ns_ = now;
+    if (call != 0 || now - blocked_at_ns_ < kBlockersNs) return Pace::kCall;
+    return now - stalled_at_ns_ < kStallsNs || sched.slice.slice_ns < kShortSliceNs ? Pace::kSoon
+                                                                                    : Pace::kBusy;
+  }
+  const std::int64_t stuck_ns = now - seen.since_ns;
+  if (stuck_ns >= kLongRunNs) note_long_run(p, *m, seen, stuck_ns);
+  const bool same_call = call != 0 && call == seen.call;
+  seen.call = call;
+  const bool ask = waits && call == 0 && stuck_ns >= kBlockedNs && sched.slice.early_ns > 0;
+  const Use use = ask ? use_of_cpu(*m, seen, now) : Use::kUnknown;
+  const bool blocks = use == Use::kBlocks;
+  if (use == Use::kComputes || blocks || (waits && same_call) || stuck_ns >= sched.slice.slice_ns) {
+    stalled_at_ns_ = now;
+  }
+  const bool early = waits && sched.slice.early_ns > 0 && stuck_ns >= early_ns(sched);
+  const bool used_up = stuck_ns >= sched.slice.slice_ns || blocks || early || (waits && same_call);
+  const bool urgent = others == Waits::kWoken || !p.woken.empty();
+  if ((used_up || urgent) && !seen.asked && call == 0 && !blocks &&
+      g_ask_before_taking.load(std::memory_order_relaxed)) {
+    seen.asked = true;
+    ask_to_yield(m, picks);
+    return Pace::kWatch;
+  }
+  const GoneFor why = blocks || call != 0                ? GoneFor::kOther
+                      : stuck_ns >= sched.slice.slice_ns ? GoneFor::kSlice
+                                                         : GoneFor::kEarly;
+  if (used_up && take(sched, p, m, *g, seen, why, now)) {
+    seen.since_ns = 0;
+    if (blocks) blocked_at_ns_ = now;
+    return same_call || blocks ? Pace::kCall : Pace::kWatch;
+  }
+  if (!waits) return Pace::kSoon;
+  // Nothing is to be done before it has a core again, or before its time for an early handoff has come.
+  if (use == Use::kWaitsForCore && !used_up) return Pace::kBusy;
+  if (use == Use::kComputes && early_ns(sched) - stuck_ns >= kLongWaitNs) return Pace::kSoon;
+  return call != 0 || now - blocked_at_ns_ < kBlockersNs ? Pace::kCall : Pace::kWatch;
+}
+
+Slices::Pace Slices::look(Sched& sched, std::int64_t now) {
+  Pace pace = Pace::kIdle;
+  for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
+    const Waits others = who_waits(sched, now);
+    pace = std::max(pace, look_at(sched, sched.p(i), seen_[static_cast<std::size_t>(i)], others, now));
+  }
+  return pace;
+}
+
+}  // namespace tuza::rt

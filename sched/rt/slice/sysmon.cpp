@@ -1,0 +1,183 @@
+#include <tuza/sched/rt/slice/sysmon.h>
+
+#include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/base/clock.h>
+#include <tuza/sched/rt/idle/cpu_limit.h>
+#include <tuza/sched/rt/idle/idle.h>
+#include <tuza/sched/rt/idle/machine_thread.h>
+#include <tuza/sched/rt/idle/procs.h>
+#include <tuza/sched/rt/report/schedtrace.h>
+#include <tuza/sched/rt/sched.h>
+#include <tuza/sched/rt/slice/fork.h>
+#include <tuza/sched/rt/slice/thread_watch.h>
+
+#include <algorithm>
+
+namespace tuza::rt {
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+constexpr std::int64_t kTickCallNs = kMs / 50;
+constexpr std::int64_t kTickWatchNs = kMs / 4;
+constexpr std::int64_t kTickMinNs = 1 * kMs;
+constexpr std::int64_t kTickBusyNs = 2 * kMs;  // also while the lane has to be looked at
+constexpr std::int64_t kDeepSleepMinNs = 10 * kMs;
+constexpr std::int64_t kTickIdleNs = 2 * kMs;  // a goroutine may begin to compute at any moment
+constexpr std::int64_t kIdleBeforeSleepNs = 50 * kMs;
+constexpr std::int64_t kPollIdleNs = 1 * kMs;
+constexpr std::int64_t kScavengeEveryNs = 1000 * kMs;
+constexpr std::int64_t kTrimEveryNs = 100 * kMs;
+constexpr std::uint32_t kIdleMsKept = 8;
+constexpr std::int64_t kQuotaEveryNs = 10'000 * kMs;
+
+// An M with a surplus P is at work, too.
+bool all_idle(const Sched& sched) {
+  return sched.idle_ps.count(std::memory_order_seq_cst) >= sched.procs() &&
+         sched.surplus_held.load(std::memory_order_seq_cst) == 0;
+}
+
+}  // namespace
+
+void Sysmon::start(Sched& sched) {
+  lane_.prepare();
+  const int error = start_helper_thread(thread_, "tuza-sysmon", &Sysmon::thread_main, &sched);
+  if (error != 0) no_first_thread(error);
+  started_ = true;
+}
+
+void Sysmon::stop() {
+  if (!started_) return;
+  stopping_.store(true, std::memory_order_seq_cst);
+  note_.wake();
+  join_helper_thread(thread_);
+  started_ = false;
+}
+
+void* Sysmon::thread_main(void* argument) {
+  auto* sched = static_cast<Sched*>(argument);
+  sched->sysmon.run(*sched);
+  return nullptr;
+}
+
+void Sysmon::wake() {
+  asleep_.store(false, std::memory_order_relaxed);
+  note_.wake();
+}
+
+// Sleeps until a P goes to work, or until stacks of goroutines that wait may be trimmed. False if a P did go
+// to work meanwhile.
+bool Sysmon::deep_sleep(Sched& sched) {
+  asleep_.store(true, std::memory_order_seq_cst);
+  if (!all_idle(sched) || stopping_.load(std::memory_order_seq_cst)) {
+    asleep_.store(false, std::memory_order_relaxed);
+    return false;
+  }
+  const std::int64_t now = now_ns();
+  const std::int64_t due = idle_stacks_.trim_all(sched, now);
+  note_.sleep(due == 0 ? -1 : std::max(due - now, kDeepSleepMinNs));
+  asleep_.store(false, std::memory_order_relaxed);
+  return true;
+}
+
+// Wakes an M for work that lies behind a busy P, or belongs to none. True if there is some, and a P is idle.
+bool Sysmon::wake_for_work(Sched& sched, std::int64_t now) {
+  if (!sched.any_p_idle()) return false;
+  bool waiting = sched.grq.size() > 0;
+  for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n && !waiting; ++i) {
+    waiting = sched.p(i).queued() > 0 && !sched.idle_ps.contains(i);
+  }
+  const std::int64_t next = sched.next_timer_ns();
+  const bool overdue = next != TimerHeap::kNever && next <= now;
+  if (waiting || overdue) wake_one(sched);
+  return waiting || overdue;
+}
+
+// Lets somebody wait for I/O if nobody has for a while: an idle M if there is a P for it, else the thread of
+// the source. True if a P is idle and it may soon be time. (While all Ps are busy those that come round poll, and
+// one that does not is seen by slices_.)
+bool Sysmon::hand_over_polling(Sched& sched, std::int64_t now) {
+  if (sched.poll.holder() != PollRole::Holder::kNobody || !sched.has_io_waiters()) return false;
+  if (now - sched.poll.last_ns() < kPollIdleNs) return sched.any_p_idle();
+  if (sched.any_p_idle()) {
+    nudge_idle_m(sched);
+    return true;
+  }
+  if (sched.poll.take(PollRole::Holder::kSourceThread)) sched.poll.source()->take_over();
+  return false;
+}
+
+// What need not be done at every tick.
+void Sysmon::chores(Sched& sched, std::int64_t now) {
+  const std::int64_t trace_every = sched.debug.schedtrace_ms * kMs;
+  if (trace_every > 0 && now >= trace_at_) {
+    print_schedtrace(sched, now);
+    trace_at_ = now + trace_every;
+  }
+  if (now >= scavenge_at_) {
+    to_scavenge_ = sched.gs.scavenge();
+    sched.maker.forget_demand();
+    const auto keep = static_cast<std::uint32_t>(sched.procs()) + sched.maker.spare() + kIdleMsKept;
+    retire_idle_ms(sched, keep);
+    to_scavenge_ = to_scavenge_ || sched.idle_ms.size() > keep;
+    scavenge_at_ = now + kScavengeEveryNs;
+  }
+  if (now >= trim_at_) {
+    idle_stacks_.trim_some(sched, now);
+    trim_at_ = now + kTrimEveryNs;
+  }
+  sched.stalls.finish(now);
+  if (now >= quota_at_) {
+    if (!sched.procs_fixed.load(std::memory_order_relaxed)) follow_cpu_limit(sched);
+    quota_at_ = now + kQuotaEveryNs;
+  }
+}
+
+// The next tick: at once while something is urgent, slower and slower when nothing is.
+std::int64_t Sysmon::next_tick(Slices::Pace pace, bool waiting) {
+  switch (pace) {
+    case Slices::Pace::kCall: return kTickCallNs;
+    case Slices::Pace::kWatch: return kTickWatchNs;
+    case Slices::Pace::kSoon: return kTickMinNs;
+    case Slices::Pace::kBusy: return waiting ? kTickMinNs : std::min(tick_ns_ * 2, kTickBusyNs);
+    case Slices::Pace::kIdle: break;  // a P is on its way to an M
+  }
+  return waiting ? kTickMinNs : std::min(tick_ns_ * 2, kTickBusyNs);
+}
+
+void Sysmon::run(Sched& sched) {
+  hint_kernel_slice(0, kSysmonKernelSliceNs);
+  std::int64_t busy_at = now_ns();
+  scavenge_at_ = busy_at + kScavengeEveryNs;
+  quota_at_ = busy_at + kQuotaEveryNs;
+  trace_at_ = busy_at;
+  const std::int64_t trace_every = sched.debug.schedtrace_ms * kMs;
+  while (!stopping_.load(std::memory_order_acquire)) {
+    note_.sleep(trace_every > 0 ? std::min(tick_ns_, trace_every) : tick_ns_);
+    ticks_.fetch_add(1, std::memory_order_relaxed);
+    const std::int64_t now = now_ns();
+    sched.coarse_ns.store(now, std::memory_order_relaxed);
+    chores(sched, now);
+    sched.maker.find_help(sched, now);
+    lane_.look(sched, now);
+    look_at_pile_up(sched, now);
+    if (all_idle(sched)) {
+      tick_ns_ = kTickIdleNs;
+      if (now - busy_at >= kIdleBeforeSleepNs && !to_scavenge_ && trace_every == 0 && lane_.quiet(sched) &&
+          !sched.pile_up.lasts() && deep_sleep(sched)) {
+        busy_at = now_ns();
+        to_scavenge_ = true;
+        tick_ns_ = kTickMinNs;
+      }
+      continue;
+    }
+    busy_at = now;
+    const Slices::Pace pace = slices_.look(sched, now);
+    const bool waiting = wake_for_work(sched, now);
+    const bool unpolled = hand_over_polling(sched, now);
+    tick_ns_ = next_tick(pace, waiting || unpolled);
+    if (forking_thread() != 0) tick_ns_ = kTickWatchNs;
+  }
+  lane_.release_all();
+}
+
+}  // namespace tuza::rt

@@ -1,0 +1,84 @@
+// sysmon: the thread that watches the others. It has no P and runs no goroutine.
+//
+// Every tick it
+//   - advances the coarse clock;
+//   - looks at the lane: suspends and resumes those that compute without a P (rt/slice/lane.h), and reports those
+//     that stay away if asked to (rt/report/stall_report.h);
+//   - takes the P from goroutines that do not come back (rt/slice/slices.h);
+//   - wakes an M if a P is idle and work lies behind a busy one or in the GRQ, or a timer is overdue;
+//   - if nobody has polled for 1 ms while goroutines wait for I/O, sends an idle M to poll if a P is idle,
+//     and gives the poll role to the I/O source's thread if none is;
+//   - ten times a second trims some stacks of goroutines that have waited for long (rt/memory/idle_stacks.h);
+//   - once a second gives unused stacks back and ends threads of Ms that were idle all the time;
+//   - once in ten seconds follows the CPU quota;
+//   - prints schedtrace.
+//
+// Ticks: 20 us while work waits behind a marked blocking call, 250 us while it waits behind any P that does
+// not come round (1 ms if that one computes and may do so for longer), 1 ms while work waits and a goroutine
+// has kept others waiting within the last 0.1 s, or a P does not come round, or work or I/O waits beside an
+// idle P, 2 ms else: a goroutine may begin to compute at any moment. When every P has been idle for 50 ms, the
+// lane is quiet and nothing is left to give back, it sleeps until a P goes to work (p_busy) or a stack may be
+// trimmed: an idle process makes no wake-ups.
+#pragma once
+
+#include <pthread.h>
+#include <tuza/sched/rt/base/note.h>
+#include <tuza/sched/rt/memory/idle_stacks.h>
+#include <tuza/sched/rt/slice/lane.h>
+#include <tuza/sched/rt/slice/slices.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace tuza::rt {
+
+struct Sched;
+struct P;
+
+class Sysmon {
+ public:
+  void start(Sched& sched);
+  void stop();
+
+  // A P was taken from the idle ones. Pairs with the re-check in deep_sleep(): either this sees `asleep_`,
+  // or sysmon sees the busy P.
+  void p_busy() {
+    if (asleep_.load(std::memory_order_seq_cst)) [[unlikely]]
+      wake();
+  }
+
+  // Any thread; does not block.
+  void look_now() { wake(); }
+
+  [[nodiscard]] Lane& lane() { return lane_; }
+  [[nodiscard]] const Lane& lane() const { return lane_; }
+  [[nodiscard]] const Slices& slices() const { return slices_; }
+  [[nodiscard]] Slices& slices() { return slices_; }
+  [[nodiscard]] std::uint64_t ticks() const { return ticks_.load(std::memory_order_relaxed); }
+
+ private:
+  static void* thread_main(void* sched);
+  void run(Sched& sched);
+  bool deep_sleep(Sched& sched);
+  void chores(Sched& sched, std::int64_t now);
+  bool wake_for_work(Sched& sched, std::int64_t now);
+  std::int64_t next_tick(Slices::Pace pace, bool waiting);
+  bool hand_over_polling(Sched& sched, std::int64_t now);
+  void wake();
+
+  Note note_;
+  std::atomic<bool> asleep_{false};
+  std::atomic<bool> stopping_{false};
+  std::atomic<std::uint64_t> ticks_{0};
+  Lane lane_;
+  // -- Owner: sysmon, but for what their headers name.
+  Slices slices_;
+  IdleStacks idle_stacks_;
+  std::int64_t tick_ns_ = 1'000'000;
+  std::int64_t scavenge_at_ = 0, quota_at_ = 0, trace_at_ = 0, trim_at_ = 0;
+  bool to_scavenge_ = true;
+  pthread_t thread_{};
+  bool started_ = false;
+};
+
+}  // namespace tuza::rt

@@ -1,0 +1,115 @@
+#include <tuza/sched/rt/slice/thread_watch.h>
+
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/rt/base/print.h>
+
+#include <charconv>
+#include <string_view>
+
+namespace tuza::rt {
+namespace {
+
+// The kernel's struct sched_attr as of Linux 5.3; libc's headers have none.
+struct SchedAttr {
+  std::uint32_t size = sizeof(SchedAttr);
+  std::uint32_t policy = 0;
+  std::uint64_t flags = 0;
+  std::int32_t nice = 0;
+  std::uint32_t priority = 0;
+  std::uint64_t runtime = 0;
+  std::uint64_t deadline = 0;
+  std::uint64_t period = 0;
+  std::uint32_t util_min = 0;
+  std::uint32_t util_max = 0;
+};
+
+// What the start of a file in /proc says about a thread.
+class Text {
+ public:
+  std::string_view read(std::int32_t thread_id, std::string_view file) {
+    Line path(Line::kNowhere);
+    path << "/proc/self/task/" << thread_id << '/' << file << '\0';
+    const long fd = sys::invoke(SYS_openat, AT_FDCWD, path.text().data(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return {};
+    const long size = sys::invoke(SYS_read, fd, bytes_, sizeof bytes_);
+    sys::invoke(SYS_close, fd);
+    return {bytes_, size > 0 ? static_cast<std::size_t>(size) : 0};
+  }
+
+ private:
+  char bytes_[128];
+};
+
+// '?' if /proc does not say.
+char state_of(std::int32_t thread_id) {
+  Text text;
+  // "123 (name) R ...": the name may hold anything, but no name is that long.
+  const std::string_view stat = text.read(thread_id, "stat");
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string_view::npos || name_end + 2 >= stat.size()) return '?';
+  return stat[name_end + 2];
+}
+
+}  // namespace
+
+std::int64_t thread_cpu_ns(std::int32_t thread_id) {
+  // What pthread_getcpuclockid() makes of a thread: CPUCLOCK_SCHED of one thread.
+  const auto clock = static_cast<clockid_t>((~static_cast<std::uint32_t>(thread_id) << 3) | 6);
+  struct timespec used{};
+  if (sys::invoke(SYS_clock_gettime, clock, &used) != 0) return 0;
+  return std::int64_t{used.tv_sec} * 1'000'000'000 + used.tv_nsec;
+}
+
+bool thread_is_runnable(std::int32_t thread_id, bool unknown) {
+  const char state = state_of(thread_id);
+  return state == '?' ? unknown : state == 'R';
+}
+
+bool is_call_on_file(std::string_view line) {
+  long number = 0;
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+  if (error != std::errc{} || end == line.data() + line.size() || *end != ' ') return false;
+  // Not write(): interrupted in between it would have written less than was asked for, to a pipe or a socket.
+  for (const long one :
+       {-1L, long{SYS_read}, long{SYS_readv}, long{SYS_pread64}, long{SYS_preadv}, long{SYS_pwrite64},
+        long{SYS_pwritev}, long{SYS_fsync}, long{SYS_fdatasync}, long{SYS_fadvise64}}) {
+    if (number == one) return true;
+  }
+  return false;
+}
+
+bool thread_waits_for_disk(std::int32_t thread_id) {
+  // The state once more: between the two it may have gone on to the next call, of another kind.
+  return state_of(thread_id) == 'D' && is_call_on_file(Text().read(thread_id, "syscall")) &&
+         state_of(thread_id) == 'D';
+}
+
+std::uintptr_t futex_waited_for(std::int32_t thread_id) {
+  // "202 0x7f12a4000030 0x80 ...": the number of the call, and its arguments.
+  Text text;
+  const std::string_view line = text.read(thread_id, "syscall");
+  long number = 0;
+  const char* const end = line.data() + line.size();
+  const auto [after, error] = std::from_chars(line.data(), end, number);
+  if (error != std::errc{} || number != SYS_futex || end - after < 4) return 0;
+  std::uintptr_t address = 0;
+  std::from_chars(after + 3, end, address, 16);
+  return address;
+}
+
+void hint_kernel_slice(std::int32_t thread_id, std::int64_t slice_ns) {
+  SchedAttr attr;
+  if (sys::invoke(SYS_sched_getattr, thread_id, &attr, sizeof attr, 0) != 0) return;
+  if (attr.policy != SCHED_OTHER) return;
+  attr.size = sizeof attr;
+  attr.flags &= SCHED_FLAG_RESET_ON_FORK;
+  attr.runtime = static_cast<std::uint64_t>(slice_ns);
+  sys::invoke(SYS_sched_setattr, thread_id, &attr, 0);
+}
+
+}  // namespace tuza::rt

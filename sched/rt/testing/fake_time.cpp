@@ -1,0 +1,127 @@
+#include <tuza/sched/rt/testing/fake_time.h>
+
+#include <tuza/sched/goroutine.h>
+#include <tuza/sched/park.h>
+#include <tuza/sched/rt/base/clock.h>
+#include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/idle/idle.h>
+#include <tuza/sched/rt/report/deadlock.h>
+#include <tuza/sched/rt/sched.h>
+#include <tuza/sched/rt/slice/handoff.h>
+
+#include <algorithm>
+
+namespace tuza::rt {
+
+std::atomic<FakeTime*> FakeTime::installed_{nullptr};
+
+bool FakeTime::install() {
+  static FakeTime& fake = *new FakeTime;
+  const Enter rt;
+  const std::scoped_lock lock(fake.mutex_);
+  if (fake.governs_) return false;
+  fake.governs_ = true;
+  fake.now_ns_.store(rt::now_ns(), std::memory_order_release);
+  installed_.store(&fake, std::memory_order_release);
+  return true;
+}
+
+void FakeTime::uninstall() {
+  // The next clock begins before the end of this one: whoever still fires what was due by this one would fire
+  // timers of that, too.
+  while (firing_.load(std::memory_order_acquire)) yield();
+  const Enter rt;
+  const ExternalEntry entry;
+  {
+    const std::scoped_lock lock(mutex_);
+    governs_ = false;
+    installed_.store(nullptr, std::memory_order_release);
+    P& p = rt.p() != nullptr ? *rt.p() : entry.sched()->p(0);
+    heap_.move_all(p.timers, rt::now_ns() - now_ns());
+    while (Waiter* w = settlers_.claim_first()) w->wait->wake();
+  }
+  if (rt.p() == nullptr) wake_one(*entry.sched());  // as timer_arm()
+}
+
+void FakeTime::runtime_ended() {
+  FakeTime* fake = installed();
+  if (fake == nullptr) return;
+  const std::scoped_lock lock(fake->mutex_);
+  fake->governs_ = false;
+  installed_.store(nullptr, std::memory_order_release);
+  fake->heap_.disarm_all();
+}
+
+Armed FakeTime::arm(Timer& timer, std::int64_t when_ns) {
+  const Enter rt;
+  const std::scoped_lock lock(mutex_);
+  if (!governs_) return timer_arm(timer, when_ns);
+  const bool overdue = when_ns <= now_ns();
+  if (!overdue && timer.heap.load(std::memory_order_acquire) == &heap_ && heap_.move(timer, when_ns)) {
+    return Armed::kMoved;
+  }
+  const bool was_armed = timer_stop(timer);
+  if (overdue) {
+    timer_arm(timer, rt::now_ns());  // what is due need not wait for a standstill
+  } else {
+    heap_.add(timer, when_ns);
+  }
+  return was_armed ? Armed::kMoved : Armed::kAdded;
+}
+
+void FakeTime::settle() {
+  parking_point();
+  Wait wait;
+  Waiter place(wait, leave<&FakeTime::leave_settlers>, this);
+  {
+    const Enter rt;
+    const std::scoped_lock lock(mutex_);
+    if (!governs_) return;
+    settlers_.push_back(place);
+  }
+  wait.block(WaitReason::kTest);
+}
+
+void FakeTime::leave_settlers(Waiter& place) {
+  const std::scoped_lock lock(mutex_);
+  if (place.queued) settlers_.remove(place);
+}
+
+bool FakeTime::something_waits() {
+  const std::scoped_lock lock(mutex_);
+  return governs_ && (!settlers_.empty() || heap_.next_ns() != TimerHeap::kNever);
+}
+
+bool FakeTime::pass(M* m) {
+  FakeTime* fake = installed();
+  if (fake == nullptr) return false;
+  {
+    const Turn turn(fake->turn_);
+    // acquire_p() fails if another thread has just taken a P for work of its own: then it is no standstill.
+    if (!fake->something_waits() || !stands_still(*m->sched) || !acquire_p(m)) return false;
+    fake->firing_.store(true, std::memory_order_relaxed);  // goroutines learn of it by being woken
+  }
+  fake->let_go();
+  fake->firing_.store(false, std::memory_order_release);
+  return true;
+}
+
+void FakeTime::let_go() {
+  Waiter* settler = nullptr;
+  std::int64_t next = TimerHeap::kNever;
+  {
+    const std::scoped_lock lock(mutex_);
+    settler = settlers_.claim_first();
+    next = heap_.next_ns();
+    if (settler == nullptr && next != TimerHeap::kNever) {
+      now_ns_.store(std::max(now_ns(), next), std::memory_order_release);
+    }
+  }
+  if (settler != nullptr) {
+    settler->wait->wake();
+  } else if (next != TimerHeap::kNever) {
+    heap_.run_due(next);
+  }
+}
+
+}  // namespace tuza::rt
