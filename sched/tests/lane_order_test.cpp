@@ -8,8 +8,8 @@
 #include <time.h>
 #include <tuza/sched/arch/current_m.h>
 #include <tuza/sched/go.h>
+#include <tuza/sched/rt/base/thread_state.h>
 #include <tuza/sched/rt/slice/lane_room.h>
-#include <tuza/sched/rt/slice/thread_watch.h>
 #include <tuza/sched/tests/hogs.h>
 #include <unistd.h>
 

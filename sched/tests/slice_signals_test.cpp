@@ -8,8 +8,8 @@
 #include <tuza/sched/log.h>
 #include <tuza/sched/preempt.h>
 #include <tuza/sched/rt/base/futex.h>
+#include <tuza/sched/rt/base/thread_state.h>
 #include <tuza/sched/rt/slice/preempt_signal.h>
-#include <tuza/sched/rt/slice/thread_watch.h>
 #include <tuza/sched/tests/children.h>
 #include <tuza/sched/tests/hogs.h>
 

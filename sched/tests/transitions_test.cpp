@@ -6,10 +6,10 @@
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/external.h>
 #include <tuza/sched/go.h>
+#include <tuza/sched/rt/base/thread_cpu.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/queue/schedule.h>
 #include <tuza/sched/rt/slice/preempt_signal.h>
-#include <tuza/sched/rt/slice/thread_watch.h>
 #include <tuza/sched/sync/semaphore.h>
 #include <tuza/sched/tests/hogs.h>
 

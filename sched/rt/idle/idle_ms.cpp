@@ -2,11 +2,11 @@
 
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/base/clock.h>
+#include <tuza/sched/rt/base/kernel_slice.h>
 #include <tuza/sched/rt/base/print.h>
 #include <tuza/sched/rt/idle/idle.h>
 #include <tuza/sched/rt/idle/machine_thread.h>
 #include <tuza/sched/rt/sched.h>
-#include <tuza/sched/rt/slice/thread_watch.h>
 
 #include <algorithm>
 #include <cerrno>

@@ -9,6 +9,7 @@
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/base/futex.h>
+#include <tuza/sched/rt/base/kernel_slice.h>
 #include <tuza/sched/rt/base/mapping.h>
 #include <tuza/sched/rt/base/print.h>
 #include <tuza/sched/rt/idle/idle.h>
@@ -16,7 +17,6 @@
 #include <tuza/sched/rt/lifecycle/exit.h>
 #include <tuza/sched/rt/queue/schedule.h>
 #include <tuza/sched/rt/sched.h>
-#include <tuza/sched/rt/slice/thread_watch.h>
 #include <tuza/sched/rt/testing/chaos.h>
 
 #include <mutex>

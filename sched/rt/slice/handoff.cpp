@@ -3,12 +3,13 @@
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/base/heavy_fence.h>
+#include <tuza/sched/rt/base/kernel_slice.h>
+#include <tuza/sched/rt/base/thread_cpu.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/idle/idle.h>
 #include <tuza/sched/rt/report/mutex_report.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/slice/fork.h>
-#include <tuza/sched/rt/slice/thread_watch.h>
 #include <tuza/sched/rt/switch.h>
 
 #include <mutex>

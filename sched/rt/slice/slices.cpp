@@ -1,9 +1,10 @@
 #include <tuza/sched/rt/slice/slices.h>
 
+#include <tuza/sched/rt/base/thread_cpu.h>
+#include <tuza/sched/rt/base/thread_state.h>
 #include <tuza/sched/rt/idle/idle.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/slice/handoff.h>
-#include <tuza/sched/rt/slice/thread_watch.h>
 
 #include <algorithm>
 
