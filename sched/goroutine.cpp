@@ -2,11 +2,51 @@
 
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/queue/ready.h>
+#include <tuza/sched/rt/queue/schedule.h>
 #include <tuza/sched/rt/sched.h>
+#include <tuza/sched/rt/slice/handoff.h>
+#include <tuza/sched/rt/switch.h>
 
 #include <algorithm>
 
 namespace tuza {
+namespace rt {
+namespace {
+
+// The goroutine that yields goes behind those that wait. With nobody in the local queue these are in
+// the GRQ, and it must line up there: from the local queue it would be picked again before any of them.
+bool commit_yield(G* g, void*) {
+  M* m = current_m();
+  Sched& sched = *m->sched;
+  if (m->p == nullptr) {
+    commit_return(g, nullptr);
+  } else if (m->p->queues_empty() && sched.grq.size() > 0) {
+    sched.grq[Level::kNew].push(g);
+  } else {
+    put_last(sched, *m->p, m, g, Level::kNew);
+  }
+  return true;
+}
+
+}  // namespace
+}  // namespace rt
+
+void yield() {
+  using namespace rt;
+  parking_point();  // it may have lost its P: queues for one
+  const Enter rt;
+  M* m = require_goroutine(rt);
+  if (m->p == nullptr) return switch_to_next(m, Leave{GStatus::kRunnable, &commit_yield, nullptr});
+  P& p = *m->p;
+  const bool alone = p.queued() == 0 && m->sched->grq.size() == 0;
+  // Alone it goes on at once, but the P's housekeeping (timers, poll) still gets its turn.
+  if (alone && !wants_housekeeping(p) && !p.attention.load(std::memory_order_relaxed)) {
+    ++p.picks;
+    return;
+  }
+  switch_to_next(m, Leave{GStatus::kRunnable, &commit_yield, nullptr});
+}
 
 std::size_t num_goroutine() {
   const rt::ExternalEntry entry;

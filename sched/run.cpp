@@ -2,7 +2,6 @@
 
 #include <tuza/sched/go.h>
 #include <tuza/sched/rt/base/check.h>
-#include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/base/print.h>
 #include <tuza/sched/rt/base/process.h>
 #include <tuza/sched/rt/enter.h>
@@ -18,52 +17,6 @@
 #include <utility>
 
 namespace tuza::rt {
-
-// Found by the gdb script and by threads that are not Ms.
-extern "C" {
-std::atomic<Sched*> tuza_sched{nullptr};
-}
-
-namespace {
-
-// Threads inside an ExternalEntry. Outside Sched, so that it can be touched when there is none.
-std::atomic<std::uint32_t> g_external{0};
-
-}  // namespace
-
-Sched* active() { return tuza_sched.load(std::memory_order_acquire); }
-
-std::uint64_t current_run() {
-  const ExternalEntry entry;
-  return entry.sched() == nullptr ? 0 : entry.sched()->run_number;
-}
-
-void wait_for_external_entries(std::int64_t deadline_ns) {
-  while (g_external.load(std::memory_order_seq_cst) != 0 && now_ns() < deadline_ns) {
-    sys::invoke(SYS_sched_yield);
-  }
-}
-
-ExternalEntry::ExternalEntry(const M* m) {
-  if (m != nullptr) {
-    sched_ = m->sched;
-    return;
-  }
-  // seq_cst, against end_runtime(): either the thread is seen in the count, or it sees that the runtime is gone.
-  g_external.fetch_add(1, std::memory_order_seq_cst);
-  sched_ = tuza_sched.load(std::memory_order_seq_cst);
-  counted_ = sched_ != nullptr;
-  // Threads that keep asking although there is no runtime must not keep it waiting.
-  if (!counted_) g_external.fetch_sub(1, std::memory_order_release);
-}
-
-ExternalEntry::ExternalEntry(Adopt) : sched_(tuza_sched.load(std::memory_order_seq_cst)), counted_(true) {}
-
-bool ExternalEntry::detach() { return std::exchange(counted_, false); }
-
-ExternalEntry::~ExternalEntry() {
-  if (counted_) g_external.fetch_sub(1, std::memory_order_release);
-}
 
 int report_error(const Error& error) {
   Line() << "tuza: " << error.message() << "\n";

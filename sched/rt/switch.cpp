@@ -1,9 +1,11 @@
 #include <tuza/sched/rt/switch.h>
 
 #include <tuza/sched/arch/current_m.h>
+#include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/goroutine_main.h>
 #include <tuza/sched/rt/queue/ready.h>
 #include <tuza/sched/rt/queue/schedule.h>
+#include <tuza/sched/rt/report/mutex_report.h>
 #include <tuza/sched/rt/sched.h>
 
 namespace tuza::rt {
@@ -35,6 +37,14 @@ inline void claim(M* m, G* g) {
 }
 
 }  // namespace
+
+M* require_goroutine(const Enter& rt) {
+  M* m = rt.m();
+  if (m == nullptr) fatal("a parking call on a thread that is not a goroutine");
+  if (m->current == &m->g0) fatal("a parking call inside the scheduler");
+  check_no_mutex_held(*m->current);
+  return m;
+}
 
 void switch_to(M* m, G* to, const Leave& leave) {
   G* from = m->current;

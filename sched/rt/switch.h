@@ -8,6 +8,7 @@
 // The caller is inside the runtime (rt/enter.h); after the switch it may be on another M.
 #pragma once
 
+#include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/m.h>
 
 namespace tuza::rt {
@@ -18,6 +19,10 @@ struct Leave {
   PendingCommit::Function commit;
   void* argument;
 };
+
+// The M of the goroutine that calls, which is about to leave it. Ends the process where no goroutine may: on another
+// thread, inside the scheduler, in debug builds under a std::mutex.
+M* require_goroutine(const Enter& rt);
 
 // Leaves the current goroutine of `m` for `to`: m->g0, or a runnable goroutine in the caller's hands.
 // Returns when the goroutine runs again; never, if it became kDead.

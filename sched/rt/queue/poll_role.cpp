@@ -36,22 +36,6 @@ void io_wait_ends() {
   if (entry.sched() != nullptr) entry.sched()->io_waits_ended(rt.p(), 1);
 }
 
-void Sched::io_waits_ended(P* p, std::int64_t n) {
-  if (n == 0) return;
-  if (p != nullptr) {
-    p->io_waits += -n;
-  } else {
-    io_waits_outside.fetch_sub(n, std::memory_order_relaxed);
-  }
-}
-
-bool Sched::has_io_waiters() const {
-  std::int64_t waits = io_waits_outside.load(std::memory_order_relaxed);
-  for (std::int32_t i = 0, n = procs_made.load(std::memory_order_acquire); i < n; ++i)
-    waits += ps[i].io_waits;
-  return waits > 0;
-}
-
 void poll_role_returned(GList&& ready) {
   Sched* sched = active();
   TUZA_CHECK(sched != nullptr && sched->poll.holder() == PollRole::Holder::kSourceThread);

@@ -1,6 +1,5 @@
 #include <tuza/sched/rt/queue/ready.h>
 
-#include <tuza/sched/park.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/idle/idle.h>
 #include <tuza/sched/rt/sched.h>
@@ -113,32 +112,6 @@ void wake_if_it_pays(Sched& sched, const P& p) {
   const std::int64_t queued =
       std::int64_t{runs_long ? p.queued() : p.woken.size() + p.queue.size()} + sched.grq.size();
   if (queued * run_ns >= kWakePaysNs) wake_one(sched);
-}
-
-void ready(G* g) {
-  const Enter rt;
-  if (M* m = rt.m(); m != nullptr && m->p != nullptr) {
-    g->win();
-    put_next(*m->sched, *m->p, m, g);
-    wake_if_it_pays(*m->sched, *m->p);
-    return;
-  }
-  const ExternalEntry entry;
-  if (entry.sched() == nullptr) return;  // the runtime has ended, and the goroutine with it
-  g->win();
-  inject(*entry.sched(), g, Level::kWoken);
-}
-
-void ready(GList&& batch) {
-  const Enter rt;
-  if (batch.empty()) return;
-  if (M* m = rt.m(); m != nullptr && m->p != nullptr) {
-    put_last_in_order(*m->sched, *m->p, m, std::move(batch), Level::kWoken);
-    wake_if_it_pays(*m->sched, *m->p);
-    return;
-  }
-  const ExternalEntry entry;
-  if (entry.sched() != nullptr) inject(*entry.sched(), std::move(batch), Level::kWoken);
 }
 
 }  // namespace tuza::rt

@@ -201,15 +201,6 @@ G* look_everywhere(M* m) {
 
 }  // namespace
 
-std::int64_t Sched::next_timer_ns(std::memory_order order) const {
-  std::int64_t next = TimerHeap::kNever;
-  for (std::int32_t i = 0, n = procs_made.load(std::memory_order_acquire); i < n; ++i) {
-    const std::int64_t when = ps[i].timers.next_ns(order);
-    if (when < next) next = when;
-  }
-  return next;
-}
-
 G* take_queued(M* m) {
   Sched& sched = *m->sched;
   P& p = *m->p;

@@ -20,9 +20,6 @@ namespace {
 // So much CPU, used without a P, makes a hog.
 constexpr std::int64_t kMuchCpuNs = 10'000'000;
 
-// What M::yield_asked holds for the goroutine of these picks. Never 0.
-std::uint32_t yield_mark(std::uint64_t picks) { return static_cast<std::uint32_t>(picks) * 2 + 1; }
-
 // With handoff_mutex, before kGone is set.
 void note_gone(M& m, std::int32_t thread_id, GoneFor why) {
   m.gone_cpu_ns = thread_cpu_ns(thread_id);
@@ -78,26 +75,6 @@ void ask_to_yield(M* m, std::uint64_t seen_picks) {
 void ask_to_give(M* m, std::uint64_t seen_picks) {
   ask_to_yield(m, seen_picks);
   m->taken.fetch_or(taken::kGive, std::memory_order_release);
-}
-
-void enter_slow(M* m) {
-  // For processes without a heavy fence it changes `taken` to what it is, and so comes before or after the
-  // change in take_p(): either that one sees in_rt, stored before this, or this one sees kTaking.
-  const std::uint32_t seen = m->taken.fetch_or(0, std::memory_order_acq_rel);
-  if ((seen & taken::kForked) != 0) refuse_in_forked_child();
-  if ((seen & taken::kEnded) != 0) {
-    std::atomic<std::uint32_t> never{0};
-    for (;;) futex_wait(never, 0);
-  }
-  if ((seen & taken::kTaking) != 0) {
-    const std::scoped_lock decided(m->handoff_mutex);
-  }
-  if ((seen & taken::kGive) != 0) {
-    m->taken.fetch_and(~taken::kGive, std::memory_order_relaxed);
-    // Of the goroutine that sysmon meant?
-    const std::uint32_t asked = m->yield_asked.load(std::memory_order_relaxed);
-    if (m->p != nullptr && asked == yield_mark(m->p->picks.get())) hand_off_own_p(m);
-  }
 }
 
 void hand_off_own_p(M* m) {

@@ -72,6 +72,9 @@ void ask_to_give(M* m, std::uint64_t seen_picks);
 // The M, inside the runtime with a P, gives it away because its goroutine goes on without.
 void hand_off_own_p(M* m);
 
+// What M::yield_asked holds for the goroutine of these picks. Never 0.
+inline std::uint32_t yield_mark(std::uint64_t picks) { return static_cast<std::uint32_t>(picks) * 2 + 1; }
+
 // The M has a P again, or has left the goroutine: it runs nothing without a P any more. Inside the runtime.
 void leave_lane(M* m);
 

@@ -1,0 +1,31 @@
+#include <tuza/sched/rt/enter.h>
+
+#include <tuza/sched/rt/base/futex.h>
+#include <tuza/sched/rt/slice/fork.h>
+#include <tuza/sched/rt/slice/handoff.h>
+
+#include <mutex>
+
+namespace tuza::rt {
+
+void enter_slow(M* m) {
+  // For processes without a heavy fence it changes `taken` to what it is, and so comes before or after the
+  // change in take_p(): either that one sees in_rt, stored before this, or this one sees kTaking.
+  const std::uint32_t seen = m->taken.fetch_or(0, std::memory_order_acq_rel);
+  if ((seen & taken::kForked) != 0) refuse_in_forked_child();
+  if ((seen & taken::kEnded) != 0) {
+    std::atomic<std::uint32_t> never{0};
+    for (;;) futex_wait(never, 0);
+  }
+  if ((seen & taken::kTaking) != 0) {
+    const std::scoped_lock decided(m->handoff_mutex);
+  }
+  if ((seen & taken::kGive) != 0) {
+    m->taken.fetch_and(~taken::kGive, std::memory_order_relaxed);
+    // Of the goroutine that sysmon meant?
+    const std::uint32_t asked = m->yield_asked.load(std::memory_order_relaxed);
+    if (m->p != nullptr && asked == yield_mark(m->p->picks.get())) hand_off_own_p(m);
+  }
+}
+
+}  // namespace tuza::rt
