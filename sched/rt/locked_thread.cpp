@@ -4,6 +4,7 @@
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/idle/idle.h>
+#include <tuza/sched/rt/idle/procs.h>
 #include <tuza/sched/rt/report/deadlock.h>
 #include <tuza/sched/rt/sched.h>
 

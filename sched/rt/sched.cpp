@@ -3,7 +3,6 @@
 #include <sys/syscall.h>
 #include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/rt/base/clock.h>
-#include <tuza/sched/rt/slice/fork.h>
 
 #include <utility>
 

@@ -65,8 +65,6 @@
 #include <utility>
 
 namespace tuza::rt {
-namespace {}  // namespace
-
 // Whether an M that looks now would find something: the `all sources` of step I3. (The local queues are
 // looked at for speed only; their holders are awake.)
 bool work_visible(const Sched& sched) {
@@ -79,12 +77,6 @@ bool work_visible(const Sched& sched) {
 }
 
 namespace {
-
-void has_started(M* m) {
-  if (!m->starting) return;
-  m->starting = false;
-  m->sched->maker.m_has_started();
-}
 
 // Says that this M will wake up by itself at `when_ns`; false if another one does so earlier already.
 class TimerWatch {
@@ -174,44 +166,6 @@ void sleep_idle(M* m, std::int64_t timeout_ns) {
 
 }  // namespace
 
-bool acquire_p(M* m) {
-  Sched& sched = *m->sched;
-  const int id = sched.idle_ps.take_any(m->last_p_id, sched.procs());
-  if (id < 0) return false;
-  sched.sysmon.p_busy();
-  hold_p(m, &sched.p(id));
-  if (m->starting) {  // it was meant to be a spare
-    has_started(m);
-    sched.maker.request(MMaker::Request::kRefill);
-  }
-  return true;
-}
-
-void hold_p(M* m, P* p) {
-  m->p = p;
-  p->m.store(m, std::memory_order_release);  // sysmon, who may never have seen this M, looks into it
-  m->fresh = false;
-  leave_lane(m);
-  // Its goroutines begin a new slice, and the time it was idle says nothing about how long they run.
-  p->runnext_streak = 0;
-  p->slice_start_ns.store(m->sched->coarse_ns.load(std::memory_order_relaxed), std::memory_order_relaxed);
-  p->learn_since_ns = 0;
-}
-
-P* release_p(M* m) {
-  P* p = std::exchange(m->p, nullptr);
-  m->last_p_id = p->id;
-  p->m.store(nullptr, std::memory_order_relaxed);
-  return p;
-}
-
-void put_idle(Sched& sched, P* p) {
-  sched.idle_ps.put(p->id);
-  // seq_cst, against set_procs(): either it finds the P idle, or it is seen here that the P is surplus.
-  if (p->id >= sched.max_procs.load(std::memory_order_seq_cst)) [[unlikely]]
-    retire_idle_p(sched, *p);
-}
-
 void wake_with_p(M* m, P* p, bool spinning) {
   m->next_p = p;
   m->next_spinning = spinning;
@@ -290,6 +244,12 @@ void stop_spinning(M* m) {
   } else {
     wake_if_it_pays(sched, *m->p);
   }
+}
+
+void has_started(M* m) {
+  if (!m->starting) return;
+  m->starting = false;
+  m->sched->maker.m_has_started();
 }
 
 bool go_idle(M* m) {

@@ -26,14 +26,9 @@ bool wait_for_p(M* m);
 // An M that looked for work has found some. Wakes another if there is more.
 void stop_spinning(M* m);
 
-// Takes an idle P for `m`, which has none; false if there is none.
-bool acquire_p(M* m);
-// Makes `m` the holder of `p`, which is neither held nor idle.
-void hold_p(M* m, P* p);
-// Parts `m` from its P, which the caller then gives to somebody or puts to the idle ones.
-P* release_p(M* m);
-// Makes `p`, held by the caller, idle.
-void put_idle(Sched& sched, P* p);
+// A new M is neither idle nor at work until it comes here.
+void has_started(M* m);
+
 // Gives `p`, held by the caller, to an M if there may be work for it, else makes it idle.
 void hand_off_p(Sched& sched, P* p);
 

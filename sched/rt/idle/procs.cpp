@@ -6,6 +6,7 @@
 #include <tuza/sched/rt/idle/idle.h>
 #include <tuza/sched/rt/queue/ready.h>
 #include <tuza/sched/rt/sched.h>
+#include <tuza/sched/rt/slice/handoff.h>
 
 #include <algorithm>
 #include <mutex>
@@ -39,6 +40,44 @@ void count_surplus(Sched& sched) {
 }
 
 }  // namespace
+
+bool acquire_p(M* m) {
+  Sched& sched = *m->sched;
+  const int id = sched.idle_ps.take_any(m->last_p_id, sched.procs());
+  if (id < 0) return false;
+  sched.sysmon.p_busy();
+  hold_p(m, &sched.p(id));
+  if (m->starting) {  // it was meant to be a spare
+    has_started(m);
+    sched.maker.request(MMaker::Request::kRefill);
+  }
+  return true;
+}
+
+void hold_p(M* m, P* p) {
+  m->p = p;
+  p->m.store(m, std::memory_order_release);  // sysmon, who may never have seen this M, looks into it
+  m->fresh = false;
+  leave_lane(m);
+  // Its goroutines begin a new slice, and the time it was idle says nothing about how long they run.
+  p->runnext_streak = 0;
+  p->slice_start_ns.store(m->sched->coarse_ns.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  p->learn_since_ns = 0;
+}
+
+P* release_p(M* m) {
+  P* p = std::exchange(m->p, nullptr);
+  m->last_p_id = p->id;
+  p->m.store(nullptr, std::memory_order_relaxed);
+  return p;
+}
+
+void put_idle(Sched& sched, P* p) {
+  sched.idle_ps.put(p->id);
+  // seq_cst, against set_procs(): either it finds the P idle, or it is seen here that the P is surplus.
+  if (p->id >= sched.max_procs.load(std::memory_order_seq_cst)) [[unlikely]]
+    retire_idle_p(sched, *p);
+}
 
 void set_procs(Sched& sched, std::int32_t n) {
   const std::scoped_lock lock(sched.procs_mutex);

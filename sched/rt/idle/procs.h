@@ -1,4 +1,4 @@
-// How many Ps there are, and changing that while everything runs.
+// Who holds a P, how many there are, and changing that while everything runs.
 //
 // Growing makes new Ps idle. Shrinking retires the surplus: an idle P is emptied at once, a held one when
 // its M comes to the scheduler next. Nothing is stopped, so set_max_procs() returns while a goroutine may
@@ -20,6 +20,19 @@
 namespace tuza::rt {
 
 struct Sched;
+
+// -- Who holds a P.
+
+// Takes an idle P for `m`, which has none; false if there is none.
+bool acquire_p(M* m);
+// Makes `m` the holder of `p`, which is neither held nor idle.
+void hold_p(M* m, P* p);
+// Parts `m` from its P, which the caller then gives to somebody or puts to the idle ones.
+P* release_p(M* m);
+// Makes `p`, held by the caller, idle.
+void put_idle(Sched& sched, P* p);
+
+// -- How many there are.
 
 // Makes it `n` Ps, 1 to kMaxProcsLimit. Thread-safe.
 void set_procs(Sched& sched, std::int32_t n);

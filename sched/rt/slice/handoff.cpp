@@ -7,6 +7,7 @@
 #include <tuza/sched/rt/base/thread_cpu.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/idle/idle.h>
+#include <tuza/sched/rt/idle/procs.h>
 #include <tuza/sched/rt/report/mutex_report.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/slice/fork.h>

@@ -5,6 +5,7 @@
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/base/print.h>
 #include <tuza/sched/rt/idle/idle.h>
+#include <tuza/sched/rt/idle/procs.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/slice/handoff.h>
 
