@@ -5,7 +5,7 @@
 #include <tuza/framework/app/options.h>
 #include <tuza/framework/app/service.h>
 #include <tuza/framework/config/config.h>
-#include <tuza/framework/keep_for_ever.h>
+#include <tuza/framework/detail/keep_for_ever.h>
 #include <tuza/framework/log.h>
 #include <tuza/framework/log/output.h>
 #include <tuza/sched/rt/base/process.h>

@@ -3,9 +3,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <tuza/sched/blocking.h>
-#include <tuza/sched/park.h>
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/lifecycle/end_hook.h>
+#include <tuza/sched/rt/park.h>
 
 #include <system_error>
 

@@ -1,7 +1,7 @@
 #include <tuza/framework/asio_wait.h>
 
-#include <tuza/sched/park.h>
 #include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/park.h>
 
 #include <asio/detail/thread_context.hpp>
 #include <asio/error.hpp>

@@ -3,7 +3,7 @@
 //
 // The goroutine waits at most twice: until the completion or the end of a context, and if the context was
 // first, until the completion, for the operation still uses the goroutine's stack. So there are two Waits
-// (sched/sync/wait.h), and one word of the first decides:
+// (sched/sync/detail/wait.h), and one word of the first decides:
 //
 //     completer                                    goroutine
 //     first.claim()? yes: first.wake()             first.block(context) says "served": it goes on
@@ -19,7 +19,7 @@
 
 #include <tuza/sched/external.h>
 #include <tuza/sched/sync/context.h>
-#include <tuza/sched/sync/wait.h>
+#include <tuza/sched/sync/detail/wait.h>
 
 #include <system_error>
 

@@ -1,6 +1,6 @@
 #include <tuza/framework/log.h>
 
-#include <tuza/framework/keep_for_ever.h>
+#include <tuza/framework/detail/keep_for_ever.h>
 #include <tuza/framework/log/current.h>
 #include <tuza/framework/log/line.h>
 #include <tuza/sched/log.h>

@@ -1,6 +1,6 @@
 #include <tuza/http/request.h>
 
-#include <tuza/http/connection.h>
+#include <tuza/http/serve/connection.h>
 #include <tuza/http/wire/chars.h>
 
 #include <utility>

@@ -1,5 +1,5 @@
 // Reading a request's body: known length or chunked, within its limits of size and time.
-#include <tuza/http/connection.h>
+#include <tuza/http/serve/connection.h>
 #include <tuza/netpoll/tls.h>
 #include <tuza/sched/rt/base/clock.h>
 

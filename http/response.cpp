@@ -1,8 +1,8 @@
 // Writing a response: head, length or chunks, end.
-#include <tuza/http/connection.h>
+#include <tuza/http/serve/connection.h>
 #include <tuza/http/status.h>
 #include <tuza/http/wire/chars.h>
-#include <tuza/sched/time/coarse_clock.h>
+#include <tuza/sched/detail/coarse_clock.h>
 
 #include <sys/uio.h>
 

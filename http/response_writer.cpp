@@ -1,6 +1,6 @@
 #include <tuza/http/response_writer.h>
 
-#include <tuza/http/connection.h>
+#include <tuza/http/serve/connection.h>
 #include <tuza/http/status.h>
 
 #include <string>

@@ -1,7 +1,7 @@
 #include <tuza/http/router.h>
 
-#include <tuza/http/connection.h>
-#include <tuza/http/pattern.h>
+#include <tuza/http/route/pattern.h>
+#include <tuza/http/serve/connection.h>
 #include <tuza/http/wire/chars.h>
 
 #include <algorithm>

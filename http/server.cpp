@@ -1,7 +1,7 @@
 #include <tuza/http/server.h>
 
 #include <signal.h>
-#include <tuza/http/connection.h>
+#include <tuza/http/serve/connection.h>
 #include <tuza/netpoll/signals.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/log.h>

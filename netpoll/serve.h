@@ -17,8 +17,8 @@
 #pragma once
 
 #include <tuza/netpoll/tcp.h>
+#include <tuza/sched/sync/detail/run_mark.h>
 #include <tuza/sched/sync/mutex.h>
-#include <tuza/sched/sync/run_mark.h>
 #include <tuza/sched/sync/semaphore.h>
 
 #include <atomic>

@@ -1,9 +1,9 @@
 #include <tuza/sched/goroutine_dump.h>
 
 #include <tuza/sched/goroutine.h>
-#include <tuza/sched/park.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/park.h>
 #include <tuza/sched/rt/report/goroutine_record.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/stats.h>

@@ -11,8 +11,8 @@
 #include <tuza/sched/rt/lifecycle/lifecycle.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/slice/fork.h>
+#include <tuza/sched/sync/detail/run_mark.h>
 #include <tuza/sched/sync/goroutine_local.h>
-#include <tuza/sched/sync/run_mark.h>
 
 #include <utility>
 

@@ -1,9 +1,9 @@
 #include <tuza/sched/stats.h>
 
 #include <tuza/sched/goroutine.h>
-#include <tuza/sched/park.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/park.h>
 #include <tuza/sched/rt/sched.h>
 
 #include <algorithm>

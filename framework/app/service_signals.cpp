@@ -1,7 +1,7 @@
 // What signals do to a service.
 #include <tuza/framework/app/notify.h>
 #include <tuza/framework/app/service.h>
-#include <tuza/framework/keep_for_ever.h>
+#include <tuza/framework/detail/keep_for_ever.h>
 #include <tuza/framework/log.h>
 #include <tuza/framework/log/output.h>
 #include <tuza/netpoll/signals.h>

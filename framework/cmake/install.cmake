@@ -14,8 +14,8 @@ endif()
 
 # Public are the headers that lie in these folders, but for the ones that are of use inside only.
 # The test `consumer` compiles each installed header alone: one that needs a header that stays here fails.
-set(internal_headers sched/io_source.h sched/sync/within.h netpoll/file_calls.h http/connection.h http/exchange.h
-  http/pattern.h framework/keep_for_ever.h)
+set(internal_headers sched/rt/queue/io_source.h sched/sync/detail/within.h netpoll/files/file_calls.h http/serve/connection.h http/serve/exchange.h
+  http/route/pattern.h framework/detail/keep_for_ever.h)
 foreach(dir IN LISTS header_dirs)
   file(GLOB headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${dir}/*.h)
   list(REMOVE_ITEM headers ${internal_headers})

@@ -1,5 +1,5 @@
 // Log lines, where they go, and what becomes of them when nobody takes them.
-#include <tuza/framework/keep_for_ever.h>
+#include <tuza/framework/detail/keep_for_ever.h>
 #include <tuza/framework/log.h>
 #include <tuza/framework/log/line.h>
 #include <tuza/framework/log/line_queue.h>

@@ -4,7 +4,7 @@
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <tuza/netpoll/file_calls.h>
+#include <tuza/netpoll/files/file_calls.h>
 
 #include <atomic>
 

@@ -1,5 +1,5 @@
 // What a server does for its clients, and what it does not let them do.
-#include <tuza/http/exchange.h>
+#include <tuza/http/serve/exchange.h>
 #include <tuza/http/tests/http_testing.h>
 #include <tuza/http/tests/tcp_info.h>
 #include <tuza/netpoll/poll/descriptor.h>

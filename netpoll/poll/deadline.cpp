@@ -1,8 +1,8 @@
 #include <tuza/netpoll/poll/deadline.h>
 
+#include <tuza/sched/detail/coarse_clock.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/time/coarse_clock.h>
 
 #include <mutex>
 

@@ -14,8 +14,8 @@
 // Thread-safe.
 #pragma once
 
-#include <tuza/sched/raw_mutex.h>
-#include <tuza/sched/time/runtime_timer.h>
+#include <tuza/sched/detail/runtime_timer.h>
+#include <tuza/sched/rt/base/raw_mutex.h>
 
 #include <atomic>
 #include <cstdint>

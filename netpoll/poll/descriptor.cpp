@@ -6,12 +6,12 @@
 #include <tuza/netpoll/poll/descriptor_pool.h>
 #include <tuza/netpoll/poll/netpoller.h>
 #include <tuza/sched/arch/syscall.h>
-#include <tuza/sched/io_source.h>
-#include <tuza/sched/park.h>
+#include <tuza/sched/detail/pending_wait.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/g.h>
+#include <tuza/sched/rt/park.h>
+#include <tuza/sched/rt/queue/io_source.h>
 #include <tuza/sched/rt/slice/handoff.h>
-#include <tuza/sched/sync/pending_wait.h>
 #include <tuza/sched/time/sleep.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include <tuza/netpoll/poll/descriptor_pool.h>
 
-#include <tuza/sched/raw_mutex.h>
 #include <tuza/sched/rt/base/mapping.h>
+#include <tuza/sched/rt/base/raw_mutex.h>
 #include <tuza/sched/rt/enter.h>
 
 #include <array>

@@ -1,16 +1,16 @@
 // The netpoller: what connects descriptors, the poller and the scheduler.
 //
 // Made when the first descriptor of a runtime is opened. It is the scheduler's I/O source: idle Ms block in
-// poll(), busy ones look in. Its own thread does the waiting when all Ms are busy (sched/io_source.h); it
+// poll(), busy ones look in. Its own thread does the waiting when all Ms are busy (sched/rt/queue/io_source.h); it
 // sleeps on a note otherwise.
 //
 // Thread-safe.
 #pragma once
 
 #include <tuza/netpoll/poll/poller.h>
-#include <tuza/sched/io_source.h>
 #include <tuza/sched/result.h>
 #include <tuza/sched/rt/base/note.h>
+#include <tuza/sched/rt/queue/io_source.h>
 
 #include <pthread.h>
 

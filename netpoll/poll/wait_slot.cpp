@@ -1,10 +1,10 @@
 #include <tuza/netpoll/poll/wait_slot.h>
 
-#include <tuza/sched/io_source.h>
-#include <tuza/sched/park.h>
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/base/futex.h>
 #include <tuza/sched/rt/g.h>
+#include <tuza/sched/rt/park.h>
+#include <tuza/sched/rt/queue/io_source.h>
 
 namespace tuza::net {
 

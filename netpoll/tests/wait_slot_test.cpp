@@ -3,8 +3,8 @@
 #include <tuza/netpoll/poll/wait_slot.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
 #include <tuza/sched/external.h>
-#include <tuza/sched/io_source.h>
-#include <tuza/sched/park.h>
+#include <tuza/sched/rt/park.h>
+#include <tuza/sched/rt/queue/io_source.h>
 
 #include <thread>
 

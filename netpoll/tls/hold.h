@@ -9,10 +9,10 @@
 
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/tls/wire.h>
-#include <tuza/sched/park.h>
+#include <tuza/sched/detail/pending_wait.h>
 #include <tuza/sched/rt/g.h>
+#include <tuza/sched/rt/park.h>
 #include <tuza/sched/sync/mutex.h>
-#include <tuza/sched/sync/pending_wait.h>
 
 #include <cstddef>
 #include <mutex>

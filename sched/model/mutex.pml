@@ -2,7 +2,7 @@
 //
 // Lockers lock and unlock the mutex; each may give its wait up, as one does whose context ends, and then returns
 // without the lock. One step of the model is one access to memory that other threads see; lock_ is taken and
-// given back like any lock. Of what rt::Wait does (sched/sync/wait.h) the claim is one step here, the wake another.
+// given back like any lock. Of what rt::Wait does (sched/sync/detail/wait.h) the claim is one step here, the wake another.
 //
 // What must hold:
 //   (assertions)     One locker holds the mutex at a time. Who is handed the lock finds it locked for it. Nobody

@@ -1,5 +1,5 @@
-// How select waits in several queues at once (sched/sync/select_core.cpp), and how those who wait are claimed
-// and woken (sched/sync/wait.h).
+// How select waits in several queues at once (sched/sync/detail/select_core.cpp), and how those who wait are claimed
+// and woken (sched/sync/detail/wait.h).
 //
 // Goroutines select once each over two channels without buffers; a plain send or receive is a select with one
 // case. First all locks, look for a partner, and if there is none stand in all queues; then unlock and park;

@@ -1,5 +1,5 @@
-// Stop, reset, fire and destroy: the handshake of sched/time/alarm.h with sched/rt/queue/timer_heap.h and
-// sched/time/timer_channel.h.
+// Stop, reset, fire and destroy: the handshake of sched/time/detail/alarm.h with sched/rt/queue/timer_heap.h and
+// sched/time/detail/timer_channel.h.
 //
 // An owner arms a timer, stops it, arms it anew, receives what has fired, and destroys it at last. Ms take it
 // out of its heap when it is due and call its function. Time is a number that goes up; a timer is due when

@@ -11,9 +11,9 @@
 #include <tuza/sched/arch/context.h>
 #include <tuza/sched/arch/exception_state.h>
 #include <tuza/sched/arch/sanitizer.h>
+#include <tuza/sched/detail/runtime_timer.h>
 #include <tuza/sched/rt/base/relaxed.h>
 #include <tuza/sched/rt/memory/stack.h>
-#include <tuza/sched/time/runtime_timer.h>
 #include <tuza/sched/wait_reason.h>
 
 #include <array>
@@ -60,7 +60,7 @@ struct alignas(64) G {
   Relaxed<std::int64_t> trimmed_since_ns{0};  // wait_since_ns when its stack was last trimmed; owner: sysmon
   std::int64_t returned_since_ns = -1;  // wait_since_ns when it last came back early (rt/slice/handoff.cpp)
   Relaxed<WaitReason> wait_reason{WaitReason::kNone};
-  PendingWait* pending_wait = nullptr;  // the innermost; null: nothing to withdraw (sync/pending_wait.h)
+  PendingWait* pending_wait = nullptr;  // the innermost; null: nothing to withdraw (detail/pending_wait.h)
   // Since it last stalled (rt/queue/pile_up.h): sysmon sets it to 0, which may be lost to one more. Harmless.
   Relaxed<std::uint32_t> waits_begun{0};
   bool exiting = false;                  // goexit() unwinds it

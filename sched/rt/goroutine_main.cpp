@@ -2,9 +2,9 @@
 
 #include <cxxabi.h>
 #include <tuza/sched/goroutine.h>
-#include <tuza/sched/park.h>
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/park.h>
 #include <tuza/sched/rt/report/mutex_report.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/switch.h>

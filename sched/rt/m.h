@@ -8,9 +8,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <tuza/sched/arch/exception_state.h>
-#include <tuza/sched/raw_mutex.h>
 #include <tuza/sched/rt/base/note.h>
 #include <tuza/sched/rt/base/random.h>
+#include <tuza/sched/rt/base/raw_mutex.h>
 #include <tuza/sched/rt/g.h>
 
 #include <atomic>

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <tuza/sched/rt/memory/per_p_cache.h>
-#include <tuza/sched/rt/queue/g_list.h>
+#include <tuza/sched/rt/queue/g_list_inline.h>
 #include <tuza/sched/rt/queue/global_queues.h>
 #include <tuza/sched/rt/queue/local_queue.h>
 #include <tuza/sched/rt/queue/timer_heap.h>

@@ -18,9 +18,9 @@
 // arrive_and_drop() does not park, unless the completion function does.
 #pragma once
 
+#include <tuza/sched/detail/spin_lock.h>
 #include <tuza/sched/result.h>
-#include <tuza/sched/sync/spin_lock.h>
-#include <tuza/sched/sync/wait.h>
+#include <tuza/sched/sync/detail/wait.h>
 
 #include <cstdint>
 #include <functional>

@@ -34,7 +34,7 @@
 #pragma once
 
 #include <tuza/sched/result.h>
-#include <tuza/sched/sync/chan_core.h>
+#include <tuza/sched/sync/detail/chan_core.h>
 
 #include <concepts>
 #include <cstddef>

@@ -21,9 +21,9 @@
 // broadcast() never park, with the lock or without. Source: Go's sync.Cond (tickets in order of waiting).
 #pragma once
 
+#include <tuza/sched/detail/spin_lock.h>
 #include <tuza/sched/result.h>
-#include <tuza/sched/sync/spin_lock.h>
-#include <tuza/sched/sync/wait.h>
+#include <tuza/sched/sync/detail/wait.h>
 
 #include <concepts>
 #include <optional>

@@ -22,9 +22,9 @@
 
 #include <tuza/sched/go.h>
 #include <tuza/sched/result.h>
-#include <tuza/sched/sync/caught.h>
 #include <tuza/sched/sync/context.h>
-#include <tuza/sched/sync/run_mark.h>
+#include <tuza/sched/sync/detail/caught.h>
+#include <tuza/sched/sync/detail/run_mark.h>
 #include <tuza/sched/sync/semaphore.h>
 #include <tuza/sched/sync/wait_group.h>
 

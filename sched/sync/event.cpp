@@ -2,8 +2,8 @@
 
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/slice/handoff.h>
-#include <tuza/sched/sync/destroyed.h>
-#include <tuza/sched/sync/wake_list.h>
+#include <tuza/sched/sync/detail/destroyed.h>
+#include <tuza/sched/sync/detail/wake_list.h>
 
 #include <mutex>
 

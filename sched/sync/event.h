@@ -5,7 +5,7 @@
 // Lifetime: may be destroyed when fire() has returned and nobody waits.
 #pragma once
 
-#include <tuza/sched/sync/wait.h>
+#include <tuza/sched/sync/detail/wait.h>
 
 #include <atomic>
 

@@ -1,7 +1,7 @@
 #include <tuza/sched/sync/future.h>
 
 #include <tuza/sched/rt/base/check.h>
-#include <tuza/sched/sync/within.h>
+#include <tuza/sched/sync/detail/within.h>
 
 namespace tuza::rt {
 

@@ -18,14 +18,14 @@
 //
 // Thread-safe between the two sides, and wait() and ready() for any number of callers. One goroutine at a
 // time calls get(). Waiting parks the goroutine, or blocks the thread; nothing else parks. No allocation in
-// steady state besides what the result itself needs: states are recycled (sync/block_pool.h). Unlike
+// steady state besides what the result itself needs: states are recycled (sync/detail/block_pool.h). Unlike
 // std::future, the destructor never waits.
 #pragma once
 
 #include <tuza/sched/go.h>
 #include <tuza/sched/result.h>
-#include <tuza/sched/sync/block_pool.h>
-#include <tuza/sched/sync/caught.h>
+#include <tuza/sched/sync/detail/block_pool.h>
+#include <tuza/sched/sync/detail/caught.h>
 #include <tuza/sched/sync/event.h>
 
 #include <atomic>

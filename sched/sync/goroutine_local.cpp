@@ -1,8 +1,8 @@
 #include <tuza/sched/sync/goroutine_local.h>
 
-#include <tuza/sched/park.h>
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/g.h>
+#include <tuza/sched/rt/park.h>
 
 #include <algorithm>
 #include <atomic>

@@ -12,9 +12,9 @@
 // and try_wait() never park. For counts that also grow there is WaitGroup.
 #pragma once
 
+#include <tuza/sched/detail/spin_lock.h>
 #include <tuza/sched/result.h>
-#include <tuza/sched/sync/spin_lock.h>
-#include <tuza/sched/sync/wait.h>
+#include <tuza/sched/sync/detail/wait.h>
 
 #include <cstdint>
 

@@ -1,12 +1,12 @@
 #include <tuza/sched/sync/mutex.h>
 
+#include <tuza/sched/detail/spin.h>
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/slice/handoff.h>
-#include <tuza/sched/sync/destroyed.h>
-#include <tuza/sched/sync/spin.h>
-#include <tuza/sched/sync/within.h>
+#include <tuza/sched/sync/detail/destroyed.h>
+#include <tuza/sched/sync/detail/within.h>
 
 #include <mutex>
 

@@ -25,9 +25,9 @@
 // protocol in Promela.
 #pragma once
 
+#include <tuza/sched/detail/spin_lock.h>
 #include <tuza/sched/result.h>
-#include <tuza/sched/sync/spin_lock.h>
-#include <tuza/sched/sync/wait.h>
+#include <tuza/sched/sync/detail/wait.h>
 #include <tuza/sched/time/sleep.h>
 
 #include <atomic>

@@ -15,11 +15,11 @@
 // with it. A static pool outlives such goroutines, whose objects go with the process.
 //
 // Thread-safe; goroutines and threads alike, also outside tuza::run. Does not park. Allocates only what it
-// makes. Source: Go's sync.Pool; how memory comes back differs (sync/pool_lists.h).
+// makes. Source: Go's sync.Pool; how memory comes back differs (sync/detail/pool_lists.h).
 #pragma once
 
-#include <tuza/sched/sync/pool_lists.h>
-#include <tuza/sched/sync/run_mark.h>
+#include <tuza/sched/sync/detail/pool_lists.h>
+#include <tuza/sched/sync/detail/run_mark.h>
 
 #include <functional>
 #include <utility>

@@ -4,9 +4,9 @@
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/slice/handoff.h>
-#include <tuza/sched/sync/destroyed.h>
-#include <tuza/sched/sync/wake_list.h>
-#include <tuza/sched/sync/within.h>
+#include <tuza/sched/sync/detail/destroyed.h>
+#include <tuza/sched/sync/detail/wake_list.h>
+#include <tuza/sched/sync/detail/within.h>
 
 #include <mutex>
 

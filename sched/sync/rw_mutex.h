@@ -21,10 +21,10 @@
 // Source: Go's sync.RWMutex, a Mutex for writers before a gate for one writer and many readers.
 #pragma once
 
+#include <tuza/sched/detail/spin_lock.h>
 #include <tuza/sched/result.h>
+#include <tuza/sched/sync/detail/wait.h>
 #include <tuza/sched/sync/mutex.h>
-#include <tuza/sched/sync/spin_lock.h>
-#include <tuza/sched/sync/wait.h>
 
 #include <atomic>
 #include <cstdint>

@@ -26,9 +26,9 @@
 #pragma once
 
 #include <tuza/sched/go.h>
-#include <tuza/sched/sync/caught.h>
 #include <tuza/sched/sync/context.h>
-#include <tuza/sched/sync/run_mark.h>
+#include <tuza/sched/sync/detail/caught.h>
+#include <tuza/sched/sync/detail/run_mark.h>
 #include <tuza/sched/sync/wait_group.h>
 
 #include <atomic>

@@ -38,8 +38,8 @@
 #pragma once
 
 #include <tuza/sched/sync/chan.h>
+#include <tuza/sched/sync/detail/select_core.h>
 #include <tuza/sched/sync/event.h>
-#include <tuza/sched/sync/select_core.h>
 #include <tuza/sched/time/sleep.h>
 
 #include <array>

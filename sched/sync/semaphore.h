@@ -17,9 +17,9 @@
 // to wait; try_acquire() and release() never park.
 #pragma once
 
+#include <tuza/sched/detail/spin_lock.h>
 #include <tuza/sched/result.h>
-#include <tuza/sched/sync/spin_lock.h>
-#include <tuza/sched/sync/wait.h>
+#include <tuza/sched/sync/detail/wait.h>
 
 #include <cstdint>
 

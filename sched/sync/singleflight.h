@@ -19,8 +19,8 @@
 
 #include <tuza/sched/go.h>
 #include <tuza/sched/result.h>
-#include <tuza/sched/sync/caught.h>
 #include <tuza/sched/sync/context.h>
+#include <tuza/sched/sync/detail/caught.h>
 #include <tuza/sched/sync/event.h>
 #include <tuza/sched/sync/mutex.h>
 

@@ -13,10 +13,10 @@
 // blocks the G (a thread: itself).
 #pragma once
 
+#include <tuza/sched/detail/spin_lock.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/result.h>
-#include <tuza/sched/sync/spin_lock.h>
-#include <tuza/sched/sync/wait.h>
+#include <tuza/sched/sync/detail/wait.h>
 
 #include <atomic>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 #include <tuza/sched/rt/g.h>
-#include <tuza/sched/rt/queue/g_list.h>
+#include <tuza/sched/rt/queue/g_list_inline.h>
 #include <tuza/sched/rt/queue/global_queue.h>
 
 #include <algorithm>

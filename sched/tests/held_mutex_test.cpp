@@ -3,8 +3,8 @@
 #include <tuza/sched/arch/held_mutexes.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/goroutine.h>
-#include <tuza/sched/park.h>
 #include <tuza/sched/rt/g.h>
+#include <tuza/sched/rt/park.h>
 #include <tuza/sched/rt/report/mutex_report.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/sync/wait_group.h>

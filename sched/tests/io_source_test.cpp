@@ -1,9 +1,9 @@
 // The scheduler's side of I/O, with a source that needs no descriptors.
 #include <tuza/sched/go.h>
-#include <tuza/sched/io_source.h>
-#include <tuza/sched/park.h>
 #include <tuza/sched/rt/base/clock.h>
-#include <tuza/sched/rt/queue/g_list.h>
+#include <tuza/sched/rt/park.h>
+#include <tuza/sched/rt/queue/g_list_inline.h>
+#include <tuza/sched/rt/queue/io_source.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>

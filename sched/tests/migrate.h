@@ -4,8 +4,8 @@
 #include <tuza/sched/arch/cpu_relax.h>
 #include <tuza/sched/arch/current_m.h>
 #include <tuza/sched/goroutine.h>
-#include <tuza/sched/park.h>
 #include <tuza/sched/rt/idle/idle.h>
+#include <tuza/sched/rt/park.h>
 #include <tuza/sched/rt/queue/ready.h>
 #include <tuza/sched/rt/sched.h>
 

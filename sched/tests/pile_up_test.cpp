@@ -1,8 +1,8 @@
 // A pile-up of goroutines that stall, and who goes before them.
 #include <tuza/sched/go.h>
-#include <tuza/sched/park.h>
 #include <tuza/sched/rt/g.h>
-#include <tuza/sched/rt/queue/g_list.h>
+#include <tuza/sched/rt/park.h>
+#include <tuza/sched/rt/queue/g_list_inline.h>
 #include <tuza/sched/rt/queue/pile_up.h>
 #include <tuza/sched/rt/queue/ready.h>
 #include <tuza/sched/sync/chan.h>

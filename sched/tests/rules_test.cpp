@@ -3,9 +3,9 @@
 #include <tuza/sched/arch/cpu_relax.h>
 #include <tuza/sched/external.h>
 #include <tuza/sched/go.h>
-#include <tuza/sched/park.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/park.h>
 #include <tuza/sched/rt/queue/schedule.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/stats.h>

@@ -3,7 +3,7 @@
 
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/go.h>
-#include <tuza/sched/park.h>
+#include <tuza/sched/rt/park.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/tests/hogs.h>

@@ -2,7 +2,7 @@
 // to waits.
 #pragma once
 
-#include <tuza/sched/park.h>
+#include <tuza/sched/rt/park.h>
 #include <tuza/sched/sync/barrier.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/cond.h>

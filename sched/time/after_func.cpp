@@ -3,7 +3,7 @@
 #include <tuza/sched/go.h>
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/time/alarm.h>
+#include <tuza/sched/time/detail/alarm.h>
 
 #include <atomic>
 #include <mutex>

@@ -1,7 +1,7 @@
 #include <tuza/sched/time/fake_clock.h>
 
-#include <tuza/sched/park.h>
 #include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/park.h>
 #include <tuza/sched/rt/testing/fake_time.h>
 
 namespace tuza::testing {

@@ -2,10 +2,10 @@
 
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/goroutine.h>
-#include <tuza/sched/park.h>
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/base/print.h>
+#include <tuza/sched/rt/park.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/time/sleep.h>
 

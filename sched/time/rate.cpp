@@ -1,9 +1,9 @@
 #include <tuza/sched/time/rate.h>
 
+#include <tuza/sched/detail/clock_source.h>
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/sync/context.h>
-#include <tuza/sched/time/clock_source.h>
 #include <tuza/sched/time/sleep.h>
 
 #include <algorithm>

@@ -20,8 +20,8 @@
 // Lifetime: must outlive its reservations and those who wait.
 #pragma once
 
+#include <tuza/sched/detail/spin_lock.h>
 #include <tuza/sched/result.h>
-#include <tuza/sched/sync/spin_lock.h>
 #include <tuza/sched/time/sleep.h>
 
 #include <chrono>

@@ -1,12 +1,12 @@
 #include <tuza/sched/time/sleep.h>
 
-#include <tuza/sched/park.h>
+#include <tuza/sched/detail/clock_source.h>
 #include <tuza/sched/rt/base/check.h>
-#include <tuza/sched/rt/queue/g_list.h>
+#include <tuza/sched/rt/park.h>
+#include <tuza/sched/rt/queue/g_list_inline.h>
 #include <tuza/sched/rt/slice/handoff.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/event.h>
-#include <tuza/sched/time/clock_source.h>
 
 namespace tuza::rt {
 namespace {

@@ -1,10 +1,10 @@
 #include <tuza/sched/time/ticker.h>
 
+#include <tuza/sched/detail/clock_source.h>
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/event.h>
-#include <tuza/sched/time/clock_source.h>
 
 #include <algorithm>
 #include <mutex>

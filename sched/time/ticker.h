@@ -11,8 +11,8 @@
 #pragma once
 
 #include <tuza/sched/result.h>
+#include <tuza/sched/time/detail/timer_channel.h>
 #include <tuza/sched/time/sleep.h>
-#include <tuza/sched/time/timer_channel.h>
 
 #include <chrono>
 #include <cstdint>

@@ -8,7 +8,7 @@
 #pragma once
 
 #include <pthread.h>
-#include <tuza/sched/raw_mutex.h>
+#include <tuza/sched/rt/base/raw_mutex.h>
 
 #include <cstdint>
 

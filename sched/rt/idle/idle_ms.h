@@ -23,7 +23,7 @@
 
 #include <pthread.h>
 #include <tuza/sched/log.h>
-#include <tuza/sched/raw_mutex.h>
+#include <tuza/sched/rt/base/raw_mutex.h>
 #include <tuza/sched/rt/m.h>
 
 #include <atomic>

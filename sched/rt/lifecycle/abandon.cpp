@@ -1,7 +1,7 @@
 #include <tuza/sched/rt/lifecycle/abandon.h>
 
+#include <tuza/sched/detail/pending_wait.h>
 #include <tuza/sched/rt/sched.h>
-#include <tuza/sched/sync/pending_wait.h>
 
 namespace tuza::rt {
 namespace {

@@ -2,7 +2,7 @@
 //
 // They never run again, and no destructor of theirs does. What they had in common with others is another matter: a
 // channel, a lock, a context or a listener may live on, in main(), in a static, in the next runtime, and must not
-// point to stacks that are gone. So their waits are withdrawn (sync/pending_wait.h): from then on the primitive is as
+// point to stacks that are gone. So their waits are withdrawn (detail/pending_wait.h): from then on the primitive is as
 // if their contexts had ended. What such a goroutine held, it holds for ever.
 //
 // For the end of a runtime, on the thread that ends it, when no M runs goroutines any more.

@@ -1,10 +1,10 @@
 #include <tuza/sched/rt/lifecycle/end_hook.h>
 
-#include <tuza/sched/park.h>
 #include <tuza/sched/preempt.h>
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/base/mapping.h>
 #include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/park.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/sync/mutex.h>
 

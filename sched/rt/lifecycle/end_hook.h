@@ -1,7 +1,7 @@
 // What has to end before goroutines' stacks go: threads of other libraries that write to them.
 //
 // When the main goroutine has returned, those left behind stay parked, and their stacks are unmapped, but where a
-// library has an address on one (Waiter without a Leave, sync/wait.h). A thread that is about to write into the buffer of
+// library has an address on one (Waiter without a Leave, sync/detail/wait.h). A thread that is about to write into the buffer of
 // such a goroutine, or to ready it, must have ended by then. Its owner, which may be left behind itself, begins and
 // ends it by an EndHook. exit() runs no hooks: all stacks stay then.
 //

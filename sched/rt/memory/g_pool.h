@@ -16,9 +16,9 @@
 // Thread-safe; functions that take a P are for the M that holds it.
 #pragma once
 
-#include <tuza/sched/raw_mutex.h>
+#include <tuza/sched/rt/base/raw_mutex.h>
 #include <tuza/sched/rt/memory/stack_arena.h>
-#include <tuza/sched/rt/queue/g_list.h>
+#include <tuza/sched/rt/queue/g_list_inline.h>
 
 #include <array>
 #include <atomic>

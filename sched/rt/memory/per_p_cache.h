@@ -8,7 +8,7 @@
 // Thread-safe. take() and put() touch no shared memory in the usual case; they do not park.
 #pragma once
 
-#include <tuza/sched/raw_mutex.h>
+#include <tuza/sched/rt/base/raw_mutex.h>
 
 #include <cstddef>
 #include <cstdint>

@@ -16,7 +16,7 @@
 // Thread-safe. Blocks the M for a few instructions, at times for a mmap.
 #pragma once
 
-#include <tuza/sched/raw_mutex.h>
+#include <tuza/sched/rt/base/raw_mutex.h>
 #include <tuza/sched/rt/memory/stack.h>
 
 #include <array>

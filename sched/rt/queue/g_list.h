@@ -1,56 +1,45 @@
-// The functions of GList (sched/g_list.h).
+// A list of goroutines through a link inside each: the wait queue of a primitive, a batch of ready ones.
+//
+// Thread-unsafe: whoever owns it guards it. A goroutine is on at most one list or queue at a time.
+// The functions are inline and need the goroutine itself: include <tuza/sched/rt/queue/g_list_inline.h> where they are
+// called (the .cpp of a primitive), this header where a list is only a member.
 #pragma once
 
-#include <tuza/sched/g_list.h>
-#include <tuza/sched/rt/g.h>
-
+#include <cstdint>
 #include <utility>
 
 namespace tuza::rt {
 
-inline void GList::push_back(G* g) {
-  g->link = nullptr;
-  (tail_ != nullptr ? tail_->link : head_) = g;
-  tail_ = g;
-  ++size_;
-}
+struct G;
 
-inline void GList::push_front(G* g) {
-  g->link = head_;
-  if (head_ == nullptr) tail_ = g;
-  head_ = g;
-  ++size_;
-}
-
-inline G* GList::pop_front() {
-  G* g = head_;
-  if (g == nullptr) return nullptr;
-  head_ = g->link;
-  if (head_ == nullptr) tail_ = nullptr;
-  g->link = nullptr;
-  --size_;
-  return g;
-}
-
-inline void GList::splice_back(GList&& other) {
-  if (other.empty()) return;
-  (tail_ != nullptr ? tail_->link : head_) = other.head_;
-  tail_ = std::exchange(other.tail_, nullptr);
-  size_ += std::exchange(other.size_, 0);
-  other.head_ = nullptr;
-}
-
-inline bool GList::remove(G* g) {
-  G* before = nullptr;
-  for (G* at = head_; at != nullptr; before = at, at = at->link) {
-    if (at != g) continue;
-    (before != nullptr ? before->link : head_) = g->link;
-    if (tail_ == g) tail_ = before;
-    g->link = nullptr;
-    --size_;
-    return true;
+class GList {
+ public:
+  GList() = default;
+  GList(GList&& other) noexcept
+      : head_(std::exchange(other.head_, nullptr)),
+        tail_(std::exchange(other.tail_, nullptr)),
+        size_(std::exchange(other.size_, 0)) {}
+  GList& operator=(GList&& other) noexcept {
+    head_ = std::exchange(other.head_, nullptr);
+    tail_ = std::exchange(other.tail_, nullptr);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
   }
-  return false;
-}
+
+  [[nodiscard]] bool empty() const { return head_ == nullptr; }
+  [[nodiscard]] std::uint32_t size() const { return size_; }
+  [[nodiscard]] G* front() const { return head_; }
+
+  inline void push_back(G* g);
+  inline void push_front(G* g);
+  inline G* pop_front();                   // null when empty
+  inline void splice_back(GList&& other);  // appends all of `other`
+  inline bool remove(G* g);                // false if it is not here; linear
+
+ private:
+  G* head_ = nullptr;
+  G* tail_ = nullptr;
+  std::uint32_t size_ = 0;
+};
 
 }  // namespace tuza::rt

@@ -3,7 +3,7 @@
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/base/mapping.h>
 #include <tuza/sched/rt/g.h>
-#include <tuza/sched/rt/queue/g_list.h>
+#include <tuza/sched/rt/queue/g_list_inline.h>
 
 #include <mutex>
 

@@ -10,8 +10,8 @@
 // Thread-safe. Blocks the M for a few instructions; growing the ring maps memory.
 #pragma once
 
-#include <tuza/sched/g_list.h>
-#include <tuza/sched/raw_mutex.h>
+#include <tuza/sched/rt/base/raw_mutex.h>
+#include <tuza/sched/rt/queue/g_list.h>
 
 #include <algorithm>
 #include <atomic>

@@ -14,7 +14,7 @@
 // Thread-safe; what GlobalQueue says holds for each level.
 #pragma once
 
-#include <tuza/sched/g_list.h>
+#include <tuza/sched/rt/queue/g_list.h>
 #include <tuza/sched/rt/queue/global_queue.h>
 
 #include <array>

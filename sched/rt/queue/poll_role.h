@@ -13,8 +13,8 @@
 // Thread-safe.
 #pragma once
 
-#include <tuza/sched/io_source.h>
-#include <tuza/sched/rt/queue/g_list.h>
+#include <tuza/sched/rt/queue/g_list_inline.h>
+#include <tuza/sched/rt/queue/io_source.h>
 
 #include <atomic>
 #include <cstdint>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tuza/sched/rt/m.h>
-#include <tuza/sched/rt/queue/g_list.h>
+#include <tuza/sched/rt/queue/g_list_inline.h>
 #include <tuza/sched/rt/queue/global_queues.h>
 
 namespace tuza::rt {

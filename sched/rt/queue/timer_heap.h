@@ -23,8 +23,8 @@
 // Thread-safe. Blocks the M for the lock. The memory grows by remapping and is never shrunk.
 #pragma once
 
-#include <tuza/sched/sync/spin_lock.h>
-#include <tuza/sched/time/runtime_timer.h>
+#include <tuza/sched/detail/runtime_timer.h>
+#include <tuza/sched/detail/spin_lock.h>
 
 #include <atomic>
 #include <cstddef>

@@ -1,11 +1,11 @@
 #include <tuza/sched/rt/testing/fake_time.h>
 
 #include <tuza/sched/goroutine.h>
-#include <tuza/sched/park.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/idle/idle.h>
 #include <tuza/sched/rt/idle/procs.h>
+#include <tuza/sched/rt/park.h>
 #include <tuza/sched/rt/report/deadlock.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/slice/handoff.h>

@@ -12,9 +12,9 @@
 // One for the process, never freed: threads that are no Ms may read it at any time.
 #pragma once
 
-#include <tuza/sched/raw_mutex.h>
+#include <tuza/sched/rt/base/raw_mutex.h>
 #include <tuza/sched/rt/queue/timer_heap.h>
-#include <tuza/sched/sync/wait.h>
+#include <tuza/sched/sync/detail/wait.h>
 
 #include <atomic>
 #include <cstdint>

@@ -4,8 +4,8 @@
 // two elements of one sender out of order at one receiver.
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/external.h>
-#include <tuza/sched/park.h>
 #include <tuza/sched/rt/base/random.h>
+#include <tuza/sched/rt/park.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/tests/chan_testing.h>
 #include <tuza/sched/sync/wait_group.h>

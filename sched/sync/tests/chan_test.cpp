@@ -1,7 +1,7 @@
 // Channels: the facts that Go's specification and its memory model state of them, one by one; and what C++
 // adds, lifetimes, moves and threads.
 #include <tuza/sched/external.h>
-#include <tuza/sched/park.h>
+#include <tuza/sched/rt/park.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/tests/chan_testing.h>

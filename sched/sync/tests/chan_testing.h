@@ -1,8 +1,8 @@
 // What the tests of channels share.
 #pragma once
 
-#include <tuza/sched/park.h>
 #include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/park.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/tests/testing.h>
 

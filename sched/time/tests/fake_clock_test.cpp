@@ -1,5 +1,6 @@
 // Fake time passes when everybody waits, and only then. Leaks are found and named.
 #include <tuza/sched/blocking.h>
+#include <tuza/sched/detail/clock_source.h>
 #include <tuza/sched/external.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/goroutine.h>
@@ -10,7 +11,6 @@
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
 #include <tuza/sched/time/clock.h>
-#include <tuza/sched/time/clock_source.h>
 #include <tuza/sched/time/fake_clock.h>
 #include <tuza/sched/time/leak_check.h>
 #include <tuza/sched/time/rate.h>

@@ -1,0 +1,327 @@
+#include <tuza/http/serve/connection.h>
+
+#include <tuza/http/wire/framing.h>
+#include <tuza/netpoll/tls.h>
+#include <tuza/sched/detail/coarse_clock.h>
+#include <tuza/sched/log.h>
+#include <tuza/sched/rt/memory/idle_stacks.h>
+
+#include <chrono>
+#include <exception>
+#include <string>
+#include <utility>
+
+namespace tuza::http {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A deadline counted from a moment ago: the coarse clock lags, which makes it earlier by milliseconds.
+net::TimePoint soon(std::chrono::milliseconds after) {
+  return net::TimePoint(std::chrono::nanoseconds(rt::time_after(coarse_now_ns(), rt::whole_ns(after))));
+}
+
+// How much of a body that nobody wanted is read to keep the connection.
+constexpr std::uint64_t kSkippedBodyMax = 256 << 10;
+// How long a client that was refused may take to read why.
+constexpr std::chrono::milliseconds kLingerTime{2000};
+// How long an idle connection is kept when the server ends.
+constexpr std::chrono::milliseconds kLastLook{10};
+// More than this is sent before the handler of the next pipelined request runs.
+constexpr std::size_t kOutMax = 64 << 10;
+
+// What a client may have a part in must not look like other lines, nor steer a terminal.
+std::string printable(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7f) {
+      out += c;
+    } else {
+      out.append("\\x").append(1, kDigits[byte >> 4]).append(1, kDigits[byte & 15]);
+    }
+  }
+  return out;
+}
+
+void log_exception(const Request& request, std::string_view what) {
+  static LogLimiter limiter(10);
+  limiter.log(LogLevel::kError, "tuza: the handler of " + std::string(request.method_name()) + " " +
+                                    std::string(request.path().substr(0, 200)) +
+                                    " has thrown: " + printable(what.substr(0, 1000)));
+}
+
+}  // namespace
+
+Connection::~Connection() {
+  if (exchange_ == nullptr) return;
+  exchange_->input.consume(exchange_->input.unread().size());
+  exchange_->end_request();
+  Exchange::give_back(exchange_);
+}
+
+std::string_view Connection::remote() {
+  if (remote_.empty()) remote_ = conn().remote_address().value_or("-");
+  return remote_;
+}
+
+std::span<std::byte> Connection::take() {
+  if (exchange_ == nullptr) exchange_ = Exchange::take();
+  return exchange_->input.space();
+}
+
+void Connection::give_back() {
+  if (!exchange_->input.empty() || head_begun_) return;
+  Exchange::give_back(std::exchange(exchange_, nullptr));
+}
+
+// Whatever else throws, memory is what may be missing anywhere, for the answer that says so too. The
+// connection ends then; the others go on, and have more.
+void Connection::serve() try {
+  bool goes_on = true;
+  while (goes_on && read_head()) {
+    if (std::optional<BadRequest> bad = begin_request()) return refuse(*bad);
+    run_handler();
+    goes_on = finish_request();
+  }
+  if (broken_) cut_off();
+} catch (const std::bad_alloc&) {
+  cut_off();
+  static LogLimiter limiter;
+  limiter.log(LogLevel::kError, "tuza: no memory for a request; its connection is closed");
+}
+
+// Until there is a complete head in the input. False: the connection is to be closed.
+bool Connection::read_head() {
+  for (;;) {
+    if (exchange_ != nullptr && !exchange_->input.empty()) {
+      Input& input = exchange_->input;
+      if (!std::exchange(head_begun_, true)) exchange_->parser.begin(exchange_->head, options_);
+      const std::size_t unread = input.unread().size();
+      const auto complete = exchange_->parser.feed_head(input.request(), unread);
+      if (!complete) {
+        refuse(complete.error());
+        return false;
+      }
+      input.consume(*complete ? exchange_->head.bytes - input.request_bytes() : unread);
+      if (*complete) return true;
+    }
+    if (!wait_for_bytes()) return false;
+  }
+}
+
+// The input is used up. Sends what is to be sent, and waits: between requests without a working set, and as
+// one who may be interrupted; within a head for the rest of header_timeout.
+bool Connection::wait_for_bytes() {
+  if (!flush()) return false;
+  const bool idle = !head_begun_;
+  if (idle) {
+    if (exchange_ != nullptr) Exchange::give_back(std::exchange(exchange_, nullptr));
+    conn().set_read_deadline(soon(options_.idle_timeout));
+    if (!session_.begin_idle()) return last_look();
+  } else if (!std::exchange(head_deadline_set_, true)) {
+    conn().set_read_deadline(net::time_after_now(options_.header_timeout));
+  }
+  const Result<std::size_t> n = idle ? read_idle() : conn().read(static_cast<net::LazyBuffer&>(*this));
+  if (idle) session_.end_idle();
+  if (n && *n > 0) {
+    exchange_->input.filled(*n);
+    return true;
+  }
+  if (idle) {
+    // Nobody has waited for the client if it is the server that ends.
+    if (!n && n.error().timeout() && session_.draining()) return last_look();
+    if (!n) count_failed_read(n.error());
+    return false;
+  }
+  if (n) {
+    refuse({400, "the request ends in its head", 0});
+    return false;
+  }
+  count_failed_read(n.error());
+  if (n.error().timeout()) refuse({408, "the head did not arrive in time", 0});
+  return false;
+}
+
+// No handler is on the stack: its memory below may be given back while the client thinks.
+Result<std::size_t> Connection::read_idle() {
+  const rt::NothingBelow trim_while_parked;
+  return conn().read(static_cast<net::LazyBuffer&>(*this));
+}
+
+// Of TLS, the first read is the handshake, whose time limit is its own.
+void Connection::count_failed_read(const Error& error) {
+  if (net::is_tls_error(error)) {
+    ServerCounters::add(counters_.tls_failures);
+  } else if (error.timeout()) {
+    const bool handshake = error.op() == "tls handshake";
+    ServerCounters::add(handshake     ? counters_.handshake_timeouts
+                        : head_begun_ ? counters_.header_timeouts
+                                      : counters_.idle_timeouts);
+  }
+}
+
+// The server is ending, and nobody has told the client: a request may be here already, or on its way.
+bool Connection::last_look() {
+  // The second asks the kernel: bytes may have come without having been reported yet.
+  for (int look = 0; look < 2; ++look) {
+    conn().set_read_deadline(Clock::now() + kLastLook);
+    const Result<std::size_t> n = conn().read(static_cast<net::LazyBuffer&>(*this));
+    if (n && *n > 0) {
+      exchange_->input.filled(*n);
+      return true;
+    }
+    if (n) return false;
+    if (!n.error().timeout()) {
+      count_failed_read(n.error());
+      return false;
+    }
+  }
+  return false;
+}
+
+// A head is complete: what does it mean?
+std::optional<BadRequest> Connection::begin_request() {
+  Head& head = exchange_->head;
+  head_begun_ = head_deadline_set_ = false;
+  exchange_->input.pin();
+  exchange_->head_base = exchange_->input.request();
+  if (const auto framed = frame(exchange_->input.request(), head); !framed) return framed.error();
+  body_.chunked = head.chunked;
+  if (head.chunked) exchange_->parser.expect_chunks();
+  body_.remaining = head.content_length;
+  body_.complete = !head.chunked && head.content_length == 0;
+  // A client that has sent some of the body already is not waiting for anything.
+  body_.continue_wanted = head.expects_continue && !body_.complete && exchange_->input.empty();
+  keep_alive_ = head.keep_alive;
+  if (head.content_length > options_.body_bytes_max) {
+    return BadRequest{413, "request body too large", head.bytes};
+  }
+  return std::nullopt;
+}
+
+void Connection::run_handler() {
+  Request request(*this);
+  ResponseWriter writer(*this);
+  try {
+    handler_(request, writer);
+    return;
+  } catch (const std::exception& e) {
+    log_exception(request, e.what());
+  } catch (...) {
+    if (std::current_exception() == nullptr) {
+      // No exception of C++: goexit(). Earlier requests have been answered, if not on the wire.
+      (void)flush();
+      cut_off();
+      throw;
+    }
+    log_exception(request, "something that is no std::exception");
+  }
+  ServerCounters::add(counters_.handlers_thrown);
+  // What the handler has prepared is dropped; what has been sent cannot be taken back, only cut off.
+  keep_alive_ = false;
+  if (!response_.head_sent) {
+    writer.error(500);
+    return;
+  }
+  (void)flush();
+  broken_ = true;
+}
+
+// Completes the response, and decides whether there can be another request.
+bool Connection::finish_request() {
+  if (broken_) return false;
+  if (body_.error && !response_.head_sent) {
+    refuse(*body_.error);
+    return false;
+  }
+  const bool skippable = !body_.continue_wanted && body_.remaining <= kSkippedBodyMax && !body_.error;
+  if (!skippable || session_.draining() || response_.close) keep_alive_ = false;
+  finish_response();
+  if (broken_) return false;
+  const bool skipped = body_.complete || (keep_alive_ && skip_body());
+  if (!skipped || !keep_alive_) {
+    if (!flush(true)) return false;
+    if (!body_.complete || !exchange_->input.empty()) linger();
+    return false;
+  }
+  exchange_->end_request();
+  // Now, and not when the next head is complete: it may turn out to be none, and is answered as well.
+  response_ = Response{};
+  body_ = Body{};
+  return exchange_->out.size() < kOutMax || flush();
+}
+
+// Reads what the handler has left of the request's body. False: there is too much of it, or it is malformed.
+bool Connection::skip_body() {
+  // The client may be waiting for the response before it sends the rest.
+  if (exchange_->input.empty() && !flush()) return false;
+  body_.deadline = net::time_after_now(options_.skip_timeout);
+  std::array<std::byte, Input::kInlineBytes> scrap;
+  for (std::uint64_t skipped = 0; skipped <= kSkippedBodyMax;) {
+    const Result<std::size_t> n = read_body(scrap);
+    if (!n) return false;
+    if (*n == 0) return true;
+    skipped += *n;
+  }
+  return false;
+}
+
+// The connection ends in the middle of a response. If that is how a complete one would end, too, the client
+// must not take this one for complete.
+void Connection::cut_off() {
+  if (response_.ends_with_connection) (void)conn().set_linger_zero();
+}
+
+// The one place that answers bad input: the status, a line of text, and the end of the connection.
+void Connection::refuse(const BadRequest& bad) {
+  keep_alive_ = false;
+  if (exchange_ == nullptr) return;
+  if (response_.head_sent) {
+    (void)flush();
+    return;
+  }
+  counters_.add_refused(bad.status);
+  drop_prepared_response();
+  std::string text(bad.text);
+  text += '\n';
+  response_.status = bad.status;
+  // The method may not be known; a client that sent HEAD and something malformed can bear a body.
+  response_.close = true;
+  exchange_->extra += "Content-Type: text/plain; charset=utf-8\r\n";
+  response_.has_content_type = true;
+  append_head(text.size());
+  exchange_->out += text;
+  if (flush(true)) linger();
+}
+
+// Closing while the client still sends makes the kernel answer with a reset, which may overtake the response
+// and destroy it. So: end our side, and read on for a while.
+void Connection::linger() {
+  if (!conn().close_write()) return;
+  conn().set_read_deadline(Clock::now() + kLingerTime);
+  Input& input = exchange_->input;
+  input.consume(input.unread().size());
+  input.end_request();
+  for (;;) {
+    const Result<std::size_t> n = conn().read(input.space());
+    if (!n || *n == 0) return;
+  }
+}
+
+bool Connection::flush(bool last) {
+  if (exchange_ == nullptr || exchange_->out.empty()) return true;
+  if (!broken_) {
+    broken_ = !sent(last ? conn().write_last(exchange_->out) : conn().write_all(exchange_->out));
+    exchange_->out.clear();
+  }
+  return !broken_;
+}
+
+bool Connection::sent(const Result<void>& result) {
+  if (!result && result.error().timeout()) ServerCounters::add(counters_.write_timeouts);
+  return result.has_value();
+}
+
+}  // namespace tuza::http

@@ -1,0 +1,253 @@
+#include <tuza/netpoll/file.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <tuza/netpoll/files/file_calls.h>
+#include <tuza/netpoll/poll/fd_mutex.h>
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <utility>
+
+namespace tuza {
+
+using detail::blocking_syscall;
+using detail::check_call;
+using detail::file_error;
+using Side = net::FdMutex::Side;
+
+// Lives until its File is gone and its number is closed, whichever comes last: a call may still be under way
+// when the File is destroyed.
+struct File::State {
+  State(int number, std::string name) : fd(number), path(std::move(name)) {}
+
+  const int fd;
+  const std::string path;
+  net::FdMutex users;
+  std::atomic<int> holders{2};  // the File, and the open number
+
+  // By whoever drops the last reference of a closed file. Returns -errno. Deletes this if nobody holds it.
+  long close_number() {
+    const long result = blocking([number = fd] { return sys::invoke(SYS_close, number); });
+    drop_holder();
+    return result == -EINTR ? 0 : result;  // Linux has closed it all the same
+  }
+  void drop_holder() {
+    // acq_rel: what the other holder did with it happens before it is deleted.
+    if (holders.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+};
+
+void File::Dispose::operator()(State* state) const {
+  if (state->users.close() && state->users.release()) state->close_number();
+  state->drop_holder();
+}
+
+// A reference that keeps the number open, with the lock of a side or without, for a scope. False if closed.
+class File::Use {
+ public:
+  explicit Use(State* state) : state_(state), ok_(state != nullptr && state->users.acquire()) {}
+  Use(State* state, Side side)
+      : state_(state), side_(side), locks_(true), ok_(state != nullptr && state->users.lock(side)) {}
+  ~Use() {
+    if (ok_ && (locks_ ? state_->users.unlock(side_) : state_->users.release())) state_->close_number();
+  }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+  explicit operator bool() const { return ok_; }
+
+ private:
+  State* const state_;
+  const Side side_ = Side::kRead;
+  const bool locks_ = false;
+  const bool ok_;
+};
+
+namespace {
+
+std::optional<int> flags_of(const OpenOptions& options) {
+  const bool write = options.write || options.append;
+  if ((!options.read && !write) || (options.truncate && !write)) return std::nullopt;
+  int flags = write ? (options.read ? O_RDWR : O_WRONLY) : O_RDONLY;
+  if (options.append) flags |= O_APPEND;
+  if (options.truncate) flags |= O_TRUNC;
+  if (options.create || options.exclusive) flags |= O_CREAT;
+  if (options.exclusive) flags |= O_EXCL;
+  return flags;
+}
+
+// Writes all of `data` by means of `write(at, bytes)`, a system call that may write less.
+template <class Write>
+Result<void> write_in_pieces(std::span<const std::byte> data, std::string_view op, const std::string& path,
+                             Write write) {
+  std::size_t done = 0;
+  while (done < data.size()) {
+    const long n = write(data.data() + done, data.size() - done);
+    if (n > 0) {
+      done += static_cast<std::size_t>(n);
+      continue;
+    }
+    std::string subject = path;
+    if (done > 0) {
+      subject += " (" + std::to_string(done) + " of " + std::to_string(data.size()) + " bytes written)";
+    }
+    return std::unexpected(file_error(n == 0 ? -EIO : n, op, subject));
+  }
+  return {};
+}
+
+}  // namespace
+
+File::File(std::unique_ptr<State, Dispose> state) : state_(std::move(state)) {}
+File::File() = default;
+File::File(File&&) noexcept = default;
+// The old one is closed before the pointer to it is overwritten: threads lost in a call have read that.
+File& File::operator=(File&& other) noexcept {
+  std::unique_ptr<State, Dispose> taken = std::move(other.state_);
+  if (state_) state_.get_deleter()(state_.get());
+  (void)state_.release();
+  state_ = std::move(taken);
+  return *this;
+}
+File::~File() = default;
+
+Result<File> File::open(std::string_view path, const OpenOptions& options) {
+  Result<std::string> name = detail::kernel_path(path, "open");
+  if (!name) return std::unexpected(name.error());
+  const std::optional<int> flags = flags_of(options);
+  if (!flags) return std::unexpected(file_error(-EINVAL, "open", path));
+  const Result<int> fd = detail::open_path(*name, *flags, options.mode);
+  if (!fd) return std::unexpected(fd.error());
+  return File(std::unique_ptr<State, Dispose>(new State(*fd, std::move(*name))));
+}
+
+Result<File> File::create(std::string_view path, std::uint32_t mode) {
+  return open(path, {.write = true, .create = true, .truncate = true, .mode = mode});
+}
+
+Error File::closed_error(std::string_view op) const { return Error(Errc::kClosed, op, std::string(path())); }
+
+std::string_view File::path() const { return state_ ? std::string_view(state_->path) : std::string_view(); }
+
+Result<std::size_t> File::read(std::span<std::byte> into) {
+  State* const state = state_.get();
+  const Use use(state, Side::kRead);
+  if (!use) return std::unexpected(closed_error("read"));
+  const long n = blocking_syscall(SYS_read, state->fd, into.data(), into.size());
+  if (n < 0) return std::unexpected(file_error(n, "read", state->path));
+  return static_cast<std::size_t>(n);
+}
+
+Result<std::string> File::read_all(std::size_t bytes_max) {
+  constexpr std::size_t kChunk = 8192;  // for files that do not know how long they are: pipes, /proc
+  State* const state = state_.get();
+  const Use use(state, Side::kRead);
+  if (!use) return std::unexpected(closed_error("read"));
+  // One byte more than may come, for the read that finds the end, or that there is too much.
+  const std::size_t room = std::min(bytes_max, std::string().max_size() - 1) + 1;
+  std::size_t length = kChunk;
+  struct stat info{};
+  if (blocking_syscall(SYS_fstat, state->fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0) {
+    length = static_cast<std::size_t>(info.st_size) + 1;
+  }
+  std::string text(std::min(length, room), '\0');
+  for (std::size_t filled = 0; filled < room;) {
+    if (filled == text.size()) text.resize(std::min(2 * filled, room));
+    const long n = blocking_syscall(SYS_read, state->fd, text.data() + filled, text.size() - filled);
+    if (n < 0) return std::unexpected(file_error(n, "read", state->path));
+    if (n == 0) {
+      text.resize(filled);
+      return text;
+    }
+    filled += static_cast<std::size_t>(n);
+  }
+  return std::unexpected(file_error(-EFBIG, "read", state->path));
+}
+
+Result<void> File::write_all(std::span<const std::byte> data) {
+  State* const state = state_.get();
+  const Use use(state, Side::kWrite);
+  if (!use) return std::unexpected(closed_error("write"));
+  return write_in_pieces(data, "write", state->path, [fd = state->fd](const std::byte* at, std::size_t n) {
+    return blocking_syscall(SYS_write, fd, at, n);
+  });
+}
+
+Result<std::size_t> File::pread(std::span<std::byte> into, std::uint64_t offset) {
+  State* const state = state_.get();
+  const Use use(state);
+  if (!use) return std::unexpected(closed_error("pread"));
+  std::size_t done = 0;
+  while (done < into.size()) {
+    const long n =
+        blocking_syscall(SYS_pread64, state->fd, into.data() + done, into.size() - done, offset + done);
+    if (n < 0 && done == 0) return std::unexpected(file_error(n, "pread", state->path));
+    if (n <= 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  return done;
+}
+
+Result<void> File::pwrite_all(std::span<const std::byte> data, std::uint64_t offset) {
+  State* const state = state_.get();
+  const Use use(state);
+  if (!use) return std::unexpected(closed_error("pwrite"));
+  return write_in_pieces(data, "pwrite", state->path,
+                         [fd = state->fd, &data, offset](const std::byte* at, std::size_t n) {
+                           const auto done = static_cast<std::uint64_t>(at - data.data());
+                           return blocking_syscall(SYS_pwrite64, fd, at, n, offset + done);
+                         });
+}
+
+Result<std::uint64_t> File::seek(std::int64_t offset_bytes, Whence whence) {
+  State* const state = state_.get();
+  const Use use(state);
+  if (!use) return std::unexpected(closed_error("seek"));
+  const int from = whence == Whence::kBegin ? SEEK_SET : whence == Whence::kCurrent ? SEEK_CUR : SEEK_END;
+  // Blocks while somebody reads or writes at the position.
+  const long position = blocking_syscall(SYS_lseek, state->fd, offset_bytes, from);
+  if (position < 0) return std::unexpected(file_error(position, "seek", state->path));
+  return static_cast<std::uint64_t>(position);
+}
+
+Result<void> File::truncate(std::uint64_t size_bytes) {
+  State* const state = state_.get();
+  const Use use(state);
+  if (!use) return std::unexpected(closed_error("truncate"));
+  return check_call(blocking_syscall(SYS_ftruncate, state->fd, size_bytes), "truncate", state->path);
+}
+
+Result<void> File::sync() {
+  State* const state = state_.get();
+  const Use use(state);
+  if (!use) return std::unexpected(closed_error("sync"));
+  return check_call(blocking_syscall(CallLength::kLong, SYS_fsync, state->fd), "sync", state->path);
+}
+
+Result<void> File::sync_data() {
+  State* const state = state_.get();
+  const Use use(state);
+  if (!use) return std::unexpected(closed_error("sync"));
+  return check_call(blocking_syscall(CallLength::kLong, SYS_fdatasync, state->fd), "sync", state->path);
+}
+
+Result<FileInfo> File::stat() {
+  State* const state = state_.get();
+  const Use use(state);
+  if (!use) return std::unexpected(closed_error("stat"));
+  struct stat info{};
+  const long result = blocking_syscall(SYS_fstat, state->fd, &info);
+  if (result < 0) return std::unexpected(file_error(result, "stat", state->path));
+  return detail::file_info(info);
+}
+
+Result<void> File::close() {
+  State* const state = state_.get();
+  if (state == nullptr || !state->users.close()) return std::unexpected(closed_error("close"));
+  if (!state->users.release()) return {};
+  return check_call(state->close_number(), "close", state->path);  // this File holds the state
+}
+
+}  // namespace tuza

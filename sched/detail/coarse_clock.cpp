@@ -1,0 +1,13 @@
+#include <tuza/sched/detail/coarse_clock.h>
+
+#include <tuza/sched/rt/base/clock.h>
+#include <tuza/sched/rt/sched.h>
+
+namespace tuza {
+
+std::int64_t coarse_now_ns() {
+  const rt::ExternalEntry entry;
+  return entry.sched() == nullptr ? rt::now_ns() : entry.sched()->coarse_ns.load(std::memory_order_relaxed);
+}
+
+}  // namespace tuza

@@ -1,0 +1,22 @@
+#include <tuza/sched/detail/spin_lock.h>
+
+#include <tuza/sched/arch/cpu_relax.h>
+#include <tuza/sched/rt/base/futex.h>
+#include <tuza/sched/rt/slice/fork.h>
+
+namespace tuza::rt {
+
+void SpinLock::lock_contended() {
+  constexpr int kSpins = 100;
+  constexpr std::int64_t kNapNs = 50'000;
+  for (;;) {
+    for (int i = 0; i < kSpins; ++i) {
+      if (locked_.load(std::memory_order_relaxed) == 0 && try_lock()) return;
+      cpu_relax();
+    }
+    if (is_forked_child()) return;  // the thread that holds it is the parent's: it is ours now
+    futex_wait(locked_, 1, kNapNs);
+  }
+}
+
+}  // namespace tuza::rt

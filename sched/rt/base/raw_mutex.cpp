@@ -1,0 +1,21 @@
+#include <tuza/sched/rt/base/raw_mutex.h>
+
+#include <tuza/sched/arch/cpu_relax.h>
+#include <tuza/sched/rt/base/futex.h>
+#include <tuza/sched/rt/slice/fork.h>
+
+namespace tuza::rt {
+
+void RawMutex::lock_contended() {
+  // The holder is gone within nanoseconds, unless the kernel took its core away: spin briefly, sleep then.
+  for (int i = 0; i < 40; ++i) {
+    cpu_relax();
+    if (state_.load(std::memory_order_relaxed) == 0 && try_lock()) return;
+  }
+  if (is_forked_child()) return;  // as in SpinLock
+  while (state_.exchange(2, std::memory_order_acquire) != 0) futex_wait(state_, 2);
+}
+
+void RawMutex::wake_one_waiter() { futex_wake(state_, 1); }
+
+}  // namespace tuza::rt

@@ -1,0 +1,211 @@
+#include <tuza/sched/sync/detail/context_node.h>
+
+#include <tuza/sched/detail/clock_source.h>
+#include <tuza/sched/go.h>
+#include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/sched.h>
+
+#include <mutex>
+#include <utility>
+
+namespace tuza::rt {
+
+// -- References.
+
+void ContextNode::unref(ContextNode* node) {
+  // acq_rel: who frees it comes after all that others did with it.
+  while (node != nullptr && node->refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    ContextNode* const parent = node->parent_;
+    delete node;
+    node = parent;
+  }
+}
+
+bool ContextNode::try_ref() {
+  std::uint32_t refs = refs_.load(std::memory_order_relaxed);
+  while (refs != 0) {
+    if (refs_.compare_exchange_weak(refs, refs + 1, std::memory_order_relaxed)) return true;
+  }
+  return false;
+}
+
+bool ContextNode::unref_unless_last() {
+  std::uint32_t refs = refs_.load(std::memory_order_relaxed);
+  while (refs != 1) {
+    if (refs_.compare_exchange_weak(refs, refs - 1, std::memory_order_acq_rel)) return true;
+  }
+  return false;
+}
+
+const void* ContextNode::find(const void* key) const {
+  for (const ContextNode* node = this; node != nullptr; node = node->parent_) {
+    if (const void* value = node->own_value(key); value != nullptr) return value;
+  }
+  return nullptr;
+}
+
+void ContextFunction::unref(ContextFunction* function) {
+  if (function->refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete function;
+}
+
+void ContextFunction::start() {
+  auto function = std::exchange(function_, nullptr);
+  if (run_.ended()) return;
+  if (runs_ == Runs::kOnTheSpot) {
+    function();
+    return;
+  }
+  // A thread may end a context while the runtime ends: then nobody is left to run it.
+  const Result<void> started = try_go({}, [function = std::move(function)]() mutable { function(); });
+  if (!started && !started.error().is(Errc::kNotRunning)) spawn_failed();
+}
+
+// -- The list.
+
+CancelNode::~CancelNode() {
+  if (above_ != nullptr) above_->remove(*this);
+  while (first_ != nullptr) {  // nobody else can reach it any more
+    auto* function = static_cast<ContextFunction*>(first_);
+    remove_locked(*function);
+    function->forget();
+    ContextFunction::unref(function);
+  }
+}
+
+bool CancelNode::add_locked(ContextLink& link, ContextCause* ended_with) {
+  const Enter rt;  // a goroutine must not lose its P while it holds the lock
+  const std::scoped_lock lock(event_.lock());
+  if (event_.happened()) {
+    if (ended_with != nullptr) *ended_with = cause_;
+    return false;
+  }
+  link.linked = true;
+  link.next = first_;
+  if (first_ != nullptr) first_->prev = &link;
+  first_ = &link;
+  return true;
+}
+
+void CancelNode::remove_locked(ContextLink& link) {
+  (link.prev == nullptr ? first_ : link.prev->next) = link.next;
+  if (link.next != nullptr) link.next->prev = link.prev;
+  link.prev = link.next = nullptr;
+  link.linked = false;
+}
+
+bool CancelNode::remove(ContextLink& link) {
+  const Enter rt;
+  const std::scoped_lock lock(event_.lock());
+  if (!link.linked) return false;
+  remove_locked(link);
+  return true;
+}
+
+bool CancelNode::add(ContextFunction& function) { return add_locked(function, nullptr); }
+
+void CancelNode::attach() {
+  if (above_ == nullptr) return;
+  ContextCause cause;
+  if (!above_->add_locked(*this, &cause)) end(cause);
+}
+
+// The next child, with a reference to it; null: there are no more. A child that has lost its last handle is
+// about to leave the list by itself, and waits for the lock: it is there as long as we hold it.
+ContextLink* CancelNode::take_child() {
+  const Enter rt;
+  const std::scoped_lock lock(event_.lock());
+  while (first_ != nullptr) {
+    ContextLink& link = *first_;
+    remove_locked(link);
+    if (!link.is_node || static_cast<CancelNode&>(link).try_ref()) return &link;
+  }
+  return nullptr;
+}
+
+// -- The end.
+
+bool CancelNode::fire(const ContextCause& cause) {
+  struct Why {
+    CancelNode* node;
+    const ContextCause* cause;
+  } why{this, &cause};
+  return event_.fire(
+      [](void* argument) {
+        const Why& w = *static_cast<Why*>(argument);
+        w.node->cause_ = *w.cause;  // was null: frees nothing
+      },
+      &why);
+}
+
+bool CancelNode::end_alone(const ContextCause& cause) {
+  if (!fire(cause)) return false;
+  disarm();
+  if (above_ != nullptr) above_->remove(*this);
+  return true;
+}
+
+bool CancelNode::end(const ContextCause& cause) {
+  if (!end_alone(cause)) return false;
+  end_below(cause);
+  return true;
+}
+
+// `work` is a stack of nodes that have ended and may have children left; each but the first with a reference.
+void CancelNode::end_below(const ContextCause& cause) {
+  CancelNode* work = this;
+  work_ = nullptr;
+  while (work != nullptr) {
+    ContextLink* const child = work->take_child();
+    if (child == nullptr) {
+      CancelNode* const finished = work;
+      work = finished->work_;
+      if (finished != this) unref(finished);
+    } else if (!child->is_node) {
+      auto* function = static_cast<ContextFunction*>(child);
+      function->start();
+      ContextFunction::unref(function);
+    } else if (auto* node = static_cast<CancelNode*>(child); node->end_alone(cause)) {
+      node->work_ = work;
+      work = node;
+    } else {
+      unref(node);  // somebody else ends it, and what is below
+    }
+  }
+}
+
+// -- The deadline.
+
+void CancelNode::arm(ContextCause cause) {
+  deadline_cause_ = std::move(cause);
+  timer_.function = &CancelNode::on_deadline;
+  timer_.argument = this;
+  ref();
+  clock_arm(timer_, deadline_ns_);
+}
+
+// By who has ended the node, unless the timer did.
+void CancelNode::disarm() {
+  if (deadline_cause_ == nullptr) return;
+  // A timer that could not be stopped has fired, or is about to, and gives its reference back itself; or its
+  // runtime has ended before.
+  const bool gone = clock_stop(timer_) || timer_disarmed(timer_);
+  if (gone) unref(this);  // not the last: the caller has one
+}
+
+// On the scheduler's stack.
+void CancelNode::on_deadline(Timer& timer) {
+  auto& node = *static_cast<CancelNode*>(timer.argument);
+  const bool ended = node.fire(node.deadline_cause_);
+  bool work_left = false;
+  if (ended) {
+    const std::scoped_lock lock(node.event_.lock());
+    work_left = node.first_ != nullptr;
+  }
+  if (!work_left && node.unref_unless_last()) return;
+  go({.name = "context deadline"}, [self = &node, ended] {
+    if (ended) self->end_below(self->deadline_cause_);
+    unref(self);
+  });
+}
+
+}  // namespace tuza::rt

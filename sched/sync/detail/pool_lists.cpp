@@ -1,0 +1,183 @@
+#include <tuza/sched/sync/detail/pool_lists.h>
+
+#include <tuza/sched/detail/coarse_clock.h>
+#include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/idle/idle_mask.h>
+#include <tuza/sched/rt/p.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+
+namespace tuza::rt {
+namespace {
+
+constexpr std::int32_t kNoP = kMaxProcsLimit;  // the list of those without a P
+
+}  // namespace
+
+struct PoolLists::Locals {
+  std::atomic<std::int32_t> used{0};  // Ps with a greater id have never put anything there
+  std::array<Local, kMaxProcsLimit + 1> at;
+};
+
+inline PoolLists::Locals& PoolLists::locals() {
+  Locals* const all = locals_.load(std::memory_order_acquire);
+  return all != nullptr ? *all : make_locals();
+}
+
+PoolNode* PoolLists::Local::pop() {
+  if (size.load(std::memory_order_relaxed) == 0) return nullptr;
+  const std::scoped_lock held(lock);
+  PoolNode* const node = first;
+  if (node == nullptr) return nullptr;
+  first = node->next;
+  const std::uint32_t left = size.load(std::memory_order_relaxed) - 1;
+  size.store(left, std::memory_order_relaxed);
+  low_water = std::min(low_water, left);
+  return node;
+}
+
+// True if the list was empty.
+bool PoolLists::Local::push(PoolNode* node) {
+  const std::scoped_lock held(lock);
+  node->next = first;
+  first = node;
+  const std::uint32_t before = size.load(std::memory_order_relaxed);
+  size.store(before + 1, std::memory_order_relaxed);
+  return before == 0;
+}
+
+PoolLists::~PoolLists() {
+  Locals* const all = locals_.load(std::memory_order_acquire);
+  if (all == nullptr) return;
+  for (Local& local : all->at) {
+    if (local.mine != nullptr) destroy_(local.mine);
+    drop(local, local.size.load(std::memory_order_relaxed));
+  }
+  delete all;
+}
+
+// Not inside the runtime: allocates.
+PoolLists::Locals& PoolLists::make_locals() {
+  auto* made = new Locals;
+  Locals* seen = nullptr;
+  if (locals_.compare_exchange_strong(seen, made, std::memory_order_acq_rel)) return *made;
+  delete made;
+  return *seen;
+}
+
+PoolNode* PoolLists::take() {
+  Locals& all = locals();
+  const Enter rt;
+  const P* const p = rt.p();
+  if (p == nullptr) {
+    Local& shared = all.at[kNoP];
+    shared.in_use.fetch_add(1, std::memory_order_relaxed);
+    PoolNode* const node = shared.pop();
+    return node != nullptr ? node : steal(all, kNoP);
+  }
+  Local& local = all.at[p->id];
+  local.in_use.store(local.in_use.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (PoolNode* const node = local.mine; node != nullptr) {
+    local.mine = nullptr;
+    return node;
+  }
+  PoolNode* const node = local.pop();
+  return node != nullptr ? node : steal(all, p->id);
+}
+
+PoolNode* PoolLists::steal(Locals& all, std::int32_t not_from) {
+  for (std::int32_t id = 0, n = all.used.load(std::memory_order_relaxed); id < n; ++id) {
+    if (id == not_from) continue;
+    if (PoolNode* const node = all.at[id].pop(); node != nullptr) return node;
+  }
+  return not_from == kNoP ? nullptr : all.at[kNoP].pop();
+}
+
+// For the holder of the P. True: it is time to look whether there is too much.
+inline bool PoolLists::put_at(Locals& all, std::int32_t id, PoolNode* node) {
+  Local& local = all.at[id];
+  local.in_use.store(local.in_use.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  const std::uint32_t puts = local.puts.load(std::memory_order_relaxed) + 1;
+  local.puts.store(puts, std::memory_order_relaxed);
+  if (local.mine == nullptr) {
+    local.mine = node;
+  } else if (local.push(node)) {
+    std::int32_t used = all.used.load(std::memory_order_relaxed);
+    while (used <= id && !all.used.compare_exchange_weak(used, id + 1, std::memory_order_relaxed)) {
+    }
+  }
+  return (puts & (kPutsPerLook - 1)) == 0;
+}
+
+void PoolLists::put(PoolNode* node) {
+  Locals& all = locals();
+  bool look_now = false;
+  {
+    const Enter rt;
+    const P* const p = rt.p();
+    if (p == nullptr) {
+      Local& shared = all.at[kNoP];
+      shared.in_use.fetch_sub(1, std::memory_order_relaxed);
+      shared.push(node);
+      look_now = (shared.puts.fetch_add(1, std::memory_order_relaxed) & (kPutsPerLook - 1)) == 0;
+    } else {
+      look_now = put_at(all, p->id, node);
+    }
+  }
+  if (look_now) look();
+}
+
+void PoolLists::look() {
+  const std::int64_t now = coarse_now_ns();
+  std::int64_t looked = looked_ns_.load(std::memory_order_relaxed);
+  if (now - looked < kLookNs) return;
+  if (!looked_ns_.compare_exchange_strong(looked, now, std::memory_order_relaxed)) return;
+  for (Local& local : locals().at) {
+    if (local.size.load(std::memory_order_relaxed) == 0) continue;
+    std::uint32_t unused = 0;
+    {
+      const Enter rt;
+      const std::scoped_lock held(local.lock);
+      unused = local.low_water;
+    }
+    drop(local, unused);
+    const Enter rt;
+    const std::scoped_lock held(local.lock);
+    local.low_water = local.size.load(std::memory_order_relaxed);
+  }
+}
+
+void PoolLists::trim() {
+  for (Local& local : locals().at) drop(local, local.size.load(std::memory_order_relaxed));
+}
+
+// One at a time: destroying is the user's code.
+void PoolLists::drop(Local& local, std::uint32_t count) {
+  for (; count > 0; --count) {
+    PoolNode* node = nullptr;
+    {
+      const Enter rt;
+      node = local.pop();
+    }
+    if (node == nullptr) return;
+    destroy_(node);
+  }
+}
+
+void PoolLists::not_taken() {
+  // To the list of those without a P, wherever it was counted: only the sum matters.
+  locals().at[kNoP].in_use.fetch_sub(1, std::memory_order_relaxed);
+}
+
+std::int64_t PoolLists::in_use() const {
+  const Locals* const all = locals_.load(std::memory_order_acquire);
+  std::int64_t sum = 0;
+  if (all != nullptr) {
+    for (const Local& local : all->at) sum += local.in_use.load(std::memory_order_relaxed);
+  }
+  return sum;
+}
+
+}  // namespace tuza::rt

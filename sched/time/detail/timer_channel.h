@@ -1,0 +1,64 @@
+// Where the fires of a timer are waited for: what Go has as the channel of a timer. It holds one fire that
+// nobody has received yet; whoever waits gets it, first come, first served.
+//
+// Thread-safe. Lifetime: may be destroyed while armed or firing, but not while somebody waits (fatal).
+#pragma once
+
+#include <tuza/sched/sync/detail/wait.h>
+#include <tuza/sched/time/detail/alarm.h>
+
+#include <cstdint>
+
+namespace tuza::rt {
+
+class TimerChannel {
+ public:
+  TimerChannel(Timer::Function function, void* argument) : alarm_(function, argument) {}
+  ~TimerChannel();
+  TimerChannel(const TimerChannel&) = delete;
+  TimerChannel& operator=(const TimerChannel&) = delete;
+
+  // True if there was a fire to come, or one that nobody had received; only what is armed now counts.
+  bool arm(std::int64_t when_ns);
+  bool disarm();
+  // With lock() held, inside the runtime.
+  bool arm_locked(std::int64_t when_ns);
+
+  // Waits for a fire and takes it; false if `until` came first. Parks, or blocks a thread.
+  bool wait(const Until& until = {});
+  bool try_wait();
+
+  // By the function of the timer: if this is a fire that counts, gives it to who waits longest, or keeps it.
+  // `next_ns` says when the next one is due; Until::kNever: none is.
+  template <class Next>
+  void fire(Next&& next_ns);
+
+  // For select, under lock(): a place in queue() is served by claiming it; ready() is true if a fire is
+  // there, which take() removes.
+  SpinLock& lock() { return alarm_.lock(); }
+  WaitQueue& queue() { return queue_; }
+  [[nodiscard]] bool ready() const { return fired_; }
+  void take() { fired_ = false; }
+
+ private:
+  Waiter* deliver();
+  void give_up(Waiter& place);
+
+  [[no_unique_address]] Alarm alarm_;
+  bool fired_ = false;  // guarded by lock(); false while somebody is queued
+  WaitQueue queue_;     // guarded by lock()
+};
+
+template <class Next>
+void TimerChannel::fire(Next&& next_ns) {
+  Waiter* served = nullptr;
+  lock().lock();
+  if (alarm_.fires()) {
+    served = deliver();
+    if (const std::int64_t next = next_ns(); next != Until::kNever) alarm_.arm(next);
+  }
+  lock().unlock();  // the last access, unless it is armed again
+  if (served != nullptr) served->wait->wake_last();
+}
+
+}  // namespace tuza::rt
