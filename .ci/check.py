@@ -3,6 +3,7 @@
 
     format       clang-format would change nothing
     layers       includes go downwards only: sched <- netpoll <- http <- framework <- examples, loadtests
+    rooms        the same inside sched/rt, and what others may use of it
     sizes        files of code have at most 500 lines, functions at most 70
     once         headers may be included twice
     quarantine   thread_local, errno, volatile and asm stand only in the files named for them
@@ -26,7 +27,32 @@ FUNCTION_LINES_MAX = 70
 WHOLE = ["sched/tuza-gdb.py"]  # longer: what gdb loads is one file
 
 LAYERS = ["sched", "netpoll", "http", "framework"]
-INTERNAL = re.compile(r"/(rt|arch|poll|tls|wire|tests|bench)/")  # not for examples and loadtests
+# Public headers lie directly in these folders; what lies deeper is internal, and not for examples and loadtests.
+PUBLIC = [*LAYERS, "sched/sync", "sched/time"]
+
+# The rooms of sched/rt, lowest first, with the files that lie between them. A header includes only what is of its own
+# room or lower; so does a source, but for sched.h and what stands beside it, which know all rooms.
+ROOMS = ["base", "g m enter", "testing", "memory", "queue", "p", "idle", "slice", "report", "lifecycle"]
+# Calls upwards, by source: each is a place where a lower room starts what a higher one does.
+UPWARDS = {
+    "base/check.cpp": ["m", "report"],  # the last report shows what there is
+    "base/fork.cpp": ["enter"],  # the goroutine that forks is not stopped meanwhile
+    "memory/g_pool.cpp": ["p"], "memory/per_p_cache.cpp": ["p"],  # each P has a cache of its own
+    "testing/chaos.cpp": ["idle", "slice"], "testing/fake_time.cpp": ["idle", "slice", "report"],
+    "testing/fake_time.h": ["queue"],
+    "memory/g_pool.h": ["queue"],  # lists of goroutines
+    "queue/ready.cpp": ["idle"], "queue/poll_role.cpp": ["idle"], "queue/pile_up.cpp": ["idle"],  # work wakes an M
+    "queue/schedule.h": ["p"],
+    "queue/schedule.cpp": ["idle", "slice", "report"],  # no work: go idle, or report a deadlock
+    "idle/idle.cpp": ["slice", "report"], "idle/procs.cpp": ["slice"],
+    "idle/machine_thread.cpp": ["lifecycle"],  # the thread of an M ends by exit()
+    "slice/handoff.cpp": ["report"], "slice/sysmon.cpp": ["report"],
+    "g.h": ["memory"], "enter.h": ["testing"], "enter.cpp": ["slice"],
+}
+# What layers above sched may use of its insides.
+RT_FOR_OTHERS = ["base", "g", "p", "enter", "park", "slice/handoff", "memory/per_p_cache",
+                 "memory/idle_stacks", "queue/g_list_inline", "queue/io_source", "queue/poll_role", "idle/machine_thread",
+                 "lifecycle/end_hook"]
 
 # Why each word is dangerous in a runtime that moves goroutines between threads: HACKING.md.
 QUARANTINE = {
@@ -92,8 +118,38 @@ def check_layers():
             layer = target.split("/")[1]
             if own in LAYERS and (layer not in LAYERS or LAYERS.index(layer) > LAYERS.index(own)):
                 yield f"{name}:{number}: {own} must not include {layer}"
-            if own in ("examples", "loadtests") and INTERNAL.search(target):
+            folder = target.removeprefix("tuza/").rpartition("/")[0]
+            if own in ("examples", "loadtests") and layer in LAYERS and folder not in PUBLIC:
                 yield f"{name}:{number}: {own} may include public headers only"
+
+
+def room_of(path):
+    """The place in ROOMS of a file of sched/rt; one past the last for those that know all rooms."""
+    first = path.split("/")[0].removesuffix(".h").removesuffix(".cpp")
+    return next((i for i, names in enumerate(ROOMS) if first in names.split()), len(ROOMS))
+
+
+def check_rooms():
+    for path in listed("*.h", "*.cpp"):
+        name = relative(path)
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            include = re.match(r"#include <tuza/(sched/(?:rt|sync|time|detail)/.*)>", line)
+            if include is None or "/tests/" in name or "/bench/" in name:
+                continue
+            target = include[1]
+            if not name.startswith("sched/") and target.startswith("sched/rt/"):
+                unit = target.removeprefix("sched/rt/").removesuffix(".h")
+                if not any(unit == allowed or unit.startswith(allowed + "/") for allowed in RT_FOR_OTHERS):
+                    yield f"{name}:{number}: {target} is not for the layers above sched"
+            if name.startswith("sched/sync/") and target.startswith("sched/time/"):
+                yield f"{name}:{number}: sched/sync must not include sched/time, which stands on it"
+            if name.startswith("sched/rt/") and target.startswith("sched/rt/"):
+                own, other = name.removeprefix("sched/rt/"), target.removeprefix("sched/rt/")
+                if name.endswith(".cpp") and room_of(other) == len(ROOMS):
+                    continue
+                allowed = UPWARDS.get(own, [])
+                if room_of(other) > room_of(own) and other.split("/")[0].removesuffix(".h") not in allowed:
+                    yield f"{name}:{number}: upwards to {other} (.ci/check.py says which may)"
 
 
 def long_functions(path, text):
@@ -149,7 +205,7 @@ def check_quarantine():
                     yield f"{name}:{number}: {word} does not belong here (.ci/check.py says where)"
 
 
-RULES = {"format": check_format, "layers": check_layers, "sizes": check_sizes, "once": check_once,
+RULES = {"format": check_format, "layers": check_layers, "rooms": check_rooms, "sizes": check_sizes, "once": check_once,
          "quarantine": check_quarantine}
 
 

@@ -1,12 +1,12 @@
 #include <tuza/sched/go.h>
 
 #include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/goroutine_main.h>
 #include <tuza/sched/rt/idle/idle.h>
 #include <tuza/sched/rt/queue/ready.h>
 #include <tuza/sched/rt/sched.h>
-#include <tuza/sched/rt/slice/fork.h>
 
 namespace tuza::rt {
 namespace {

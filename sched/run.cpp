@@ -2,6 +2,7 @@
 
 #include <tuza/sched/go.h>
 #include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/base/print.h>
 #include <tuza/sched/rt/base/process.h>
 #include <tuza/sched/rt/enter.h>
@@ -10,7 +11,6 @@
 #include <tuza/sched/rt/lifecycle/exit.h>
 #include <tuza/sched/rt/lifecycle/lifecycle.h>
 #include <tuza/sched/rt/sched.h>
-#include <tuza/sched/rt/slice/fork.h>
 #include <tuza/sched/sync/detail/run_mark.h>
 #include <tuza/sched/sync/goroutine_local.h>
 

@@ -12,14 +12,14 @@ if(TUZA_SCHED_ONLY)
   list(FILTER header_dirs INCLUDE REGEX "^sched")
 endif()
 
-# Public are the headers that lie in these folders, but for the ones that are of use inside only.
-# The test `consumer` compiles each installed header alone: one that needs a header that stays here fails.
-set(internal_headers sched/rt/queue/io_source.h sched/sync/detail/within.h netpoll/files/file_calls.h http/serve/connection.h http/serve/exchange.h
-  http/route/pattern.h framework/detail/keep_for_ever.h)
+# Public are the headers that lie in these folders. Those of detail/ go with them, because public ones include them;
+# what lies elsewhere stays here. The test `consumer` compiles each installed header alone: one that needs a header
+# that stays here fails.
 foreach(dir IN LISTS header_dirs)
-  file(GLOB headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${dir}/*.h)
-  list(REMOVE_ITEM headers ${internal_headers})
-  install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tuza/${dir})
+  foreach(folder IN ITEMS ${dir} ${dir}/detail)
+    file(GLOB headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.h)
+    install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tuza/${folder})
+  endforeach()
 endforeach()
 
 foreach(layer IN LISTS layers)

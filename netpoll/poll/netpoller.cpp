@@ -2,11 +2,11 @@
 
 #include <errno.h>
 #include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/idle/machine_thread.h>
 #include <tuza/sched/rt/queue/g_list_inline.h>
 #include <tuza/sched/rt/queue/poll_role.h>
-#include <tuza/sched/rt/slice/fork.h>
 
 #include <array>
 #include <memory>

@@ -8,7 +8,7 @@
 #include <tuza/netpoll/tls/call.h>
 #include <tuza/netpoll/tls/hold.h>
 #include <tuza/sched/arch/syscall.h>
-#include <tuza/sched/rt/slice/fork.h>
+#include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/slice/handoff.h>
 #include <tuza/sched/time/sleep.h>
 

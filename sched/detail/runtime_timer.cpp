@@ -1,9 +1,9 @@
 #include <tuza/sched/detail/runtime_timer.h>
 
+#include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/idle/idle.h>
 #include <tuza/sched/rt/sched.h>
-#include <tuza/sched/rt/slice/fork.h>
 
 namespace tuza::rt {
 namespace {

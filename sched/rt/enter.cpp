@@ -1,7 +1,7 @@
 #include <tuza/sched/rt/enter.h>
 
+#include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/base/futex.h>
-#include <tuza/sched/rt/slice/fork.h>
 #include <tuza/sched/rt/slice/handoff.h>
 
 #include <mutex>

@@ -124,7 +124,7 @@ struct alignas(128) M {
   Relaxed<G*> locked_g{nullptr};
   bool thread_is_spent = false;      // its locked goroutine has exited: the thread must not be reused
   Relaxed<std::uintptr_t> arena{0};  // of malloc's, that it uses (rt/idle/malloc_arenas.h); 0: unknown
-  bool has_forked = false;  // it must not end: the kernel may kill its children then (rt/slice/fork.h)
+  bool has_forked = false;  // it must not end: the kernel may kill its children then (rt/base/fork.h)
 
   // -- Idle: guarded by IdleMs' lock while the M is on that list; the waker writes next_* before the note.
   Note note;

@@ -1,12 +1,12 @@
 #include <tuza/sched/sync/context.h>
 
 #include <tuza/sched/detail/clock_source.h>
+#include <tuza/sched/detail/deadline.h>
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/slice/handoff.h>
 #include <tuza/sched/sync/detail/context_node.h>
-#include <tuza/sched/time/sleep.h>
 
 #include <algorithm>
 

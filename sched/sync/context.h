@@ -24,8 +24,8 @@
 // context that has a deadline needs tuza::run; the others do not. Source: Go's context.
 #pragma once
 
+#include <tuza/sched/detail/deadline.h>
 #include <tuza/sched/result.h>
-#include <tuza/sched/time/sleep.h>
 
 #include <chrono>
 #include <functional>

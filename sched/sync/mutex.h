@@ -25,10 +25,10 @@
 // protocol in Promela.
 #pragma once
 
+#include <tuza/sched/detail/deadline.h>
 #include <tuza/sched/detail/spin_lock.h>
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/detail/wait.h>
-#include <tuza/sched/time/sleep.h>
 
 #include <atomic>
 #include <chrono>

@@ -37,10 +37,10 @@
 // selects at once.
 #pragma once
 
+#include <tuza/sched/detail/deadline.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/detail/select_core.h>
 #include <tuza/sched/sync/event.h>
-#include <tuza/sched/time/sleep.h>
 
 #include <array>
 #include <chrono>

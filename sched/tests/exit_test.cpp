@@ -3,8 +3,8 @@
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/raw_mutex.h>
+#include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/base/print.h>
-#include <tuza/sched/rt/slice/fork.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/future.h>

@@ -9,9 +9,9 @@
 #include <tuza/sched/go.h>
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/preempt.h>
+#include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/lifecycle/lifecycle.h>
 #include <tuza/sched/rt/sched.h>
-#include <tuza/sched/rt/slice/fork.h>
 #include <tuza/sched/tests/children.h>
 #include <tuza/sched/tests/hogs.h>
 #include <tuza/sched/tests/testing.h>

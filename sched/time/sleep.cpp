@@ -27,10 +27,6 @@ bool commit_sleep(G* g, void* when_ns) {
 
 }  // namespace
 
-std::int64_t deadline_after(std::chrono::nanoseconds duration) {
-  return time_after(clock_now_ns(), duration);
-}
-
 Result<void> sleep_until_ns(const tuza::Context& ctx, std::int64_t when_ns) {
   parking_point();
   if (ctx.done()) return std::unexpected(ctx.cause());

@@ -10,14 +10,11 @@
 // passed is now; what is no number is no time at all.
 #pragma once
 
+#include <tuza/sched/detail/deadline.h>
 #include <tuza/sched/result.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <limits>
-#include <ratio>
-#include <type_traits>
 
 namespace tuza {
 
@@ -26,53 +23,8 @@ class Context;
 namespace rt {
 // Until `when_ns` on the monotonic clock; returns at once if that has passed.
 void sleep_until_ns(std::int64_t when_ns);
-// The last moment of the monotonic clock, in 292 years. Times beyond are cut to it, "for ever" among them; one more
-// nanosecond means "no timer" inside the runtime.
-inline constexpr std::int64_t kEndOfTimeNs = std::numeric_limits<std::int64_t>::max() - 1;
-// `base_ns` + `duration`, cut to what can be said.
-constexpr std::int64_t time_after(std::int64_t base_ns, std::chrono::nanoseconds duration) {
-  if (duration.count() > 0 && base_ns > kEndOfTimeNs - duration.count()) return kEndOfTimeNs;
-  if (duration.count() < 0 && base_ns < std::numeric_limits<std::int64_t>::min() - duration.count()) {
-    return std::numeric_limits<std::int64_t>::min();
-  }
-  return base_ns + duration.count();
-}
-// `duration` from now.
-std::int64_t deadline_after(std::chrono::nanoseconds duration);
 // The context's cause if that ends first; it is asked before the time.
 Result<void> sleep_until_ns(const tuza::Context& ctx, std::int64_t when_ns);
-
-// Rounded up, and cut to what nanoseconds can say. What is no number is zero.
-template <class Rep, class Period>
-std::chrono::nanoseconds whole_ns(const std::chrono::duration<Rep, Period>& duration) {
-  using std::chrono::nanoseconds;
-  if constexpr (std::ratio_less_equal_v<Period, std::nano> && !std::is_floating_point_v<Rep>) {
-    return std::chrono::ceil<nanoseconds>(duration);
-  } else {
-    const std::chrono::duration<long double, std::nano> exact(duration);
-    if (exact != exact) return nanoseconds::zero();
-    if (exact >= std::chrono::duration<long double, std::nano>(nanoseconds::max())) return nanoseconds::max();
-    if (exact <= std::chrono::duration<long double, std::nano>(nanoseconds::min())) return nanoseconds::min();
-    return std::chrono::ceil<nanoseconds>(duration);
-  }
-}
-template <class Duration>
-std::int64_t point_ns(const std::chrono::time_point<std::chrono::steady_clock, Duration>& when) {
-  return std::min(whole_ns(when.time_since_epoch()).count(), kEndOfTimeNs);
-}
-
-// As parameters: any duration, any point of the steady clock. A conversion of the caller's, by contrast, would overflow
-// for hours::max().
-struct AnyDuration {
-  template <class Rep, class Period>
-  AnyDuration(const std::chrono::duration<Rep, Period>& any) : duration(whole_ns(any)) {}
-  std::chrono::nanoseconds duration;
-};
-struct AnyTimePoint {
-  template <class Duration>
-  AnyTimePoint(const std::chrono::time_point<std::chrono::steady_clock, Duration>& any) : ns(point_ns(any)) {}
-  std::int64_t ns;
-};
 }  // namespace rt
 
 template <class Rep, class Period>

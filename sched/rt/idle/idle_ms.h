@@ -16,7 +16,7 @@
 //
 // Threads end in two cases: a goroutine exited while it was locked to its thread, and spoiled it; or a storm
 // is over, and more Ms have been idle for a whole second than sysmon keeps. The maker joins them; the Ms are used
-// again. A thread that has forked ends with the runtime only (rt/slice/fork.h).
+// again. A thread that has forked ends with the runtime only (rt/base/fork.h).
 //
 // Thread-safe.
 #pragma once

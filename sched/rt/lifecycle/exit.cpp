@@ -2,11 +2,11 @@
 
 #include <tuza/sched/arch/thread_end.h>
 #include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/base/futex.h>
 #include <tuza/sched/rt/idle/machine_thread.h>
 #include <tuza/sched/rt/lifecycle/lifecycle.h>
 #include <tuza/sched/rt/sched.h>
-#include <tuza/sched/rt/slice/fork.h>
 
 #include <cstdlib>
 #include <mutex>

@@ -2,6 +2,7 @@
 
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/base/clock.h>
+#include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/base/heavy_fence.h>
 #include <tuza/sched/rt/base/kernel_slice.h>
 #include <tuza/sched/rt/base/thread_cpu.h>
@@ -10,7 +11,6 @@
 #include <tuza/sched/rt/idle/procs.h>
 #include <tuza/sched/rt/report/mutex_report.h>
 #include <tuza/sched/rt/sched.h>
-#include <tuza/sched/rt/slice/fork.h>
 #include <tuza/sched/rt/switch.h>
 
 #include <mutex>

@@ -2,13 +2,13 @@
 
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/base/clock.h>
+#include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/base/kernel_slice.h>
 #include <tuza/sched/rt/base/mapping.h>
 #include <tuza/sched/rt/base/thread_cpu.h>
 #include <tuza/sched/rt/base/thread_state.h>
 #include <tuza/sched/rt/idle/malloc_arenas.h>
 #include <tuza/sched/rt/sched.h>
-#include <tuza/sched/rt/slice/fork.h>
 #include <tuza/sched/rt/slice/preempt_signal.h>
 
 #include <algorithm>

@@ -2,6 +2,7 @@
 
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/base/clock.h>
+#include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/base/kernel_slice.h>
 #include <tuza/sched/rt/idle/cpu_limit.h>
 #include <tuza/sched/rt/idle/idle.h>
@@ -9,7 +10,6 @@
 #include <tuza/sched/rt/idle/procs.h>
 #include <tuza/sched/rt/report/schedtrace.h>
 #include <tuza/sched/rt/sched.h>
-#include <tuza/sched/rt/slice/fork.h>
 
 #include <algorithm>
 

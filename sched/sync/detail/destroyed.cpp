@@ -1,10 +1,10 @@
 #include <tuza/sched/sync/detail/destroyed.h>
 
 #include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/base/print.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/g.h>
-#include <tuza/sched/rt/slice/fork.h>
 
 #include <mutex>
 

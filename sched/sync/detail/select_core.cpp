@@ -1,10 +1,10 @@
 #include <tuza/sched/sync/detail/select_core.h>
 
+#include <tuza/sched/detail/deadline.h>
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/base/random.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/slice/handoff.h>
-#include <tuza/sched/time/sleep.h>
 
 #include <algorithm>
 #include <array>

@@ -4,11 +4,11 @@
 #include <tuza/sched/detail/clock_source.h>
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/base/futex.h>
 #include <tuza/sched/rt/g.h>
 #include <tuza/sched/rt/park.h>
 #include <tuza/sched/rt/queue/g_list_inline.h>
-#include <tuza/sched/rt/slice/fork.h>
 #include <tuza/sched/sync/event.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-#include <tuza/sched/rt/slice/fork.h>
+#include <tuza/sched/rt/base/fork.h>
 
 #include <pthread.h>
 #include <tuza/sched/arch/current_m.h>
