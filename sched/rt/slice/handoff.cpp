@@ -18,17 +18,17 @@
 namespace tuza::rt {
 namespace {
 
-// So much CPU, used without a P, makes a hog.
+// A goroutine that uses this much CPU without a P is a CPU hog.
 constexpr std::int64_t kMuchCpuNs = 10'000'000;
 
-// With handoff_mutex, before kGone is set.
+// Call with handoff_mutex held, before kGone is set.
 void note_gone(M& m, std::int32_t thread_id, GoneFor why) {
   m.gone_cpu_ns = thread_cpu_ns(thread_id);
   m.gone_at_ns = m.sched->coarse_ns.load(std::memory_order_relaxed);
   m.gone_for = why;
 }
 
-// False: the trial must be given up, for want of a fence.
+// False: no fence is available now, so the attempt must be given up.
 bool fence_against_enter(Sched& sched) {
   if (!sched.fence_on_enter) {
     const Fence fence = heavy_fence();
@@ -41,7 +41,7 @@ bool fence_against_enter(Sched& sched) {
 }  // namespace
 
 void demand_fence_on_enter(Sched& sched) {
-  const std::scoped_lock lock(sched.ms_mutex);  // new Ms have the bit from the beginning
+  const std::scoped_lock lock(sched.ms_mutex);  // new Ms have the bit from the start
   sched.fence_on_enter = true;
   for (std::uint32_t i = 0, n = sched.ms_made.load(std::memory_order_relaxed); i < n; ++i) {
     sched.ms[i].taken.fetch_or(taken::kFence, std::memory_order_seq_cst);
@@ -52,13 +52,14 @@ void demand_fence_on_enter(Sched& sched) {
 bool take_p(P& p, M* m, std::uint64_t seen_picks, GoneFor why) {
   const std::scoped_lock lock(m->handoff_mutex);
   m->taken.fetch_or(taken::kTaking, std::memory_order_seq_cst);
-  // acquire: pairs with the release in ~Enter, so that what the M did with the P has happened.
-  // P::m, not M::p, which the M may change as soon as this has come to nothing.
+  // acquire: pairs with the release in ~Enter, so that whatever the M did with the P has happened. Reads
+  // P::m, not M::p: the M may change M::p as soon as this attempt has failed.
   if (fence_against_enter(*m->sched) && m->in_rt.load(std::memory_order_acquire) == 0 &&
       p.m.load(std::memory_order_relaxed) == m && p.picks.get() == seen_picks) {
     release_p(m);
     note_gone(*m, m->thread_id, why);
-    // The bits one by one: others may change theirs. An M that sees kGone alone finds p null already.
+    // Change the bits one at a time: other threads may change theirs. An M that sees kGone alone already
+    // finds p null.
     m->taken.fetch_or(taken::kGone, std::memory_order_release);
     m->taken.fetch_and(~taken::kTaking, std::memory_order_release);
     return true;
@@ -69,7 +70,7 @@ bool take_p(P& p, M* m, std::uint64_t seen_picks, GoneFor why) {
 }
 
 void ask_to_yield(M* m, std::uint64_t seen_picks) {
-  // Of these picks and no later ones: it may be another goroutine's turn by now.
+  // The request names this pick count and no later one: another goroutine may be running by now.
   m->yield_asked.store(yield_mark(seen_picks), std::memory_order_relaxed);
 }
 
@@ -81,7 +82,7 @@ void ask_to_give(M* m, std::uint64_t seen_picks) {
 void hand_off_own_p(M* m) {
   P* p = nullptr;
   {
-    const std::scoped_lock lock(m->handoff_mutex);  // sysmon may be trying just now
+    const std::scoped_lock lock(m->handoff_mutex);  // sysmon may be in take_p() right now
     p = release_p(m);
     note_gone(*m, 0, GoneFor::kOther);
     m->taken.fetch_or(taken::kGone, std::memory_order_release);
@@ -103,11 +104,11 @@ void leave_lane(M* m) {
 
 namespace {
 
-// One that has waited in the kernel, or computed for a little longer than an early handoff allows, is as
-// urgent as one that has been woken: it may have an answer ready. (Requests that take 1 ms, half as many of
-// them as there are cores for: at the last level each waits until nobody else is there, which may take 400
-// ms.)
-// But once only: those that never wait would stand before the woken for ever.
+// A goroutine that waited in the kernel, or computed a little longer than an early handoff allows, is as
+// urgent as a woken one: it may have an answer ready. (Example: requests that take 1 ms, at half the rate
+// that the cores can serve. On the last level each would wait until no other goroutine is queued, which may
+// take 400 ms.) It gets this priority only once per wait: goroutines that never wait would stay ahead of the
+// woken ones for ever.
 Level level_on_return(const M& m, G& g) {
   if ((m.taken.load(std::memory_order_acquire) & taken::kGone) == 0) return Level::kReturned;
   if (m.gone_for == GoneFor::kSlice || g.returned_since_ns == g.wait_since_ns.get()) return Level::kReturned;
@@ -116,7 +117,7 @@ Level level_on_return(const M& m, G& g) {
   return m.sched->pile_up.level_of_woken();
 }
 
-// Something is queued, or the scheduler would find something: a timer, or I/O that nobody watches.
+// Something is queued, or the scheduler would find work: a timer, or I/O that nobody polls.
 bool others_may_wait(const Sched& sched, const P& p) {
   return p.queued() > 0 || sched.grq.size() > 0 ||
          sched.next_timer_ns() <= sched.coarse_ns.load(std::memory_order_relaxed) ||
@@ -149,9 +150,9 @@ void parking_point_slow() {
   const std::uint32_t asked = m->yield_asked.load(std::memory_order_relaxed);
   if (asked == 0) return;
   m->yield_asked.store(0, std::memory_order_relaxed);
-  if (asked != yield_mark(m->p->picks.get())) return;  // it was somebody else
+  if (asked != yield_mark(m->p->picks.get())) return;  // the request was for another goroutine
   if (!others_may_wait(sched, *m->p) && !sched.stopping.load(std::memory_order_relaxed)) {
-    ++m->p->picks;  // nobody waits: a slice of its own
+    ++m->p->picks;  // nobody waits: start a new slice
     return;
   }
   switch_to_next(m, to_the_end);

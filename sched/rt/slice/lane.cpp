@@ -17,39 +17,43 @@
 namespace tuza::rt {
 namespace {
 
-// Looks that are closer together say nothing about CPU use. A thread that waits in the kernel is looked at
-// less and less often: there may be thousands.
+// Samples taken closer together than kSampleMinNs say nothing about CPU use. A thread that waits in the
+// kernel is sampled less and less often: there may be thousands.
 constexpr std::int64_t kSampleMinNs = 1'500'000;
 constexpr std::int64_t kSampleMaxNs = 32'000'000;
-// So many looks in a row do without /proc, which takes thirty times as long as the clock.
+// The number of samples in a row that skip /proc, which takes thirty times as long as the CPU clock.
 constexpr std::uint32_t kClockOnly = 3;
-// So often is /proc asked in one look, and so many are asked to stop. Where hundreds want a core sysmon gets no
-// more than its share of one: looking at all of them takes milliseconds, and was done every 30 ms.
+// Maximum /proc reads per scan, and maximum stop requests per scan. While hundreds of threads want a core,
+// sysmon gets no more than its share of one: scanning all of them takes milliseconds, and happened every 30
+// ms.
 constexpr std::uint32_t kProbes = 32;
-constexpr std::uint32_t kLooksAtAll = 32;  // all have been asked about after so many looks, if there are more
-constexpr std::int64_t kBurnsOneIn = 20;   // 5 %
-// A crowd of which nobody waits for the disk is left alone for so long.
+// With more threads than that, /proc has been read for all after this many scans
+constexpr std::uint32_t kLooksAtAll = 32;
+constexpr std::int64_t kBurnsOneIn = 20;  // 5 %
+// A thundering herd in which nobody waits for the disk is left alone for this long.
 constexpr std::int64_t kCrowdPauseNs = 20'000'000;
-// Who has not answered for so long is asked again: its signal may have gone to a handler that replaced ours.
+// A stop request without an answer is repeated after this long: the signal may have gone to a handler that
+// replaced ours.
 constexpr std::int64_t kAnswerNs = 100'000'000;
-// So that no queue starves: one turn in so many is of the others, and one of the suspects, whoever else waits.
+// Prevents starvation: one resume in this many serves the others, and one the suspects, whichever other
+// threads wait.
 constexpr std::uint32_t kOthersOneTurnIn = 8;
 
 Suspend suspend_of(const M& m) { return static_cast<Suspend>(m.suspend.load(std::memory_order_acquire)); }
 
 bool runs_without_p(const M& m) { return (m.taken.load(std::memory_order_acquire) & taken::kGone) != 0; }
 
-// An M that has just ended has no thread any more: 0 would be the caller's.
+// An M that has just ended has no thread: its id is 0, which would mean the calling thread.
 void hint(const M& m, std::int64_t slice_ns) {
   if (const std::int32_t id = m.thread_id; id != 0) hint_kernel_slice(id, slice_ns);
 }
 
-// CPU time without a P, as of the last look.
+// CPU time used without a P, as of the last sample.
 std::int64_t used_ns(const M& m) { return m.seat.seen_cpu_ns - m.gone_cpu_ns.get(); }
 
 void lengthen_kernel_slice(M& m) {
-  // With leave_lane(): of the two changes of the mark one is the first. Either it sees the mark and hints for
-  // itself, or its P is seen here.
+  // Pairs with leave_lane(): one of the two changes of the mark comes first. Either leave_lane() sees the
+  // mark and sets the hint itself, or its P is seen here.
   if (m.long_kernel_slice.exchange(true, std::memory_order_acq_rel)) return;
   hint(m, kLaneKernelSliceNs);
   if (!runs_without_p(m)) hint(m, kWorkerKernelSliceNs);
@@ -62,17 +66,18 @@ void begin_turn(M& m, std::int64_t now) {
   m.seat.waited = m.seat.served = false;
 }
 
-// What a look at a thread has found that the seat does not say.
+// What a sample has found that the seat does not record.
 enum class Found : std::uint8_t { kNothing, kNoProbe, kWaiting };
 
-// `exactly`: somebody is suspended, or may have to be. `probes`: so often /proc may still be asked in this look.
+// `exactly`: some thread is suspended, or may have to be. `probes`: the remaining /proc reads of this scan.
 Found sample(M& m, bool exactly, std::uint32_t& probes, std::int64_t now) {
   const std::int64_t passed = now - m.seat.seen_ns;
   if (passed < m.seat.sample_ns) return Found::kNothing;
   const std::int64_t cpu = thread_cpu_ns(m.thread_id);
   m.seat.served = cpu != m.seat.seen_cpu_ns;
-  // Who was waiting and has not run since waits still; or it was woken, and has not got a core yet.
-  // The same of who computed and lacks a core: that matters only where there are others to run instead.
+  // A thread that was waiting and has not run since still waits, or was woken and has not got a core yet. The
+  // same holds for a thread that computed and lacks a core: it matters only if there are others to run
+  // instead.
   const bool same = cpu == m.seat.seen_cpu_ns && m.seat.clock_only < kClockOnly &&
                     (m.seat.burning ? !exactly : m.seat.waited);
   if (same) {
@@ -101,7 +106,7 @@ void Lane::prepare() {
 }
 
 void Lane::arrive(M* m) {
-  // It may have left and come back before sysmon has looked: once on the list is enough.
+  // The M may have left and come back before sysmon has scanned: once on the list is enough.
   if (m->arriving.exchange(true, std::memory_order_acq_rel)) return;
   M* first = arrivals_.load(std::memory_order_relaxed);
   do m->arrival_next = first;
@@ -154,12 +159,13 @@ M* Lane::Queue::pop() {
 
 Lane::Queue& Lane::queue_for(M& m) {
   if (used_ns(m) < kYoungNs) return young_;
-  // Who computes for a whole turn has stopped waiting. Who was cut short may hold what it held before.
+  // A thread that computes for a whole quantum has stopped waiting. A thread stopped earlier may still hold
+  // what it held before.
   if (m.seat.seen_cpu_ns - m.seat.turn_cpu_ns >= kTurnNs) m.seat.waits = m.seat.waited;
   return m.seat.waits && m.stopped_in_code.get() ? suspects_ : others_;
 }
 
-// Who has stopped goes to the queue, who has a P again leaves.
+// Moves stopped threads to a queue, and removes threads that have a P again.
 void Lane::clear_seats() {
   for (std::size_t i = 0; i < seats_size_;) {
     M* m = seats_[i];
@@ -178,20 +184,20 @@ void Lane::clear_seats() {
   }
 }
 
-// False if it should have been asked about, but not in this look.
+// False if the thread should have been probed, but the scan's /proc reads are used up.
 bool Lane::look_at_seat(Sched& sched, M& m, bool exactly, std::int64_t now) {
   const Suspend state = suspend_of(m);
-  if (state == Suspend::kStopped || !runs_without_p(m)) {  // since clear_seats()
+  if (state == Suspend::kStopped || !runs_without_p(m)) {  // changed since clear_seats()
     m.seat.burning = false;
     return true;
   }
   if (state == Suspend::kAsked && now - m.seat.asked_ns >= kAnswerNs) PreemptSignal::withdraw(m);
-  // Not where it waits to be resumed.
+  // Not if the thread is stopped and waits to be resumed.
   const Found found = sample(m, exactly, probes_, now);
   if (found == Found::kWaiting && state == Suspend::kRun && suspend_of(m) == Suspend::kRun) {
     m.seat.waits = m.seat.waited = true;
   }
-  // Its own code begins anew after a blocking call.
+  // After a blocking call the time in its own code starts anew.
   if (m.current.follow()->blocking.get() > 0) {
     m.seat.since_ns = now;
     ++settled_;
@@ -203,7 +209,7 @@ bool Lane::look_at_seat(Sched& sched, M& m, bool exactly, std::int64_t now) {
   return found != Found::kNoProbe;
 }
 
-// Returns how many compute and have not been asked to stop.
+// Returns how many threads compute and have not been asked to stop.
 std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
   clear_seats();
   all_wait_ = true;
@@ -225,8 +231,8 @@ std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
   return burning;
 }
 
-// Stops those that compute beyond what there is room for, those first that have used most, and those that
-// have had their turn while others wait for it.
+// Stops the computing threads for which there is no room, those that have used most first, and threads that
+// have used their quantum while others wait for one.
 void Lane::suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now) {
   std::uint32_t asks = kProbes;
   std::uint32_t surplus = burning > room_.size() ? burning - room_.size() : 0;
@@ -252,7 +258,8 @@ void Lane::suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now
   first_asked_ = 0;
 }
 
-// Those of a crowd beyond some stop when what they read has come, rather than all go on at once then.
+// Threads of a thundering herd beyond a limit stop when their read has completed, instead of all running at
+// once.
 void Lane::suspend_crowd(Sched& sched, std::int64_t now) {
   if (!room_.crowded(now) || now < crowd_looks_at_ns_) return;
   const auto waits = [](const M& m) {
@@ -268,7 +275,7 @@ void Lane::suspend_crowd(Sched& sched, std::int64_t now) {
     M& m = *seats_[(first_of_crowd_ + n) % seats_size_];
     if (!waits(m)) continue;
     if (--probes == 0) first_of_crowd_ = (first_of_crowd_ + n + 1) % seats_size_;
-    // What the last sample has seen stays: these are sampled as before.
+    // The result of the last sample stays: these threads are sampled as before.
     if (!thread_waits_for_disk(m.thread_id)) continue;
     any = true;
     if (send(sched, m, now)) {
@@ -279,7 +286,7 @@ void Lane::suspend_crowd(Sched& sched, std::int64_t now) {
   if (!any) crowd_looks_at_ns_ = now + kCrowdPauseNs;  // they wait for something else
 }
 
-// False if it cannot be stopped, or not now.
+// False if the thread cannot be stopped, or not now.
 bool Lane::ask(Sched& sched, M& m, std::int64_t now) {
   m.seat.seen_cpu_ns = thread_cpu_ns(m.thread_id);
   m.seat.seen_ns = now;
@@ -295,14 +302,15 @@ bool Lane::send(Sched& sched, M& m, std::int64_t now) {
   return true;
 }
 
-// Null if all were stopped at a futex. Those that were stopped when they came from the disk are the last choice: in a
-// crowd they are many, and few of them have a lock: those whose read, or page, was needed under one.
+// Null if all suspended threads were stopped on return from a futex wait. Prefer threads not stopped in disk
+// I/O: in a thundering herd those are many, and few of them hold a lock, only those that needed the data, or
+// the page, under one.
 M* Lane::latest_in_code() {
   for (const bool for_disk : {false, true}) {
     M* latest = nullptr;
     Queue* its = nullptr;
     for (Queue* queue : {&young_, &suspects_, &others_}) {
-      M* m = queue->last;  // in the order of their stops
+      M* m = queue->last;  // in the order of their stop sequence numbers
       while (m != nullptr && (!m->stopped_in_code.get() || m->seat.for_disk != for_disk))
         m = m->seat.previous;
       if (m == nullptr || (latest != nullptr && m->seat.stop < latest->seat.stop)) continue;
@@ -327,7 +335,8 @@ M* Lane::next_in_turn() {
 }
 
 bool Lane::resume_next(std::int64_t now, bool all_wait) {
-  // Every other time only: one that computes for less than a turn and waits again would always be it.
+  // Only every other time: otherwise a thread that computes for less than a quantum and waits again would
+  // always be chosen.
   latest_next_ = all_wait && !latest_next_;
   M* m = latest_next_ ? latest_in_code() : nullptr;
   if (m == nullptr) m = next_in_turn();
@@ -336,7 +345,7 @@ bool Lane::resume_next(std::int64_t now, bool all_wait) {
   return true;
 }
 
-// `m` has been taken off the queue of the suspended.
+// `m` has been taken off its queue of suspended threads.
 void Lane::let_go_on(M& m, std::int64_t now) {
   suspended_.fetch_sub(1, std::memory_order_relaxed);
   queued_marked_ -= m.seat.marked ? 1 : 0;
@@ -354,16 +363,17 @@ void Lane::look(Sched& sched, std::int64_t now) {
   probes_ = std::max(kProbes, static_cast<std::uint32_t>(seats_size_) / kLooksAtAll);
   room_.set(static_cast<std::uint32_t>(sched.procs()), sched.slice.lane_extra, sched.grq.size() > 0);
   std::uint32_t burning = look_at_seats(sched, now);
-  // Before some are asked to stop: of these the last would be the latest that was stopped.
+  // Read this before any thread is asked to stop: the last of those would become the one that was stopped
+  // last.
   const bool all_waited = all_wait_;
   const bool stops = sched.preempt_signal.works();
   if (stops) {
     suspend_surplus(sched, burning, now);
     suspend_crowd(sched, now);
   }
-  // Those that were asked just now are not counted: others have their places at once.
+  // Threads that were asked just now are not counted: others take their places at once.
   burning = look_at_seats(sched, now);
-  // Where no signal works any more nobody would ever make room.
+  // If no signal works any more, no thread would ever make room.
   std::uint32_t more = stops ? room_.left(burning, unserved_, now) : queued();
   while (more-- > 0 && resume_next(now, all_waited && all_wait_ && burning == 0)) ++burning;
   burning_.store(burning, std::memory_order_relaxed);
@@ -372,7 +382,8 @@ void Lane::look(Sched& sched, std::int64_t now) {
                  std::memory_order_relaxed);
 }
 
-// It waits for a lock: of the arena of one M, which is probably the holder, or of whomever.
+// The forking thread waits for a lock: that of one M's malloc arena, which that M probably holds, or any
+// other lock.
 void Lane::help_fork(Sched& sched, std::int32_t forking_thread, std::int64_t now) {
   const std::uintptr_t lock = futex_waited_for(forking_thread);
   if (lock == 0) return;
@@ -394,7 +405,7 @@ void Lane::let_all_go_on(std::int64_t now) {
   for (std::size_t i = 0; i < seats_size_; ++i) {
     M* m = seats_[i];
     PreemptSignal::withdraw(*m);
-    // Stopped since the last look, or just before the withdrawal.
+    // It stopped after the last scan, or just before the withdrawal.
     if (suspend_of(*m) == Suspend::kStopped) PreemptSignal::resume(*m);
   }
   while (resume_next(now, false)) {
@@ -411,13 +422,13 @@ void Lane::release_all() {
 }
 
 bool Lane::quiet(const Sched& sched) const {
-  if (sched.debug.stalls_ns > 0 && seats_size_ > 0) return false;  // they may become reports
+  if (sched.debug.stalls_ns > 0 && seats_size_ > 0) return false;  // they may have to be reported
   if (queued() > 0 || arrivals_.load(std::memory_order_relaxed) != nullptr ||
       seats_size_ > static_cast<std::size_t>(sched.procs())) {
     return false;
   }
   for (std::size_t i = 0; i < seats_size_; ++i) {
-    if (suspend_of(*seats_[i]) != Suspend::kRun) return false;  // it will stop, and must be let go on
+    if (suspend_of(*seats_[i]) != Suspend::kRun) return false;  // it will stop, and must be resumed
   }
   return true;
 }

@@ -20,13 +20,14 @@ constexpr auto kRun = static_cast<std::uint32_t>(Suspend::kRun);
 constexpr auto kAsked = static_cast<std::uint32_t>(Suspend::kAsked);
 constexpr auto kStopped = static_cast<std::uint32_t>(Suspend::kStopped);
 
-// The handlers that ours has replaced, by signal. Written before ours is installed, never given back: a
-// signal may be on its way.
+// The handlers that ours has replaced, by signal. Written before ours is installed, and never cleared: a
+// signal may still be on its way.
 std::array<struct sigaction, 65> g_before{};
-// Signals that had our handler and were not given back. Owner: whoever installs.
+// Signals that have had our handler and were not given back. Owner: the thread that installs.
 std::array<bool, 65> g_ours{};
 
-// Ours carry the address of g_before. One may arrive when nobody waits for an answer any more.
+// Our signals carry the address of g_before. One may arrive when its request has already been answered or
+// withdrawn.
 bool is_ours(const siginfo_t& info) {
   return info.si_code == SI_QUEUE && info.si_value.sival_ptr == &g_before;
 }
@@ -36,9 +37,9 @@ bool is_handled(const struct sigaction& action) {
          (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
 }
 
-// True for a thread that may be stopped: its goroutine is in its own code and has no P. Nobody but this
-// thread changes any of it now: kTaking would be a trial of sysmon's, which needs a P to be there. In the
-// child of a fork nobody would let it go on.
+// True if the thread may be stopped: its goroutine is in user code and has no P. No other thread can change
+// any of this now: kTaking would be an attempt of sysmon's, which needs a P to take. In the child of a fork
+// no thread exists that would resume it.
 bool may_stop(const M& m) {
   return m.in_rt.load(std::memory_order_relaxed) == 0 &&
          (m.taken.load(std::memory_order_relaxed) & (taken::kTaking | taken::kGone | taken::kForked)) ==
@@ -56,7 +57,7 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 }
 
 void on_preempt(int signal, siginfo_t* info, void* context) {
-  // Whoever sent it: of two that come together the kernel keeps one.
+  // Answer whichever signal it was: of two that come together the kernel keeps one.
   if (!is_ours(*info)) pass_on(signal, info, context);
   M* m = current_m();
   if (m == nullptr) return;
@@ -73,7 +74,7 @@ void on_preempt(int signal, siginfo_t* info, void* context) {
   }
 }
 
-// Somebody has taken it from an earlier runtime.
+// The program has replaced our handler since an earlier runtime installed it.
 bool is_replaced(int signal) {
   struct sigaction now{};
   return g_ours[static_cast<std::size_t>(signal)] && sigaction(signal, nullptr, &now) == 0 &&
@@ -85,7 +86,7 @@ bool is_replaced(int signal) {
 bool PreemptSignal::take(int signal) {
   struct sigaction before{};
   if (sigaction(signal, nullptr, &before) != 0) return false;
-  if (before.sa_sigaction == &on_preempt) return true;  // of an earlier runtime
+  if (before.sa_sigaction == &on_preempt) return true;  // installed by an earlier runtime
   const auto index = static_cast<std::size_t>(signal);
   if (g_ours[index] && is_handled(before)) return false;
   g_before[index] = before;
@@ -117,7 +118,8 @@ void PreemptSignal::remove() {
   if (signal == 0) return;
   struct sigaction now{};
   if (sigaction(signal, nullptr, &now) != 0) return;
-  // One that is still on its way finds no M that was asked, and must find a handler if it is not SIGURG.
+  // A signal that is still on its way finds no M that was asked; but it must find a handler unless it is
+  // SIGURG.
   if (signal != SIGURG || now.sa_sigaction != &on_preempt) return;
   g_ours[SIGURG] = false;
   sigaction(signal, &g_before[SIGURG], nullptr);
@@ -136,7 +138,8 @@ bool PreemptSignal::still_ours() {
   const int signal = number_.load(std::memory_order_relaxed);
   if (signal == 0) return false;
   struct sigaction now{};
-  // If the system does not say (a seccomp filter), it lets nobody replace the handler either.
+  // If the system refuses the query (a seccomp filter), it does not let the program replace the handler
+  // either.
   if (sigaction(signal, nullptr, &now) != 0 || now.sa_sigaction == &on_preempt) return true;
   return move_from(signal, Lost::kReplaced);
 }
@@ -150,8 +153,8 @@ bool PreemptSignal::move_from(int signal, Lost what) {
   return moved != 0;
 }
 
-// Real-time signals end a process that does not handle them, so only one that nobody uses will do; and it
-// must reach the Ms. 0: there is none.
+// An unhandled real-time signal ends the process, so only a signal that nobody uses will do; and it must not
+// be in the mask of the Ms. 0: there is none.
 int PreemptSignal::take_unused() const {
   for (int signal = SIGRTMAX - 1; signal > SIGRTMIN; --signal) {
     struct sigaction now{};
@@ -187,7 +190,7 @@ bool PreemptSignal::send(M& m) {
   info.si_code = SI_QUEUE;
   info.si_value.sival_ptr = &g_before;
   const long sent = sys::invoke(SYS_rt_tgsigqueueinfo, pid_, m.thread_id.get(), signal, &info);
-  // Those that are suspended would wait for ever for others to make room.
+  // The suspended threads would wait for ever for others to make room.
   if (sent == -EPERM || sent == -ENOSYS) move_from(signal, Lost::kNoSending);
   return sent == 0;
 }

@@ -9,7 +9,8 @@
 namespace tuza::rt {
 namespace {
 
-// The number in the variable `name`, or `otherwise` if there is none; 0 is always taken if `zero_is_off`.
+// The number in the variable `name`, or `otherwise` if it is unset or invalid. 0 is always accepted if
+// `zero_is_off`.
 std::int64_t number(const char* name, std::int64_t low, std::int64_t high, bool zero_is_off,
                     std::int64_t otherwise) {
   const char* value = std::getenv(name);
@@ -24,8 +25,8 @@ std::int64_t number(const char* name, std::int64_t low, std::int64_t high, bool 
   return otherwise;
 }
 
-// Those that the program may have to itself, and that mean nothing else. glibc keeps the first real-time
-// ones.
+// Signals that the program may dedicate to this purpose, and that mean nothing else. glibc reserves the first
+// real-time signals.
 bool may_be_used(int signal) {
   if (signal >= SIGRTMIN) return true;
   for (const int usual : {0, SIGURG, SIGUSR1, SIGUSR2, SIGIO, SIGVTALRM, SIGWINCH}) {

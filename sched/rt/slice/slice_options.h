@@ -1,8 +1,8 @@
-// How long a goroutine may keep its P, and by which signal it is suspended later on: from the environment.
+// How long a goroutine may keep its P, and which signal suspends its thread afterwards: from the environment.
 //
-//   TUZA_SLICE_MS=10             1 to 10000: the longest that a goroutine keeps a P
-//   TUZA_EARLY_HANDOFF_US=1000   100 to 10000000: so long, if others wait for it; 0: they wait for the slice
-//   TUZA_LANE_EXTRA=6            1 to 1000: so many more than there are Ps may compute without one; 0: none
+//   TUZA_SLICE_MS=10             1 to 10000: the maximum time that a goroutine keeps a P
+//   TUZA_EARLY_HANDOFF_US=1000   100 to 10000000: the maximum if others wait; 0: others wait for the slice
+//   TUZA_LANE_EXTRA=6            1 to 1000: goroutines that may compute without a P beyond the number of Ps; 0: none
 //   TUZA_PREEMPT_SIGNAL=23       number of the signal (SIGURG); 0: none, nothing is ever suspended
 #pragma once
 
@@ -18,7 +18,7 @@ struct SliceOptions {
   std::uint32_t lane_extra = 6;
   int signal = SIGURG;  // 0: off
 
-  // What is wrong is named on standard error and ignored.
+  // Invalid values are reported on standard error and ignored.
   static SliceOptions from_environment();
 };
 

@@ -11,26 +11,30 @@
 namespace tuza::rt {
 namespace {
 
-// A goroutine that outlasts this: reckon with long runs on its P from now on (rt/queue/ready.cpp).
+// A goroutine that runs longer than this marks its P as one with long runs (rt/queue/ready.cpp).
 constexpr std::int64_t kLongRunNs = 1'000'000;
-// A goroutine that was so often inside the runtime when its P should be taken gives the P away itself.
+// After this many attempts that found the goroutine inside the runtime, the goroutine gives its P away
+// itself.
 constexpr std::uint32_t kRefusalsMax = 2;
-// A goroutine that has blocked its thread for so long, without having said so, is taken to block for longer.
+// A goroutine whose thread has been blocked this long, without a marked call, is assumed to block for longer.
 constexpr std::int64_t kBlockedNs = 50'000;
-// Where one did so, others may soon: sysmon looks as often as for marked calls, for so long.
+// After an unmarked blocking call, others are likely to follow: sysmon scans as often as for marked calls,
+// for this long.
 constexpr std::int64_t kBlockersNs = 10'000'000;
-// Where one kept others waiting, others may soon: sysmon looks every millisecond, for so long.
+// After a goroutine kept others waiting, others are likely to follow: sysmon scans every millisecond, for
+// this long.
 constexpr std::int64_t kStallsNs = 100'000'000;
-// And where slices are shorter than this.
+// Sysmon also scans every millisecond if slices are shorter than this.
 constexpr std::int64_t kShortSliceNs = 8'000'000;
-// After so many answers in a row that a thread waits for a core, one in so many looks asks whether it does.
+// After this many consecutive results that a thread waits for a core, /proc is read in only one of this many
+// scans.
 constexpr std::uint32_t kCoreWaitsMost = 8;
-// Not before so long: then the next look need not be at the pace of those that watch.
+// If an early handoff is at least this far off, the next scan need not come at the watching interval.
 constexpr std::int64_t kLongWaitNs = 1'000'000;
-// Nobody has looked for I/O for so long, while goroutines wait for it: some may be ready.
+// If nobody has polled for this long while goroutines wait for I/O, some of them may be ready.
 constexpr std::int64_t kUnpolledNs = 4'000'000;
 
-// Who waits that belongs to no P, with no P free: the most urgent of them.
+// The most urgent kind of waiting goroutine that belongs to no P; kNobody if a P is free.
 Waits who_waits(const Sched& sched, std::int64_t now) {
   if (sched.any_p_idle()) return Waits::kNobody;
   const std::int64_t next = sched.next_timer_ns();
@@ -44,10 +48,11 @@ Waits who_waits(const Sched& sched, std::int64_t now) {
   return sched.grq.size() > 0 ? Waits::kAnybody : Waits::kNobody;
 }
 
-// An early handoff costs some 100 us, of the goroutine itself and of the others. It was in vain if the
-// goroutine would have come back that soon.
+// An early handoff costs some 100 us, to the goroutine itself and to the others. It was wasted if the
+// goroutine would have come back within this much CPU time.
 constexpr std::int64_t kInVainNs = 1'000'000;
-constexpr std::int64_t kInVainWallNs = 10'000'000;  // longer: it has blocked, and others have had the P
+// Longer than this: the goroutine blocked, and others used the P meanwhile
+constexpr std::int64_t kInVainWallNs = 10'000'000;
 constexpr std::int64_t kEarlyMostTimes = 4;
 
 std::uint32_t queued_anywhere(const Sched& sched) {
@@ -71,7 +76,7 @@ std::int64_t Slices::early_ns(const Sched& sched) const {
   return sched.slice.early_ns + early_more_ns_.load(std::memory_order_relaxed);
 }
 
-// Both without a lock: that a change is lost now and then does not matter.
+// Both functions update early_more_ns_ without a lock: an occasional lost update does not matter.
 void Slices::early_handoff(const Sched& sched) {
   const std::int64_t more = early_more_ns_.load(std::memory_order_relaxed);
   early_more_ns_.store(std::max<std::int64_t>(more - sched.slice.early_ns / 16, 0),
@@ -87,8 +92,9 @@ void Slices::came_back(const Sched& sched, std::int64_t wall_ns, std::int64_t cp
       std::memory_order_relaxed);
 }
 
-// Of one that has used little CPU. /proc is asked rarely where all it said lately is that threads wait for a core, as
-// beside other programs that are busy: one that blocks has its P taken early there, in up to 6 ms.
+// Called for a thread that has used little CPU. /proc is read rarely if recent reads only said that threads
+// wait for a core, as they do beside other busy programs. The price: there, a thread that blocks has its P
+// taken early only after up to 6 ms.
 bool Slices::waits_for_core(const M& m, Seen& seen) {
   if (seen.core_waits >= kCoreWaitsMost && ++seen.core_waits % kCoreWaitsMost != 0) return true;
   if (!thread_is_runnable(m.thread_id, true)) {
@@ -99,8 +105,8 @@ bool Slices::waits_for_core(const M& m, Seen& seen) {
   return true;
 }
 
-// /proc is not asked about a thread that has used a fourth of a CPU since the last look: reading it costs
-// 10 us, the CPU clock less than one.
+// /proc is not read for a thread that has used a quarter of a CPU since the last scan: reading it costs 10
+// us, the CPU clock less than one.
 Slices::Use Slices::use_of_cpu(const M& m, Seen& seen, std::int64_t now) {
   const std::int64_t cpu = thread_cpu_ns(m.thread_id);
   const bool computes = (cpu - seen.cpu_ns) * 4 >= now - seen.cpu_at_ns;
@@ -110,8 +116,8 @@ Slices::Use Slices::use_of_cpu(const M& m, Seen& seen, std::int64_t now) {
   return waits_for_core(m, seen) ? Use::kWaitsForCore : Use::kBlocks;
 }
 
-// Not where its thread has waited for a core most of that time: beside other programs goroutines that are short
-// would pass for long ones again and again, and Ms be woken for one that is next anyway.
+// Skipped if the thread spent most of that time waiting for a core: beside other programs, short goroutines
+// would be mistaken for long ones again and again, and Ms would be woken for goroutines that are next anyway.
 void Slices::note_long_run(P& p, const M& m, Seen& seen, std::int64_t stuck_ns) {
   if (p.average_run_ns.load(std::memory_order_relaxed) >= kLongRunNs) return;
   if ((thread_cpu_ns(m.thread_id) - seen.began_cpu_ns) * 2 < stuck_ns && waits_for_core(m, seen)) return;
@@ -133,7 +139,7 @@ bool Slices::take(Sched& sched, P& p, M* m, G& g, Seen& seen, GoneFor why, std::
     const bool latecomer = p.latecomer_pick.get() == seen.picks;
     sched.pile_up.note_stall(latecomer, sched.sysmon.lane().stalled(), queued, now);
   }
-  // Those that wait may be as long as this one; with checkpoints they come back.
+  // The waiting goroutines may run as long as this one. With checkpoints, they yield.
   if (!g_ask_before_taking.load(std::memory_order_relaxed)) sched.maker.expect(queued);
   hand_off_p(sched, &p);
   return true;
@@ -147,7 +153,8 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
   }
   const bool waits = others != Waits::kNobody || (p.queued() > 0 && !sched.any_p_idle());
   const std::uint64_t picks = p.picks.get();
-  // Its goroutine does not change while the picks stay the same. (If they did just now, take_p() sees it.)
+  // The P's goroutine does not change while the pick count stays the same. (If the count has just changed,
+  // take_p() notices.)
   G* g = m->current.follow();
   const std::uint32_t call = g->blocking.get() > 0 ? g->calls.get() : 0;
   if (picks != seen.picks || seen.since_ns == 0) {
@@ -188,7 +195,7 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
     return same_call || blocks ? Pace::kCall : Pace::kWatch;
   }
   if (!waits) return Pace::kSoon;
-  // Nothing is to be done before it has a core again, or before its time for an early handoff has come.
+  // Nothing to do before the thread has a core again, or before the early handoff is due.
   if (use == Use::kWaitsForCore && !used_up) return Pace::kBusy;
   if (use == Use::kComputes && early_ns(sched) - stuck_ns >= kLongWaitNs) return Pace::kSoon;
   return call != 0 || now - blocked_at_ns_ < kBlockersNs ? Pace::kCall : Pace::kWatch;

@@ -20,7 +20,7 @@ constexpr std::int64_t kMs = 1'000'000;
 constexpr std::int64_t kTickCallNs = kMs / 50;
 constexpr std::int64_t kTickWatchNs = kMs / 4;
 constexpr std::int64_t kTickMinNs = 1 * kMs;
-constexpr std::int64_t kTickBusyNs = 2 * kMs;  // also while the lane has to be looked at
+constexpr std::int64_t kTickBusyNs = 2 * kMs;  // also while the lane must be scanned
 constexpr std::int64_t kDeepSleepMinNs = 10 * kMs;
 constexpr std::int64_t kTickIdleNs = 2 * kMs;  // a goroutine may begin to compute at any moment
 constexpr std::int64_t kIdleBeforeSleepNs = 50 * kMs;
@@ -30,7 +30,7 @@ constexpr std::int64_t kTrimEveryNs = 100 * kMs;
 constexpr std::uint32_t kIdleMsKept = 8;
 constexpr std::int64_t kQuotaEveryNs = 10'000 * kMs;
 
-// An M with a surplus P is at work, too.
+// An M with a surplus P is busy, too.
 bool all_idle(const Sched& sched) {
   return sched.idle_ps.count(std::memory_order_seq_cst) >= sched.procs() &&
          sched.surplus_held.load(std::memory_order_seq_cst) == 0;
@@ -64,8 +64,8 @@ void Sysmon::wake() {
   note_.wake();
 }
 
-// Sleeps until a P goes to work, or until stacks of goroutines that wait may be trimmed. False if a P did go
-// to work meanwhile.
+// Sleeps until a P becomes busy, or until stacks of waiting goroutines may be trimmed. False if a P became
+// busy before the sleep.
 bool Sysmon::deep_sleep(Sched& sched) {
   asleep_.store(true, std::memory_order_seq_cst);
   if (!all_idle(sched) || stopping_.load(std::memory_order_seq_cst)) {
@@ -79,7 +79,8 @@ bool Sysmon::deep_sleep(Sched& sched) {
   return true;
 }
 
-// Wakes an M for work that lies behind a busy P, or belongs to none. True if there is some, and a P is idle.
+// Wakes an M for work that lies behind a busy P, or belongs to no P. True if there is such work, and a P is
+// idle.
 bool Sysmon::wake_for_work(Sched& sched, std::int64_t now) {
   if (!sched.any_p_idle()) return false;
   bool waiting = sched.grq.size() > 0;
@@ -92,9 +93,9 @@ bool Sysmon::wake_for_work(Sched& sched, std::int64_t now) {
   return waiting || overdue;
 }
 
-// Lets somebody wait for I/O if nobody has for a while: an idle M if there is a P for it, else the thread of
-// the source. True if a P is idle and it may soon be time. (While all Ps are busy those that come round poll, and
-// one that does not is seen by slices_.)
+// If nobody has polled for a while, chooses a thread to wait for I/O: an idle M if a P is idle, else the I/O
+// source's thread. True if a P is idle and polling may soon be overdue. (While all Ps are busy, those that
+// make progress poll, and slices_ sees one that does not.)
 bool Sysmon::hand_over_polling(Sched& sched, std::int64_t now) {
   if (sched.poll.holder() != PollRole::Holder::kNobody || !sched.has_io_waiters()) return false;
   if (now - sched.poll.last_ns() < kPollIdleNs) return sched.any_p_idle();
@@ -106,7 +107,7 @@ bool Sysmon::hand_over_polling(Sched& sched, std::int64_t now) {
   return false;
 }
 
-// What need not be done at every tick.
+// Work that is not needed at every tick.
 void Sysmon::chores(Sched& sched, std::int64_t now) {
   const std::int64_t trace_every = sched.debug.schedtrace_ms * kMs;
   if (trace_every > 0 && now >= trace_at_) {
@@ -132,7 +133,7 @@ void Sysmon::chores(Sched& sched, std::int64_t now) {
   }
 }
 
-// The next tick: at once while something is urgent, slower and slower when nothing is.
+// The next tick: immediate if something is urgent, increasingly late if nothing is.
 std::int64_t Sysmon::next_tick(Slices::Pace pace, bool waiting) {
   switch (pace) {
     case Slices::Pace::kCall: return kTickCallNs;

@@ -2,23 +2,26 @@
 //
 // Every tick it
 //   - advances the coarse clock;
-//   - looks at the lane: suspends and resumes those that compute without a P (rt/slice/lane.h), and reports those
-//     that stay away if asked to (rt/report/stall_report.h);
-//   - takes the P from goroutines that do not come back (rt/slice/slices.h);
-//   - wakes an M if a P is idle and work lies behind a busy one or in the GRQ, or a timer is overdue;
+//   - scans the lane: suspends and resumes threads that compute without a P (rt/slice/lane.h), and if asked to, reports
+//     goroutines that stay in the lane (rt/report/stall_report.h);
+//   - takes the P from goroutines that hold it for too long (rt/slice/slices.h);
+//   - wakes an M if a P is idle and work lies behind a busy P or in the GRQ, or a timer is overdue;
 //   - if nobody has polled for 1 ms while goroutines wait for I/O, sends an idle M to poll if a P is idle,
-//     and gives the poll role to the I/O source's thread if none is;
+//     and otherwise gives the poll role to the I/O source's thread;
 //   - ten times a second trims some stacks of goroutines that have waited for long (rt/memory/idle_stacks.h);
-//   - once a second gives unused stacks back and ends threads of Ms that were idle all the time;
-//   - once in ten seconds follows the CPU quota;
+//   - once a second returns unused stacks and ends threads of Ms that were idle for that second;
+//   - once in ten seconds reads the CPU quota;
 //   - prints schedtrace.
 //
-// Ticks: 20 us while work waits behind a marked blocking call, 250 us while it waits behind any P that does
-// not come round (1 ms if that one computes and may do so for longer), 1 ms while work waits and a goroutine
-// has kept others waiting within the last 0.1 s, or a P does not come round, or work or I/O waits beside an
-// idle P, 2 ms else: a goroutine may begin to compute at any moment. When every P has been idle for 50 ms, the
-// lane is quiet and nothing is left to give back, it sleeps until a P goes to work (p_busy) or a stack may be
-// trimmed: an idle process makes no wake-ups.
+// The sampling interval (tick):
+//   - 20 us while work waits behind a marked blocking call;
+//   - 250 us while work waits behind any P that makes no progress (1 ms if that P's goroutine computes and may do so for
+//     longer);
+//   - 1 ms while work waits and a goroutine has kept others waiting within the last 0.1 s, or a P makes no progress, or
+//     work or I/O waits beside an idle P;
+//   - 2 ms otherwise: a goroutine may begin to compute at any moment.
+// When every P has been idle for 50 ms, the lane is quiet and nothing is left to return, sysmon sleeps until
+// a P becomes busy (p_busy) or a stack may be trimmed: an idle process causes no wake-ups.
 #pragma once
 
 #include <pthread.h>
@@ -40,8 +43,8 @@ class Sysmon {
   void start(Sched& sched);
   void stop();
 
-  // A P was taken from the idle ones. Pairs with the re-check in deep_sleep(): either this sees `asleep_`,
-  // or sysmon sees the busy P.
+  // A P was taken from the idle set. Pairs with the re-check in deep_sleep(): either this sees `asleep_`, or
+  // sysmon sees the busy P.
   void p_busy() {
     if (asleep_.load(std::memory_order_seq_cst)) [[unlikely]]
       wake();
@@ -71,7 +74,7 @@ class Sysmon {
   std::atomic<bool> stopping_{false};
   std::atomic<std::uint64_t> ticks_{0};
   Lane lane_;
-  // -- Owner: sysmon, but for what their headers name.
+  // -- Owner: sysmon, except for what their headers name.
   Slices slices_;
   IdleStacks idle_stacks_;
   std::int64_t tick_ns_ = 1'000'000;
