@@ -28,7 +28,7 @@ WHOLE = ["sched/tuza-gdb.py"]  # longer: what gdb loads is one file
 
 LAYERS = ["sched", "netpoll", "http", "framework"]
 # Public headers lie directly in these folders; what lies deeper is internal, and not for examples and loadtests.
-PUBLIC = [*LAYERS, "sched/sync", "sched/time"]
+PUBLIC = (ROOT / "framework/cmake/public_folders.txt").read_text().split()
 
 # The rooms of sched/rt, lowest first, with the files that lie between them. A header includes only what is of its own
 # room or lower; so does a source, but for sched.h and what stands beside it, which know all rooms.

@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tuza)
 
 set(layers sched netpoll http framework)
-set(header_dirs sched sched/sync sched/time netpoll http framework)
+file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/public_folders.txt header_dirs)  # .ci/check.py and the reference read it, too
 if(TUZA_SCHED_ONLY)
   set(layers sched)
   list(FILTER header_dirs INCLUDE REGEX "^sched")
@@ -20,6 +20,15 @@ foreach(dir IN LISTS header_dirs)
     file(GLOB headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.h)
     install(FILES ${headers} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tuza/${folder})
   endforeach()
+endforeach()
+
+# Umbrella headers, of the layers that are there.
+set(umbrellas tuza sync time)
+if(NOT TUZA_SCHED_ONLY)
+  list(APPEND umbrellas net http)
+endif()
+foreach(umbrella IN LISTS umbrellas)
+  install(FILES include/tuza/${umbrella}.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tuza)
 endforeach()
 
 foreach(layer IN LISTS layers)

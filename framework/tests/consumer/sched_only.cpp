@@ -1,6 +1,4 @@
-#include <tuza/sched/go.h>
-#include <tuza/sched/run.h>
-#include <tuza/sched/sync/wait_group.h>
+#include <tuza/tuza.h>
 
 #include <atomic>
 

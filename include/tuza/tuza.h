@@ -1,0 +1,25 @@
+// Everything of tuza::sched: goroutines, what they wait for, and time.
+//
+//   int main() {
+//     return tuza::run([] {
+//       tuza::Chan<int> numbers;
+//       tuza::go([&] { numbers.send(1); });
+//       numbers.recv();
+//     });
+//   }
+//
+// Sockets and files: <tuza/net.h>. HTTP: <tuza/http.h>. Each header named here may be included alone.
+#pragma once
+
+#include <tuza/sched/blocking.h>
+#include <tuza/sched/external.h>
+#include <tuza/sched/go.h>
+#include <tuza/sched/goroutine.h>
+#include <tuza/sched/goroutine_dump.h>
+#include <tuza/sched/log.h>
+#include <tuza/sched/preempt.h>
+#include <tuza/sched/result.h>
+#include <tuza/sched/run.h>
+#include <tuza/sched/stats.h>
+#include <tuza/sync.h>
+#include <tuza/time.h>
