@@ -16,6 +16,7 @@ packages_test=(
   chromium  # 360 MB with chromium-common: the page /debug/sched is drawn, or not, in a browser only
 )
 packages_load=(python3 strace wrk openssl nginx-light haproxy testssl.sh)
+packages_docs=(doxygen python3)
 packages_docker=(python3 buildah debootstrap debian-archive-keyring)
 
 # llhttp has a package of its own only from Debian 13 on; Debian 12 ships its sources with Node's.
