@@ -29,6 +29,7 @@ WHOLE = ["sched/tuza-gdb.py"]  # longer: what gdb loads is one file
 LAYERS = ["sched", "netpoll", "http", "framework"]
 # Public headers lie directly in these folders; what lies deeper is internal, and not for examples and loadtests.
 PUBLIC = (ROOT / "framework/cmake/public_folders.txt").read_text().split()
+UMBRELLAS = {path.name for path in (ROOT / "include/tuza").glob("*.h")}
 
 # The rooms of sched/rt, lowest first, with the files that lie between them. A header includes only what is of its own
 # room or lower; so does a source, but for sched.h and what stands beside it, which know all rooms.
@@ -116,6 +117,10 @@ def check_layers():
             if not target.startswith("tuza/"):
                 continue
             layer = target.split("/")[1]
+            if layer in UMBRELLAS:
+                if own in LAYERS and not name.startswith("framework/tests/consumer/"):
+                    yield f"{name}:{number}: umbrella headers are for programs"
+                continue
             if own in LAYERS and (layer not in LAYERS or LAYERS.index(layer) > LAYERS.index(own)):
                 yield f"{name}:{number}: {own} must not include {layer}"
             folder = target.removeprefix("tuza/").rpartition("/")[0]

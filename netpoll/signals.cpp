@@ -7,7 +7,7 @@
 #include <tuza/sched/arch/last_error.h>
 #include <tuza/sched/arch/sanitizer.h>
 #include <tuza/sched/arch/syscall.h>
-#include <tuza/sched/rt/fork.h>
+#include <tuza/sched/rt/base/fork.h>
 
 #include <atomic>
 #include <cerrno>

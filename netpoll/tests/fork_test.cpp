@@ -2,7 +2,7 @@
 #include <tuza/netpoll/tests/netpoll_testing.h>
 #include <tuza/netpoll/tests/raw_socket.h>
 #include <tuza/sched/go.h>
-#include <tuza/sched/rt/fork.h>
+#include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/tests/children.h>
 #include <tuza/sched/time/sleep.h>
 

@@ -1,8 +1,8 @@
 #include <tuza/sched/rt/base/raw_mutex.h>
 
 #include <tuza/sched/arch/cpu_relax.h>
+#include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/base/futex.h>
-#include <tuza/sched/rt/slice/fork.h>
 
 namespace tuza::rt {
 
