@@ -1,6 +1,6 @@
 #include <tuza/http/request.h>
 
-#include <tuza/http/serve/connection.h>
+#include <tuza/http/serve/request_loop.h>
 #include <tuza/http/wire/chars.h>
 
 #include <utility>
@@ -27,11 +27,11 @@ bool decodes_to(std::string_view text, std::string_view wanted) {
 
 // `text` with its percent escapes replaced, and "+" by a space in forms; in `exchange`'s arena, unless there
 // was nothing to replace. A "%" that begins no escape stays as it is.
-std::string_view decode(Exchange& exchange, std::string_view text, bool plus_is_space) {
+std::string_view decode(ExchangeBuffers& buffers, std::string_view text, bool plus_is_space) {
   const bool plain = text.find('%') == std::string_view::npos &&
                      (!plus_is_space || text.find('+') == std::string_view::npos);
   if (plain) return text;
-  auto* out = static_cast<char*>(exchange.arena().allocate(text.size(), 1));
+  auto* out = static_cast<char*>(buffers.arena().allocate(text.size(), 1));
   std::size_t size = 0;
   for (std::size_t i = 0; i < text.size(); ++i) out[size++] = decode_at(text, i, plus_is_space);
   return {out, size};
@@ -39,46 +39,46 @@ std::string_view decode(Exchange& exchange, std::string_view text, bool plus_is_
 
 }  // namespace
 
-Method Request::method() const { return connection_.exchange().head.method; }
-int Request::version_minor() const { return connection_.exchange().head.version_minor; }
+Method Request::method() const { return loop_.buffers().head.method; }
+int Request::version_minor() const { return loop_.buffers().head.version_minor; }
 
 std::string_view Request::target() const {
-  const Exchange& exchange = connection_.exchange();
-  return exchange.head.target.in(exchange.head_base);
+  const ExchangeBuffers& buffers = loop_.buffers();
+  return buffers.head.target.in(buffers.head_base);
 }
 std::string_view Request::path() const {
-  const Exchange& exchange = connection_.exchange();
-  return exchange.head.path.in(exchange.head_base);
+  const ExchangeBuffers& buffers = loop_.buffers();
+  return buffers.head.path.in(buffers.head_base);
 }
 std::string_view Request::query() const {
-  const Exchange& exchange = connection_.exchange();
-  return exchange.head.query.in(exchange.head_base);
+  const ExchangeBuffers& buffers = loop_.buffers();
+  return buffers.head.query.in(buffers.head_base);
 }
 std::string_view Request::host() const {
-  const Exchange& exchange = connection_.exchange();
-  return exchange.head.host.in(exchange.head_base);
+  const ExchangeBuffers& buffers = loop_.buffers();
+  return buffers.head.host.in(buffers.head_base);
 }
 
 std::string_view Request::path_value(std::string_view name) const {
-  Exchange& exchange = connection_.exchange();
-  for (std::size_t i = 0; i < exchange.path_value_count; ++i) {
-    Exchange::PathValue& found = exchange.path_values[i];
+  ExchangeBuffers& buffers = loop_.buffers();
+  for (std::size_t i = 0; i < buffers.path_value_count; ++i) {
+    ExchangeBuffers::PathValue& found = buffers.path_values[i];
     if (found.name != name) continue;
-    if (!std::exchange(found.decoded, true)) found.value = decode(exchange, found.value, false);
+    if (!std::exchange(found.decoded, true)) found.value = decode(buffers, found.value, false);
     return found.value;
   }
   return {};
 }
 
 std::optional<std::string_view> Request::query_value(std::string_view name) const {
-  Exchange& exchange = connection_.exchange();
+  ExchangeBuffers& buffers = loop_.buffers();
   std::string_view rest = query();
   while (!rest.empty()) {
     const std::string_view pair = rest.substr(0, rest.find('&'));
     rest.remove_prefix(pair.size() + (pair.size() < rest.size() ? 1 : 0));
     const std::string_view key = pair.substr(0, pair.find('='));
     if (!decodes_to(key, name)) continue;
-    return decode(exchange, pair.substr(key.size() < pair.size() ? key.size() + 1 : key.size()), true);
+    return decode(buffers, pair.substr(key.size() < pair.size() ? key.size() + 1 : key.size()), true);
   }
   return std::nullopt;
 }
@@ -91,23 +91,23 @@ std::optional<std::string_view> Request::header(std::string_view name) const {
   return std::nullopt;
 }
 
-std::size_t Request::header_count() const { return connection_.exchange().head.field_count; }
+std::size_t Request::header_count() const { return loop_.buffers().head.field_count; }
 
 Request::Header Request::header_at(std::size_t index) const {
-  const Exchange& exchange = connection_.exchange();
-  const Head::Field& field = exchange.head.fields[index];
-  return {field.name.in(exchange.head_base), trim(field.value.in(exchange.head_base))};
+  const ExchangeBuffers& buffers = loop_.buffers();
+  const Head::Field& field = buffers.head.fields[index];
+  return {field.name.in(buffers.head_base), trim(field.value.in(buffers.head_base))};
 }
 
 std::optional<std::uint64_t> Request::content_length() const {
-  const Head& head = connection_.exchange().head;
+  const Head& head = loop_.buffers().head;
   if (head.chunked) return std::nullopt;
   return head.content_length;
 }
 
-Result<std::size_t> Request::read_body(std::span<std::byte> into) { return connection_.read_body(into); }
-Result<std::string_view> Request::body() { return connection_.pull_body(); }
-Result<net::Endpoint> Request::remote_endpoint() const { return connection_.conn().remote_endpoint(); }
-std::string_view Request::remote() const { return connection_.remote(); }
+Result<std::size_t> Request::read_body(std::span<std::byte> into) { return loop_.read_body(into); }
+Result<std::string_view> Request::body() { return loop_.pull_body(); }
+Result<net::Endpoint> Request::remote_endpoint() const { return loop_.conn().remote_endpoint(); }
+std::string_view Request::remote() const { return loop_.remote(); }
 
 }  // namespace tuza::http

@@ -20,7 +20,7 @@
 
 namespace tuza::http {
 
-class Connection;
+class RequestLoop;
 
 class Request {
  public:
@@ -28,7 +28,7 @@ class Request {
     std::string_view name, value;
   };
 
-  explicit Request(Connection& connection) : connection_(connection) {}
+  explicit Request(RequestLoop& loop) : loop_(loop) {}
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
 
@@ -72,10 +72,10 @@ class Request {
   [[nodiscard]] std::string_view remote() const;
 
   // For the server's own parts.
-  [[nodiscard]] Connection& connection() { return connection_; }
+  [[nodiscard]] RequestLoop& loop() { return loop_; }
 
  private:
-  Connection& connection_;
+  RequestLoop& loop_;
 };
 
 }  // namespace tuza::http

@@ -1,5 +1,5 @@
 // Reading a request's body: known length or chunked, within its limits of size and time.
-#include <tuza/http/serve/connection.h>
+#include <tuza/http/serve/request_loop.h>
 #include <tuza/netpoll/tls.h>
 #include <tuza/sched/rt/base/clock.h>
 
@@ -19,7 +19,7 @@ constexpr BadRequest kCutOff{400, "the request ends in its body", 0};
 
 }  // namespace
 
-Result<std::size_t> Connection::fail_body(BadRequest bad) {
+Result<std::size_t> RequestLoop::fail_body(BadRequest bad) {
   keep_alive_ = false;
   if (bad.status == 408 && !body_.error) ServerCounters::add(counters_.body_timeouts);
   body_.error = bad;
@@ -27,16 +27,16 @@ Result<std::size_t> Connection::fail_body(BadRequest bad) {
   return std::unexpected(Error(code, "read body", std::string(bad.text)));
 }
 
-Result<std::size_t> Connection::fail_body(const Error& error) {
+Result<std::size_t> RequestLoop::fail_body(const Error& error) {
   if (net::is_tls_error(error)) ServerCounters::add(counters_.tls_failures);
   return fail_body(error.timeout() ? kTooSlow : kCutOff);
 }
 
 // The body must keep up with the minimum rate, after a grace that covers slow starts.
-void Connection::prepare_to_wait_for_body() {
+void RequestLoop::prepare_to_wait_for_body() {
   // In the middle of the response, or behind it, it would be taken for a part of it or for another response.
   if (std::exchange(body_.continue_wanted, false) && !response_.head_sent) {
-    exchange_->out += "HTTP/1.1 100 Continue\r\n\r\n";
+    buffers_->out += "HTTP/1.1 100 Continue\r\n\r\n";
   }
   if (body_.started_ns == 0) body_.started_ns = rt::now_ns();
   const std::chrono::duration<double> at_rate(
@@ -47,7 +47,7 @@ void Connection::prepare_to_wait_for_body() {
   conn().set_read_deadline(std::min(net::TimePoint(std::chrono::nanoseconds(by_ns)), body_.deadline));
 }
 
-Result<std::size_t> Connection::read_body(std::span<std::byte> into) {
+Result<std::size_t> RequestLoop::read_body(std::span<std::byte> into) {
   if (body_.error) return fail_body(*body_.error);
   if (body_.complete || into.empty()) return std::size_t{0};
   const Result<std::size_t> n = body_.chunked ? read_chunked(into) : read_known_length(into);
@@ -57,8 +57,8 @@ Result<std::size_t> Connection::read_body(std::span<std::byte> into) {
   return n;
 }
 
-Result<std::size_t> Connection::read_known_length(std::span<std::byte> into) {
-  Input& input = exchange_->input;
+Result<std::size_t> RequestLoop::read_known_length(std::span<std::byte> into) {
+  Input& input = buffers_->input;
   into = into.first(static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), body_.remaining)));
   std::size_t n = std::min(input.unread().size(), into.size());
   if (n > 0) {
@@ -78,23 +78,23 @@ Result<std::size_t> Connection::read_known_length(std::span<std::byte> into) {
 }
 
 // More bytes of a chunked body into the input, where they are decoded.
-Result<std::size_t> Connection::fill_body_input() {
+Result<std::size_t> RequestLoop::fill_body_input() {
   prepare_to_wait_for_body();
   if (!flush()) return fail_body(kCutOff);
-  const Result<std::size_t> got = conn().read(exchange_->input.space());
+  const Result<std::size_t> got = conn().read(buffers_->input.space());
   if (!got) return fail_body(got.error());
   if (*got == 0) return fail_body(kCutOff);
-  exchange_->input.filled(*got);
+  buffers_->input.filled(*got);
   return got;
 }
 
-Result<std::size_t> Connection::read_chunked(std::span<std::byte> into) {
-  Input& input = exchange_->input;
+Result<std::size_t> RequestLoop::read_chunked(std::span<std::byte> into) {
+  Input& input = buffers_->input;
   while (body_.slice.empty()) {
     if (input.empty()) {
       if (const Result<std::size_t> filled = fill_body_input(); !filled) return filled;
     }
-    const auto step = exchange_->parser.feed_body(input.unread());
+    const auto step = buffers_->parser.feed_body(input.unread());
     if (!step) return fail_body(step.error());
     body_.slice = step->data;
     input.consume(step->consumed);
@@ -109,8 +109,8 @@ Result<std::size_t> Connection::read_chunked(std::span<std::byte> into) {
   return n;
 }
 
-Result<std::string_view> Connection::pull_body() {
-  std::string& pulled = exchange_->pulled;
+Result<std::string_view> RequestLoop::pull_body() {
+  std::string& pulled = buffers_->pulled;
   if (!body_.chunked && body_.remaining > pulled.capacity()) {
     pulled.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(body_.remaining, 1 << 20)));
   }

@@ -1,5 +1,5 @@
 // Writing a response: head, length or chunks, end.
-#include <tuza/http/serve/connection.h>
+#include <tuza/http/serve/request_loop.h>
 #include <tuza/http/status.h>
 #include <tuza/http/wire/chars.h>
 #include <tuza/sched/detail/coarse_clock.h>
@@ -60,27 +60,27 @@ void require(bool in_order, const char* otherwise) {
 
 }  // namespace
 
-bool Connection::body_allowed() const {
+bool RequestLoop::body_allowed() const {
   return response_.status >= 200 && response_.status != 204 && response_.status != 205 &&
          response_.status != 304;
 }
 
-int Connection::status_code() const {
+int RequestLoop::status_code() const {
   return body_.error && !response_.head_sent ? body_.error->status : response_.status;
 }
 
-std::uint64_t Connection::bytes_written() const {
-  return exchange_->head.method == Method::kHead || !body_allowed() ? 0 : response_.written;
+std::uint64_t RequestLoop::bytes_written() const {
+  return buffers_->head.method == Method::kHead || !body_allowed() ? 0 : response_.written;
 }
 
-void Connection::set_status(int code) {
+void RequestLoop::set_status(int code) {
   require(!response_.head_sent, "status() after the response has begun");
   if (code < 200 || code > 599)
     throw std::invalid_argument("HTTP status out of range: " + std::to_string(code));
   response_.status = code;
 }
 
-void Connection::add_header(std::string_view name, std::string_view value) {
+void RequestLoop::add_header(std::string_view name, std::string_view value) {
   require(!response_.head_sent, "header() after the response has begun");
   const bool token =
       !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return is(c, kTokenChar); });
@@ -101,29 +101,29 @@ void Connection::add_header(std::string_view name, std::string_view value) {
   response_.has_content_type = response_.has_content_type || equals_ignoring_case(name, "Content-Type");
   response_.has_date = response_.has_date || equals_ignoring_case(name, "Date");
   response_.has_server = response_.has_server || equals_ignoring_case(name, "Server");
-  std::string& extra = exchange_->extra;
+  std::string& extra = buffers_->extra;
   extra.append(name).append(": ").append(value).append("\r\n");
 }
 
-void Connection::drop_prepared_response() {
+void RequestLoop::drop_prepared_response() {
   const bool close = response_.close;
   response_ = Response{};
   response_.close = close;
-  exchange_->extra.clear();
-  exchange_->body.clear();
+  buffers_->extra.clear();
+  buffers_->body.clear();
 }
 
-void Connection::close_after_response() { response_.close = true; }
+void RequestLoop::close_after_response() { response_.close = true; }
 
 // The head, with the length of the body, or chunked, or ended by the end of the connection.
-void Connection::append_head(std::optional<std::uint64_t> length) {
-  std::string& out = exchange_->out;
+void RequestLoop::append_head(std::optional<std::uint64_t> length) {
+  std::string& out = buffers_->out;
   append_status_line(out, response_.status);
   if (!response_.has_server && !options_.server_name.empty()) {
     out.append("Server: ").append(options_.server_name).append("\r\n");
   }
-  if (!response_.has_date) out += exchange_->date.line(coarse_now_ns());
-  out += exchange_->extra;
+  if (!response_.has_date) out += buffers_->date.line(coarse_now_ns());
+  out += buffers_->extra;
   if (!body_allowed()) {
     // RFC 9110 15.3.6: of those without a body, this one alone does not end with its head by itself.
     if (response_.status == 205) out += "Content-Length: 0\r\n";
@@ -131,7 +131,7 @@ void Connection::append_head(std::optional<std::uint64_t> length) {
     out += "Content-Length: ";
     append_number(out, *length);
     out += "\r\n";
-  } else if (exchange_->head.version_minor >= 1) {
+  } else if (buffers_->head.version_minor >= 1) {
     response_.chunked = true;
     out += "Transfer-Encoding: chunked\r\n";
   } else {
@@ -140,18 +140,18 @@ void Connection::append_head(std::optional<std::uint64_t> length) {
   if (response_.close) keep_alive_ = false;
   if (!keep_alive_) {
     out += "Connection: close\r\n";
-  } else if (exchange_->head.version_minor == 0) {
+  } else if (buffers_->head.version_minor == 0) {
     out += "Connection: keep-alive\r\n";
   }
   out += "\r\n";
   response_.head_sent = true;
 }
 
-void Connection::send_whole(std::string_view content_type, std::string_view body) {
-  require(!response_.head_sent && exchange_->body.empty(), "send() after the response has begun");
+void RequestLoop::send_whole(std::string_view content_type, std::string_view body) {
+  require(!response_.head_sent && buffers_->body.empty(), "send() after the response has begun");
   if (!response_.has_content_type && body_allowed()) {
     require_one_line("Content-Type", content_type);
-    exchange_->extra.append("Content-Type: ").append(content_type).append("\r\n");
+    buffers_->extra.append("Content-Type: ").append(content_type).append("\r\n");
     response_.has_content_type = true;
   }
   // What decides about the connection must be known before the head is written.
@@ -159,17 +159,17 @@ void Connection::send_whole(std::string_view content_type, std::string_view body
   append_head(body.size());
   response_.declared_length = response_.written = body.size();
   response_.finished = true;
-  if (exchange_->head.method == Method::kHead || !body_allowed()) return;
+  if (buffers_->head.method == Method::kHead || !body_allowed()) return;
   if (body.size() <= kCopiedMax) {
-    exchange_->out += body;
+    buffers_->out += body;
   } else {
     (void)send_large(body);
   }
 }
 
 // What is collected, `body` from where it is, and `end`.
-Result<void> Connection::send_large(std::string_view body, std::string_view end) {
-  std::string& out = exchange_->out;
+Result<void> RequestLoop::send_large(std::string_view body, std::string_view end) {
+  std::string& out = buffers_->out;
   std::array<struct iovec, 3> pieces{{{out.data(), out.size()},
                                       {const_cast<char*>(body.data()), body.size()},
                                       {const_cast<char*>(end.data()), end.size()}}};
@@ -179,8 +179,8 @@ Result<void> Connection::send_large(std::string_view body, std::string_view end)
   return result;
 }
 
-void Connection::append_chunk(std::string_view data) {
-  std::string& out = exchange_->out;
+void RequestLoop::append_chunk(std::string_view data) {
+  std::string& out = buffers_->out;
   if (!response_.chunked) {
     out += data;
     return;
@@ -189,63 +189,63 @@ void Connection::append_chunk(std::string_view data) {
   out.append(data).append("\r\n");
 }
 
-Result<void> Connection::write_body(std::string_view data) {
+Result<void> RequestLoop::write_body(std::string_view data) {
   require(!response_.finished, "write() after the response was complete");
   if (broken_) return std::unexpected(Error(Errc::kClosed, "write"));
   response_.written += data.size();
   require(!response_.declared_length || response_.written <= *response_.declared_length,
           "write() of more bytes than Content-Length says");
-  if (exchange_->head.method == Method::kHead || !body_allowed() || data.empty()) return {};
+  if (buffers_->head.method == Method::kHead || !body_allowed() || data.empty()) return {};
   if (!response_.head_sent) {
-    if (exchange_->body.size() + data.size() <= kKeptBackMax) {
-      exchange_->body += data;
+    if (buffers_->body.size() + data.size() <= kKeptBackMax) {
+      buffers_->body += data;
       return {};
     }
     begin_stream();
   }
   bool written = false;
   if (data.size() >= kStreamedPiece) {
-    if (response_.chunked) append_chunk_size(exchange_->out, data.size());
+    if (response_.chunked) append_chunk_size(buffers_->out, data.size());
     written = send_large(data, response_.chunked ? "\r\n" : "").has_value();
   } else {
     append_chunk(data);
-    written = exchange_->out.size() < kStreamedPiece || flush();
+    written = buffers_->out.size() < kStreamedPiece || flush();
   }
   if (written) return {};
   return std::unexpected(Error(Errc::kClosed, "write"));
 }
 
 // The head, and what was kept back behind it.
-void Connection::begin_stream() {
+void RequestLoop::begin_stream() {
   if (session_.draining() || body_.continue_wanted || body_.error) keep_alive_ = false;
   append_head(response_.declared_length);
-  if (!exchange_->body.empty()) append_chunk(exchange_->body);
-  exchange_->body.clear();
+  if (!buffers_->body.empty()) append_chunk(buffers_->body);
+  buffers_->body.clear();
 }
 
-Result<void> Connection::flush_response() {
+Result<void> RequestLoop::flush_response() {
   if (!response_.head_sent) begin_stream();
   if (flush()) return {};
   return std::unexpected(Error(Errc::kClosed, "write"));
 }
 
 // The handler has returned: completes what it has left open.
-void Connection::finish_response() {
+void RequestLoop::finish_response() {
   if (response_.finished) return;
   response_.finished = true;
-  const bool head_only = exchange_->head.method == Method::kHead || !body_allowed();
+  const bool head_only = buffers_->head.method == Method::kHead || !body_allowed();
   if (!response_.head_sent) {
-    std::string& body = exchange_->body;
+    std::string& body = buffers_->body;
     const std::uint64_t length = head_only && response_.declared_length ? *response_.declared_length
                                  : head_only                            ? response_.written
                                                                         : body.size();
     if (!head_only && response_.declared_length && *response_.declared_length != length) keep_alive_ = false;
     append_head(response_.declared_length.value_or(length));
-    if (!head_only) exchange_->out += body;
+    if (!head_only) buffers_->out += body;
     return;
   }
   if (head_only) return;
-  if (response_.chunked) exchange_->out += "0\r\n\r\n";
+  if (response_.chunked) buffers_->out += "0\r\n\r\n";
   // Less than promised: the client must not take the next response for the rest.
   if (response_.declared_length && response_.written != *response_.declared_length) {
     keep_alive_ = false;

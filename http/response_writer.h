@@ -21,11 +21,11 @@
 
 namespace tuza::http {
 
-class Connection;
+class RequestLoop;
 
 class ResponseWriter {
  public:
-  explicit ResponseWriter(Connection& connection) : connection_(connection) {}
+  explicit ResponseWriter(RequestLoop& loop) : loop_(loop) {}
   ResponseWriter(const ResponseWriter&) = delete;
   ResponseWriter& operator=(const ResponseWriter&) = delete;
 
@@ -68,7 +68,7 @@ class ResponseWriter {
   [[nodiscard]] std::uint64_t bytes_written() const;
 
  private:
-  Connection& connection_;
+  RequestLoop& loop_;
 };
 
 }  // namespace tuza::http

@@ -1,7 +1,7 @@
 #include <tuza/http/router.h>
 
 #include <tuza/http/route/pattern.h>
-#include <tuza/http/serve/connection.h>
+#include <tuza/http/serve/request_loop.h>
 #include <tuza/http/wire/chars.h>
 
 #include <algorithm>
@@ -70,7 +70,7 @@ namespace {
 template <class Node>
 class Search {
  public:
-  Search(Exchange& exchange, Method method) : exchange_(exchange), method_(method) {}
+  Search(ExchangeBuffers& buffers, Method method) : buffers_(buffers), method_(method) {}
 
   // `rest` is what is left of the path: empty, or beginning with the slash before the next segment.
   const typename Node::Route* find(const Node& node, std::string_view rest, std::size_t values) {
@@ -112,18 +112,18 @@ class Search {
       node.add_allowed(allowed_);
       return nullptr;
     }
-    exchange_.path_value_count = 0;
+    buffers_.path_value_count = 0;
     for (std::size_t i = 0; i < values; ++i) {
       if (route->names[i].empty()) continue;
-      exchange_.path_values[exchange_.path_value_count++] = {route->names[i], values_[i]};
+      buffers_.path_values[buffers_.path_value_count++] = {route->names[i], values_[i]};
     }
     return route;
   }
 
-  Exchange& exchange_;
+  ExchangeBuffers& buffers_;
   const Method method_;
   unsigned allowed_ = 0;  // a bit per method that would have found a handler
-  std::array<std::string_view, Exchange::kPathValuesMax + 1> values_;
+  std::array<std::string_view, ExchangeBuffers::kPathValuesMax + 1> values_;
 };
 
 std::string allow_list(unsigned methods) {
@@ -166,9 +166,9 @@ void Router::handle(std::string_view text, Handler handler) {
 }
 
 void Router::operator()(Request& request, ResponseWriter& response) const {
-  Exchange& exchange = request.connection().exchange();
+  ExchangeBuffers& buffers = request.loop().buffers();
   const std::string_view path = request.path();
-  Search<Node> search(exchange, request.method());
+  Search<Node> search(buffers, request.method());
   // "/" has no segments; "*" is no path, and only OPTIONS can ask for it.
   const std::string_view rest = path == "/" ? std::string_view{} : path;
   if (path != "*") {

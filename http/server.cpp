@@ -1,7 +1,7 @@
 #include <tuza/http/server.h>
 
 #include <signal.h>
-#include <tuza/http/serve/connection.h>
+#include <tuza/http/serve/request_loop.h>
 #include <tuza/netpoll/signals.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/log.h>
@@ -54,7 +54,7 @@ Result<void> Server::listen(net::Listener&& listener) {
       [this](net::Session& session) {
         ServerCounters::add(counters_.accepted);
         session.conn().set_write_timeout(options_.write_timeout);
-        Connection(session, handler_, options_, counters_).serve();
+        RequestLoop(session, handler_, options_, counters_).serve();
       },
       net::ServeOptions{.max_connections = options_.max_connections});
   return {};

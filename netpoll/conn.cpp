@@ -4,8 +4,8 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <tuza/netpoll/poll/descriptor.h>
-#include <tuza/netpoll/poll/socket_name.h>
-#include <tuza/netpoll/poll/transport.h>
+#include <tuza/netpoll/socket/socket_name.h>
+#include <tuza/netpoll/socket/transport.h>
 #include <tuza/netpoll/tcp.h>
 #include <tuza/netpoll/tls.h>
 #include <tuza/sched/arch/syscall.h>

@@ -1,9 +1,9 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <tuza/netpoll/poll/descriptor.h>
-#include <tuza/netpoll/poll/new_socket.h>
-#include <tuza/netpoll/poll/resolve_for.h>
-#include <tuza/netpoll/poll/socket_name.h>
+#include <tuza/netpoll/socket/new_socket.h>
+#include <tuza/netpoll/socket/resolve_for.h>
+#include <tuza/netpoll/socket/socket_name.h>
 #include <tuza/netpoll/tcp.h>
 #include <tuza/sched/time/sleep.h>
 

@@ -1,7 +1,7 @@
 #include <tuza/netpoll/endpoint.h>
 
 #include <netdb.h>
-#include <tuza/netpoll/poll/resolve_for.h>
+#include <tuza/netpoll/socket/resolve_for.h>
 #include <tuza/sched/arch/last_error.h>
 #include <tuza/sched/blocking.h>
 

@@ -77,7 +77,7 @@ template <class Rep, class Period>
 
 class Conn {
  public:
-  // `transport`, if there is one, is between the calls here and the socket (netpoll/poll/transport.h).
+  // `transport`, if there is one, is between the calls here and the socket (netpoll/socket/transport.h).
   explicit Conn(detail::DescriptorOwner descriptor, detail::TransportOwner transport = nullptr)
       : descriptor_(std::move(descriptor)), transport_(std::move(transport)) {}
   Conn(Conn&&) = default;

@@ -117,7 +117,7 @@ class Admin(unittest.TestCase):
         for entry in napping:
             self.assertRegex(entry, r"goroutine \d+ \[sleep, \d+ \w+\] napping:\n  #0  ")
             self.assertIn("nap_for_long", entry)
-            self.assertIn("tuza::http::Connection::serve()", entry)
+            self.assertIn("tuza::http::RequestLoop::serve()", entry)
             self.assertRegex(entry, r"created by goroutine \d+ in .*\n    at .*serve\.cpp:\d+")
         self.assertNotIn("  #0", self.get("/debug/goroutines?stacks=0")[2])
         grouped = self.get("/debug/goroutines?group=1")[2]

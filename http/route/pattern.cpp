@@ -1,6 +1,6 @@
 #include <tuza/http/route/pattern.h>
 
-#include <tuza/http/serve/exchange.h>
+#include <tuza/http/serve/exchange_buffers.h>
 
 #include <algorithm>
 #include <cctype>
@@ -62,7 +62,7 @@ Pattern Pattern::parse(std::string_view text) {
     path.remove_prefix(slash + 1);
     if (path.empty()) pattern.segments.push_back({Kind::kRest, ""});  // a final slash
   }
-  if (names.size() > Exchange::kPathValuesMax) fail(text, "too many names");
+  if (names.size() > ExchangeBuffers::kPathValuesMax) fail(text, "too many names");
   return pattern;
 }
 

@@ -1,5 +1,5 @@
 // What a server does for its clients, and what it does not let them do.
-#include <tuza/http/serve/exchange.h>
+#include <tuza/http/serve/exchange_buffers.h>
 #include <tuza/http/tests/http_testing.h>
 #include <tuza/http/tests/tcp_info.h>
 #include <tuza/netpoll/poll/descriptor.h>
@@ -232,26 +232,26 @@ TEST_P(ServerTest, SmallAndLargePiecesOfABodyComeInTheirOrder) {
 
 TEST(ExchangeTest, DoesNotKeepALargeResponse) {
   run_with(1, [] {
-    Exchange* exchange = Exchange::take();
-    exchange->out.assign(1 << 20, 'x');
-    Exchange::give_back(exchange);
+    ExchangeBuffers* buffers = ExchangeBuffers::take();
+    buffers->out.assign(1 << 20, 'x');
+    ExchangeBuffers::give_back(buffers);
     // Nobody else is there to take it. To take it again and look is not the same: who has lost its P to
     // another in between is given a new one.
-    EXPECT_TRUE(exchange->out.empty());
-    EXPECT_LE(exchange->out.capacity(), std::size_t{64} << 10);
+    EXPECT_TRUE(buffers->out.empty());
+    EXPECT_LE(buffers->out.capacity(), std::size_t{64} << 10);
   });
 }
 
 // One that failed before its first byte had room for 1 MiB, and left it with the working set for ever.
 TEST(ExchangeTest, DoesNotKeepTheRoomOfABodyThatDidNotCome) {
   run_with(1, [] {
-    Exchange* exchange = Exchange::take();
-    for (std::string* text : {&exchange->pulled, &exchange->body, &exchange->extra}) text->reserve(1 << 20);
-    exchange->end_request();
-    for (std::string* text : {&exchange->pulled, &exchange->body, &exchange->extra}) {
+    ExchangeBuffers* buffers = ExchangeBuffers::take();
+    for (std::string* text : {&buffers->pulled, &buffers->body, &buffers->extra}) text->reserve(1 << 20);
+    buffers->end_request();
+    for (std::string* text : {&buffers->pulled, &buffers->body, &buffers->extra}) {
       EXPECT_LE(text->capacity(), std::size_t{64} << 10);
     }
-    Exchange::give_back(exchange);
+    ExchangeBuffers::give_back(buffers);
   });
 }
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <tuza/netpoll/poll/socket_name.h>
+#include <tuza/netpoll/socket/socket_name.h>
 #include <unistd.h>
 
 #include <cstring>

@@ -22,7 +22,7 @@
 #pragma once
 
 #include <tuza/netpoll/poll/descriptor.h>
-#include <tuza/netpoll/poll/transport.h>
+#include <tuza/netpoll/socket/transport.h>
 #include <tuza/netpoll/tls.h>
 #include <tuza/netpoll/tls/wire.h>
 #include <tuza/sched/sync/mutex.h>

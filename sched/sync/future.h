@@ -26,7 +26,7 @@
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/detail/block_pool.h>
 #include <tuza/sched/sync/detail/caught.h>
-#include <tuza/sched/sync/event.h>
+#include <tuza/sched/sync/detail/event.h>
 
 #include <atomic>
 #include <concepts>

@@ -39,8 +39,8 @@
 
 #include <tuza/sched/detail/deadline.h>
 #include <tuza/sched/sync/chan.h>
+#include <tuza/sched/sync/detail/event.h>
 #include <tuza/sched/sync/detail/select_core.h>
-#include <tuza/sched/sync/event.h>
 
 #include <array>
 #include <chrono>

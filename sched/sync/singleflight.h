@@ -21,7 +21,7 @@
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/detail/caught.h>
-#include <tuza/sched/sync/event.h>
+#include <tuza/sched/sync/detail/event.h>
 #include <tuza/sched/sync/mutex.h>
 
 #include <exception>

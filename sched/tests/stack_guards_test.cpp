@@ -8,7 +8,7 @@
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/rt/base/print.h>
-#include <tuza/sched/sync/event.h>
+#include <tuza/sched/sync/detail/event.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/children.h>
 #include <tuza/sched/tests/testing.h>

@@ -6,7 +6,7 @@
 #include <tuza/sched/rt/queue/g_list_inline.h>
 #include <tuza/sched/rt/slice/handoff.h>
 #include <tuza/sched/sync/context.h>
-#include <tuza/sched/sync/event.h>
+#include <tuza/sched/sync/detail/event.h>
 
 namespace tuza::rt {
 namespace {

@@ -4,7 +4,7 @@
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/sync/context.h>
-#include <tuza/sched/sync/event.h>
+#include <tuza/sched/sync/detail/event.h>
 
 #include <algorithm>
 #include <mutex>

@@ -1,7 +1,7 @@
 #include <tuza/sched/time/timer.h>
 
 #include <tuza/sched/sync/context.h>
-#include <tuza/sched/sync/event.h>
+#include <tuza/sched/sync/detail/event.h>
 
 namespace tuza {
 

@@ -1,6 +1,6 @@
 // The bare wait: two goroutines that wake each other through events, one wait and one wake each.
 #include <tuza/sched/bench/bench.h>
-#include <tuza/sched/sync/event.h>
+#include <tuza/sched/sync/detail/event.h>
 #include <tuza/sched/sync/wait_group.h>
 
 #include <array>

@@ -25,8 +25,8 @@
 #include <tuza/sched/detail/runtime_timer.h>
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/detail/block_pool.h>
+#include <tuza/sched/sync/detail/event.h>
 #include <tuza/sched/sync/detail/run_mark.h>
-#include <tuza/sched/sync/event.h>
 
 #include <atomic>
 #include <cstdint>

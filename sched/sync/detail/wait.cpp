@@ -9,7 +9,7 @@
 #include <tuza/sched/rt/g.h>
 #include <tuza/sched/rt/park.h>
 #include <tuza/sched/rt/queue/g_list_inline.h>
-#include <tuza/sched/sync/event.h>
+#include <tuza/sched/sync/detail/event.h>
 
 #include <algorithm>
 #include <utility>

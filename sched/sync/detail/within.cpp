@@ -1,7 +1,7 @@
 #include <tuza/sched/sync/detail/within.h>
 
 #include <tuza/sched/rt/slice/handoff.h>
-#include <tuza/sched/sync/event.h>
+#include <tuza/sched/sync/detail/event.h>
 
 namespace tuza::rt {
 

@@ -1,7 +1,7 @@
 // Contexts: facts from the documented semantics of Go's context, and races of all that may end one.
 #include <tuza/sched/external.h>
 #include <tuza/sched/sync/context.h>
-#include <tuza/sched/sync/event.h>
+#include <tuza/sched/sync/detail/event.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
 

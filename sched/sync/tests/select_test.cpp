@@ -2,7 +2,7 @@
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/external.h>
 #include <tuza/sched/sync/context.h>
-#include <tuza/sched/sync/event.h>
+#include <tuza/sched/sync/detail/event.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/sync/select.h>
 #include <tuza/sched/sync/tests/chan_testing.h>

@@ -1,7 +1,7 @@
 // Waits in several queues at once, by goroutines and threads: served once, ended once, never lost.
 #include <tuza/sched/external.h>
 #include <tuza/sched/rt/base/clock.h>
-#include <tuza/sched/sync/event.h>
+#include <tuza/sched/sync/detail/event.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
 

@@ -6,7 +6,7 @@
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/sync/context.h>
-#include <tuza/sched/sync/event.h>
+#include <tuza/sched/sync/detail/event.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>

@@ -1,11 +1,11 @@
-#include <tuza/netpoll/poll/unix_socket.h>
+#include <tuza/netpoll/socket/unix_socket.h>
 
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <tuza/netpoll/poll/descriptor.h>
-#include <tuza/netpoll/poll/new_socket.h>
-#include <tuza/netpoll/poll/socket_name.h>
+#include <tuza/netpoll/socket/new_socket.h>
+#include <tuza/netpoll/socket/socket_name.h>
 #include <tuza/sched/blocking.h>
 
 #include <time.h>

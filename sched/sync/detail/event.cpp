@@ -1,4 +1,4 @@
-#include <tuza/sched/sync/event.h>
+#include <tuza/sched/sync/detail/event.h>
 
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/slice/handoff.h>

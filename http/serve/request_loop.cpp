@@ -1,4 +1,4 @@
-#include <tuza/http/serve/connection.h>
+#include <tuza/http/serve/request_loop.h>
 
 #include <tuza/http/wire/framing.h>
 #include <tuza/netpoll/tls.h>
@@ -54,31 +54,31 @@ void log_exception(const Request& request, std::string_view what) {
 
 }  // namespace
 
-Connection::~Connection() {
-  if (exchange_ == nullptr) return;
-  exchange_->input.consume(exchange_->input.unread().size());
-  exchange_->end_request();
-  Exchange::give_back(exchange_);
+RequestLoop::~RequestLoop() {
+  if (buffers_ == nullptr) return;
+  buffers_->input.consume(buffers_->input.unread().size());
+  buffers_->end_request();
+  ExchangeBuffers::give_back(buffers_);
 }
 
-std::string_view Connection::remote() {
+std::string_view RequestLoop::remote() {
   if (remote_.empty()) remote_ = conn().remote_address().value_or("-");
   return remote_;
 }
 
-std::span<std::byte> Connection::take() {
-  if (exchange_ == nullptr) exchange_ = Exchange::take();
-  return exchange_->input.space();
+std::span<std::byte> RequestLoop::take() {
+  if (buffers_ == nullptr) buffers_ = ExchangeBuffers::take();
+  return buffers_->input.space();
 }
 
-void Connection::give_back() {
-  if (!exchange_->input.empty() || head_begun_) return;
-  Exchange::give_back(std::exchange(exchange_, nullptr));
+void RequestLoop::give_back() {
+  if (!buffers_->input.empty() || head_begun_) return;
+  ExchangeBuffers::give_back(std::exchange(buffers_, nullptr));
 }
 
 // Whatever else throws, memory is what may be missing anywhere, for the answer that says so too. The
 // connection ends then; the others go on, and have more.
-void Connection::serve() try {
+void RequestLoop::serve() try {
   bool goes_on = true;
   while (goes_on && read_head()) {
     if (std::optional<BadRequest> bad = begin_request()) return refuse(*bad);
@@ -93,18 +93,18 @@ void Connection::serve() try {
 }
 
 // Until there is a complete head in the input. False: the connection is to be closed.
-bool Connection::read_head() {
+bool RequestLoop::read_head() {
   for (;;) {
-    if (exchange_ != nullptr && !exchange_->input.empty()) {
-      Input& input = exchange_->input;
-      if (!std::exchange(head_begun_, true)) exchange_->parser.begin(exchange_->head, options_);
+    if (buffers_ != nullptr && !buffers_->input.empty()) {
+      Input& input = buffers_->input;
+      if (!std::exchange(head_begun_, true)) buffers_->parser.begin(buffers_->head, options_);
       const std::size_t unread = input.unread().size();
-      const auto complete = exchange_->parser.feed_head(input.request(), unread);
+      const auto complete = buffers_->parser.feed_head(input.request(), unread);
       if (!complete) {
         refuse(complete.error());
         return false;
       }
-      input.consume(*complete ? exchange_->head.bytes - input.request_bytes() : unread);
+      input.consume(*complete ? buffers_->head.bytes - input.request_bytes() : unread);
       if (*complete) return true;
     }
     if (!wait_for_bytes()) return false;
@@ -113,11 +113,11 @@ bool Connection::read_head() {
 
 // The input is used up. Sends what is to be sent, and waits: between requests without a working set, and as
 // one who may be interrupted; within a head for the rest of header_timeout.
-bool Connection::wait_for_bytes() {
+bool RequestLoop::wait_for_bytes() {
   if (!flush()) return false;
   const bool idle = !head_begun_;
   if (idle) {
-    if (exchange_ != nullptr) Exchange::give_back(std::exchange(exchange_, nullptr));
+    if (buffers_ != nullptr) ExchangeBuffers::give_back(std::exchange(buffers_, nullptr));
     conn().set_read_deadline(soon(options_.idle_timeout));
     if (!session_.begin_idle()) return last_look();
   } else if (!std::exchange(head_deadline_set_, true)) {
@@ -126,7 +126,7 @@ bool Connection::wait_for_bytes() {
   const Result<std::size_t> n = idle ? read_idle() : conn().read(static_cast<net::LazyBuffer&>(*this));
   if (idle) session_.end_idle();
   if (n && *n > 0) {
-    exchange_->input.filled(*n);
+    buffers_->input.filled(*n);
     return true;
   }
   if (idle) {
@@ -145,13 +145,13 @@ bool Connection::wait_for_bytes() {
 }
 
 // No handler is on the stack: its memory below may be given back while the client thinks.
-Result<std::size_t> Connection::read_idle() {
+Result<std::size_t> RequestLoop::read_idle() {
   const rt::NothingBelow trim_while_parked;
   return conn().read(static_cast<net::LazyBuffer&>(*this));
 }
 
 // Of TLS, the first read is the handshake, whose time limit is its own.
-void Connection::count_failed_read(const Error& error) {
+void RequestLoop::count_failed_read(const Error& error) {
   if (net::is_tls_error(error)) {
     ServerCounters::add(counters_.tls_failures);
   } else if (error.timeout()) {
@@ -163,13 +163,13 @@ void Connection::count_failed_read(const Error& error) {
 }
 
 // The server is ending, and nobody has told the client: a request may be here already, or on its way.
-bool Connection::last_look() {
+bool RequestLoop::last_look() {
   // The second asks the kernel: bytes may have come without having been reported yet.
   for (int look = 0; look < 2; ++look) {
     conn().set_read_deadline(Clock::now() + kLastLook);
     const Result<std::size_t> n = conn().read(static_cast<net::LazyBuffer&>(*this));
     if (n && *n > 0) {
-      exchange_->input.filled(*n);
+      buffers_->input.filled(*n);
       return true;
     }
     if (n) return false;
@@ -182,18 +182,18 @@ bool Connection::last_look() {
 }
 
 // A head is complete: what does it mean?
-std::optional<BadRequest> Connection::begin_request() {
-  Head& head = exchange_->head;
+std::optional<BadRequest> RequestLoop::begin_request() {
+  Head& head = buffers_->head;
   head_begun_ = head_deadline_set_ = false;
-  exchange_->input.pin();
-  exchange_->head_base = exchange_->input.request();
-  if (const auto framed = frame(exchange_->input.request(), head); !framed) return framed.error();
+  buffers_->input.pin();
+  buffers_->head_base = buffers_->input.request();
+  if (const auto framed = frame(buffers_->input.request(), head); !framed) return framed.error();
   body_.chunked = head.chunked;
-  if (head.chunked) exchange_->parser.expect_chunks();
+  if (head.chunked) buffers_->parser.expect_chunks();
   body_.remaining = head.content_length;
   body_.complete = !head.chunked && head.content_length == 0;
   // A client that has sent some of the body already is not waiting for anything.
-  body_.continue_wanted = head.expects_continue && !body_.complete && exchange_->input.empty();
+  body_.continue_wanted = head.expects_continue && !body_.complete && buffers_->input.empty();
   keep_alive_ = head.keep_alive;
   if (head.content_length > options_.body_bytes_max) {
     return BadRequest{413, "request body too large", head.bytes};
@@ -201,7 +201,7 @@ std::optional<BadRequest> Connection::begin_request() {
   return std::nullopt;
 }
 
-void Connection::run_handler() {
+void RequestLoop::run_handler() {
   Request request(*this);
   ResponseWriter writer(*this);
   try {
@@ -230,7 +230,7 @@ void Connection::run_handler() {
 }
 
 // Completes the response, and decides whether there can be another request.
-bool Connection::finish_request() {
+bool RequestLoop::finish_request() {
   if (broken_) return false;
   if (body_.error && !response_.head_sent) {
     refuse(*body_.error);
@@ -243,20 +243,20 @@ bool Connection::finish_request() {
   const bool skipped = body_.complete || (keep_alive_ && skip_body());
   if (!skipped || !keep_alive_) {
     if (!flush(true)) return false;
-    if (!body_.complete || !exchange_->input.empty()) linger();
+    if (!body_.complete || !buffers_->input.empty()) linger();
     return false;
   }
-  exchange_->end_request();
+  buffers_->end_request();
   // Now, and not when the next head is complete: it may turn out to be none, and is answered as well.
   response_ = Response{};
   body_ = Body{};
-  return exchange_->out.size() < kOutMax || flush();
+  return buffers_->out.size() < kOutMax || flush();
 }
 
 // Reads what the handler has left of the request's body. False: there is too much of it, or it is malformed.
-bool Connection::skip_body() {
+bool RequestLoop::skip_body() {
   // The client may be waiting for the response before it sends the rest.
-  if (exchange_->input.empty() && !flush()) return false;
+  if (buffers_->input.empty() && !flush()) return false;
   body_.deadline = net::time_after_now(options_.skip_timeout);
   std::array<std::byte, Input::kInlineBytes> scrap;
   for (std::uint64_t skipped = 0; skipped <= kSkippedBodyMax;) {
@@ -270,14 +270,14 @@ bool Connection::skip_body() {
 
 // The connection ends in the middle of a response. If that is how a complete one would end, too, the client
 // must not take this one for complete.
-void Connection::cut_off() {
+void RequestLoop::cut_off() {
   if (response_.ends_with_connection) (void)conn().set_linger_zero();
 }
 
 // The one place that answers bad input: the status, a line of text, and the end of the connection.
-void Connection::refuse(const BadRequest& bad) {
+void RequestLoop::refuse(const BadRequest& bad) {
   keep_alive_ = false;
-  if (exchange_ == nullptr) return;
+  if (buffers_ == nullptr) return;
   if (response_.head_sent) {
     (void)flush();
     return;
@@ -289,19 +289,19 @@ void Connection::refuse(const BadRequest& bad) {
   response_.status = bad.status;
   // The method may not be known; a client that sent HEAD and something malformed can bear a body.
   response_.close = true;
-  exchange_->extra += "Content-Type: text/plain; charset=utf-8\r\n";
+  buffers_->extra += "Content-Type: text/plain; charset=utf-8\r\n";
   response_.has_content_type = true;
   append_head(text.size());
-  exchange_->out += text;
+  buffers_->out += text;
   if (flush(true)) linger();
 }
 
 // Closing while the client still sends makes the kernel answer with a reset, which may overtake the response
 // and destroy it. So: end our side, and read on for a while.
-void Connection::linger() {
+void RequestLoop::linger() {
   if (!conn().close_write()) return;
   conn().set_read_deadline(Clock::now() + kLingerTime);
-  Input& input = exchange_->input;
+  Input& input = buffers_->input;
   input.consume(input.unread().size());
   input.end_request();
   for (;;) {
@@ -310,16 +310,16 @@ void Connection::linger() {
   }
 }
 
-bool Connection::flush(bool last) {
-  if (exchange_ == nullptr || exchange_->out.empty()) return true;
+bool RequestLoop::flush(bool last) {
+  if (buffers_ == nullptr || buffers_->out.empty()) return true;
   if (!broken_) {
-    broken_ = !sent(last ? conn().write_last(exchange_->out) : conn().write_all(exchange_->out));
-    exchange_->out.clear();
+    broken_ = !sent(last ? conn().write_last(buffers_->out) : conn().write_all(buffers_->out));
+    buffers_->out.clear();
   }
   return !broken_;
 }
 
-bool Connection::sent(const Result<void>& result) {
+bool RequestLoop::sent(const Result<void>& result) {
   if (!result && result.error().timeout()) ServerCounters::add(counters_.write_timeouts);
   return result.has_value();
 }

@@ -21,10 +21,10 @@
 
 namespace tuza::http {
 
-struct Exchange : rt::CacheNode {
-  static Exchange* take();
+struct ExchangeBuffers : rt::CacheNode {
+  static ExchangeBuffers* take();
   // What is in `out` is dropped.
-  static void give_back(Exchange* exchange);
+  static void give_back(ExchangeBuffers* buffers);
 
   Input input;
   HeadParser parser;

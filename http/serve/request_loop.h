@@ -4,7 +4,7 @@
 //       ^                                                                    |
 //       `-- flush what is to be sent, wait for bytes <---- keep alive -------'
 //
-// Responses collect in Exchange::out and leave when nothing more can be done without new bytes: those of
+// Responses collect in ExchangeBuffers::out and leave when nothing more can be done without new bytes: those of
 // pipelined requests in one write. Bad input of every kind ends in one place, refuse().
 //
 // Thread-unsafe: belongs to the connection's goroutine. All waiting parks.
@@ -12,7 +12,7 @@
 
 #include <tuza/http/handler.h>
 #include <tuza/http/options.h>
-#include <tuza/http/serve/exchange.h>
+#include <tuza/http/serve/exchange_buffers.h>
 #include <tuza/http/server_stats.h>
 #include <tuza/http/wire/bad_request.h>
 #include <tuza/netpoll/poll/descriptor.h>
@@ -24,20 +24,20 @@
 
 namespace tuza::http {
 
-class Connection final : private net::LazyBuffer {
+class RequestLoop final : private net::LazyBuffer {
  public:
-  Connection(net::Session& session, const Handler& handler, const ServerOptions& options,
-             ServerCounters& counters)
+  RequestLoop(net::Session& session, const Handler& handler, const ServerOptions& options,
+              ServerCounters& counters)
       : session_(session), handler_(handler), options_(options), counters_(counters) {}
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
-  ~Connection();
+  RequestLoop(const RequestLoop&) = delete;
+  RequestLoop& operator=(const RequestLoop&) = delete;
+  ~RequestLoop();
 
   // Serves requests until the connection is to be closed.
   void serve();
 
   // -- For Request and ResponseWriter, while a handler runs.
-  [[nodiscard]] Exchange& exchange() { return *exchange_; }
+  [[nodiscard]] ExchangeBuffers& buffers() { return *buffers_; }
   [[nodiscard]] net::Conn& conn() { return session_.conn(); }
   [[nodiscard]] std::string_view remote();
   Result<std::size_t> read_body(std::span<std::byte> into);
@@ -120,7 +120,7 @@ class Connection final : private net::LazyBuffer {
   const Handler& handler_;
   const ServerOptions& options_;
   ServerCounters& counters_;
-  Exchange* exchange_ = nullptr;  // null while idle
+  ExchangeBuffers* buffers_ = nullptr;  // null while idle
   Response response_;
   Body body_;
   bool head_begun_ = false;         // the parser is in the middle of a head

@@ -1,4 +1,4 @@
-#include <tuza/http/serve/exchange.h>
+#include <tuza/http/serve/exchange_buffers.h>
 
 namespace tuza::http {
 namespace {
@@ -18,19 +18,19 @@ void shrink(std::string& text) {
 
 }  // namespace
 
-Exchange* Exchange::take() {
-  if (rt::CacheNode* node = cache().take(); node != nullptr) return static_cast<Exchange*>(node);
-  auto* made = new Exchange;
+ExchangeBuffers* ExchangeBuffers::take() {
+  if (rt::CacheNode* node = cache().take(); node != nullptr) return static_cast<ExchangeBuffers*>(node);
+  auto* made = new ExchangeBuffers;
   made->out.reserve(4096);
   return made;
 }
 
-void Exchange::give_back(Exchange* exchange) {
-  shrink(exchange->out);
-  cache().put(exchange);
+void ExchangeBuffers::give_back(ExchangeBuffers* buffers) {
+  shrink(buffers->out);
+  cache().put(buffers);
 }
 
-void Exchange::end_request() {
+void ExchangeBuffers::end_request() {
   input.end_request();
   path_value_count = 0;
   // Also of what is empty: a body that did not come has its room already.

@@ -1,4 +1,4 @@
-#include <tuza/netpoll/poll/socket_name.h>
+#include <tuza/netpoll/socket/socket_name.h>
 
 #include <sys/un.h>
 #include <tuza/sched/arch/syscall.h>
