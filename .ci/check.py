@@ -128,6 +128,22 @@ def check_layers():
                 yield f"{name}:{number}: {own} may include public headers only"
 
 
+def check_public():
+    """A public header says so in its first line, with the umbrella header that has it; no other header does."""
+    for path in listed("*.h"):
+        name = relative(path)
+        folder = name.rpartition("/")[0]
+        first = path.read_text().partition("\n")[0]
+        said = re.fullmatch(r"// Public header(?:, part of <tuza/(\w+\.h)>)?\.", first)
+        if (said is not None) != (folder in PUBLIC):
+            yield f"{name}: public and internal headers differ in their first line: '// Public header'"
+        elif said is not None:
+            include = f"#include <tuza/{name}>\n"
+            having = [u for u in sorted(UMBRELLAS) if include in (ROOT / "include/tuza" / u).read_text()]
+            if having != ([said[1]] if said[1] else []):
+                yield f"{name}: is part of {having or 'no umbrella header'}, and says otherwise"
+
+
 def room_of(path):
     """The place in ROOMS of a file of sched/rt; one past the last for those that know all rooms."""
     first = path.split("/")[0].removesuffix(".h").removesuffix(".cpp")
@@ -210,7 +226,7 @@ def check_quarantine():
                     yield f"{name}:{number}: {word} does not belong here (.ci/check.py says where)"
 
 
-RULES = {"format": check_format, "layers": check_layers, "rooms": check_rooms, "sizes": check_sizes, "once": check_once,
+RULES = {"format": check_format, "layers": check_layers, "public": check_public, "rooms": check_rooms, "sizes": check_sizes, "once": check_once,
          "quarantine": check_quarantine}
 
 

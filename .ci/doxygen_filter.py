@@ -68,4 +68,7 @@ if __name__ == "__main__":
     text = path.read_text().replace("*/", "*\\/")
     # Specialisations of std's templates are no part of the reference, and Doxygen does not find their scope.
     text = re.sub(r"template <>\nstruct std::.*\{\};", "\n", text)
-    print("\n".join(convert(text.splitlines(), path.name)))
+    lines = text.splitlines()
+    if lines[0].startswith("// Public header"):
+        lines[:2] = ["", ""]  # it is for readers of the source
+    print("\n".join(convert(lines, path.name)))

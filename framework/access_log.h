@@ -1,3 +1,5 @@
+// Public header.
+//
 // A log line per request, when it has been answered.
 //
 //     2026-11-22T02:52:30.123Z info    127.0.0.1:54102 "GET /items/7" 200 512B 133us "curl/8.5"

@@ -1,3 +1,5 @@
+// Public header.
+//
 // What operators and their tools look at: health, metrics, goroutines, the scheduler at work.
 //
 //     const auto ready = [&] { return !draining; };

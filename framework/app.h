@@ -1,3 +1,5 @@
+// Public header.
+//
 // A service that an operator can run: settings, logging, listeners, signals, a graceful end.
 //
 //     int main(int argc, char** argv) {

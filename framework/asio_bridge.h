@@ -1,3 +1,5 @@
+// Public header.
+//
 // Asio's operations in goroutines: written as if they blocked, and only the goroutine waits.
 //
 //     tuza::AsioContext asio;

@@ -1,3 +1,5 @@
+// Public header.
+//
 // An asio::io_context with a thread of its own: where Asio's operations run while goroutines wait for them.
 //
 //     tuza::AsioContext asio;

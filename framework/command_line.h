@@ -1,3 +1,5 @@
+// Public header.
+//
 // The command line of a small server: --listen HOST:PORT, --help, and nothing else.
 //
 //     const tuza::CommandLine args = tuza::parse_command_line(argc, argv, "127.0.0.1:8080");

@@ -1,3 +1,5 @@
+// Public header.
+//
 // Logging through spdlog: one thread writes, nobody waits for it.
 //
 //     const tuza::Logging logging;                 // in main, before tuza::run

@@ -1,3 +1,5 @@
+// Public header.
+//
 // What a service counts and times, for Prometheus: the runtime, the process, HTTP.
 //
 //     auto metrics = std::make_shared<tuza::Metrics>();

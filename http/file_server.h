@@ -1,3 +1,5 @@
+// Public header, part of <tuza/http.h>.
+//
 // Static files.
 //
 //     router.handle("/assets/", tuza::http::FileServer("/srv/assets", {.prefix = "/assets/"}));

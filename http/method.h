@@ -1,3 +1,5 @@
+// Public header, part of <tuza/http.h>.
+//
 // Request methods.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/http.h>.
+//
 // Middleware: what stands around a handler, and sees each request before it and each response after it.
 //
 //     http::Middleware timed = [](http::Handler next) -> http::Handler {

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/http.h>.
+//
 // The limits and times of a server. Strict by default; each unit is in the type or in the name.
 #pragma once
 

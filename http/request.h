@@ -1,3 +1,5 @@
+// Public header, part of <tuza/http.h>.
+//
 // A request, as its handler sees it.
 //
 //     router.handle("GET /items/{id}", [](Request& req, ResponseWriter& res) {

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/http.h>.
+//
 // A response, as its handler writes it.
 //
 // Either whole, with a length the client is told:

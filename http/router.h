@@ -1,3 +1,5 @@
+// Public header, part of <tuza/http.h>.
+//
 // Router: which handler answers which request.
 //
 //     router.handle("GET /", home);                         // this path only

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/http.h>.
+//
 // An HTTP/1.1 server: a goroutine per connection.
 //
 //     int main() {

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/http.h>.
+//
 // What a server has counted: connections, and what its handlers do not see.
 #pragma once
 

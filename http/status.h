@@ -1,3 +1,5 @@
+// Public header, part of <tuza/http.h>.
+//
 // Status codes and their reason phrases.
 #pragma once
 

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/net.h>.
+//
 // What is in a directory, entry by entry, however many there are.
 //
 //     auto directory = tuza::Directory::open("/var/spool/jobs");

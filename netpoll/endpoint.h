@@ -1,3 +1,5 @@
+// Public header, part of <tuza/net.h>.
+//
 // Addresses, as text and as Asio's types.
 //
 //     tuza::net::Endpoint here = tuza::net::parse_endpoint("[::1]:8080").value();

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/net.h>.
+//
 // Files: blocking calls that keep nobody else waiting.
 //
 //     tuza::Result<void> note(std::string_view line) {

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/net.h>.
+//
 // What the system tells about a file, as File::stat(), fs::stat() and Directory return it.
 //
 //     if (info.type == tuza::FileType::kRegular && info.size_bytes <= 1 << 20) ...

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/net.h>.
+//
 // What is done to files by their path.
 //
 //     if (auto made = tuza::fs::make_directory("spool"); !made && !made.error().is(std::errc::file_exists)) {

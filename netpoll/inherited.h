@@ -1,3 +1,5 @@
+// Public header, part of <tuza/net.h>.
+//
 // Listening sockets that a service manager has opened for this process: systemd's socket activation.
 //
 //     auto inherited = tuza::net::inherited_listeners().value();

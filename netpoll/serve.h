@@ -1,3 +1,5 @@
+// Public header, part of <tuza/net.h>.
+//
 // The accept loop: a goroutine per connection, a limit on how many, and a graceful end.
 //
 //     auto listener = tuza::net::listen("tcp", "127.0.0.1:7000").value();

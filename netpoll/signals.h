@@ -1,3 +1,5 @@
+// Public header, part of <tuza/net.h>.
+//
 // Waiting for signals: SIGTERM and its like, received by a goroutine.
 //
 //     auto signals = tuza::net::SignalSet::open({SIGTERM, SIGINT}).value();

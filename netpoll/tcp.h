@@ -1,3 +1,5 @@
+// Public header, part of <tuza/net.h>.
+//
 // TCP and Unix-domain streams: listener, connection, dialer. Blocking calls that block only the goroutine.
 //
 //     auto listener = tuza::net::listen("tcp", "127.0.0.1:7000").value();

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/net.h>.
+//
 // TLS for connections: server and client, on OpenSSL 3, whose headers stay inside.
 //
 //     auto tls = tuza::net::TlsServer::load({.certificates = {{"cert.pem", "key.pem"}}}).value();

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/tuza.h>.
+//
 // Calls that block the thread, marked as such.
 //
 //     const long n = tuza::blocking([&] { return database.query(text); });

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/tuza.h>.
+//
 // Threads that are not goroutines and talk to them.
 //
 // Any thread may call go(), ready a goroutine, unlock, signal. What the runtime cannot know is whether a

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/tuza.h>.
+//
 // go(): starts a goroutine.
 //
 //     tuza::go([conn = std::move(conn)]() mutable { serve(conn); });

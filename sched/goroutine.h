@@ -1,3 +1,5 @@
+// Public header, part of <tuza/tuza.h>.
+//
 // The goroutine that calls, and the processors it runs on.
 //
 // Parking calls say so: after one, the goroutine may be on another thread, and thread_local variables and

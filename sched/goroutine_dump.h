@@ -1,3 +1,5 @@
+// Public header, part of <tuza/tuza.h>.
+//
 // All goroutines in words, while the program runs: id, state, what they wait for and since when, name, stack,
 // creator. What an operator reads when a service hangs.
 //

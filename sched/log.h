@@ -1,3 +1,5 @@
+// Public header, part of <tuza/tuza.h>.
+//
 // What the runtime has to say: one line at a time, to wherever the program wants it.
 //
 // The scheduler and the poller report rare things (no guard pages left, out of descriptors) through this

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/tuza.h>.
+//
 // Time slices, as a program sees them.
 //
 // Nothing has to be done for them: a goroutine that computes for long loses its P, so that others run, and

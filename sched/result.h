@@ -1,3 +1,5 @@
+// Public header, part of <tuza/tuza.h>.
+//
 // Errors of the outside world are values.
 //
 //     tuza::Result<Conn> conn = dial("tcp", "db:5432");

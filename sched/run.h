@@ -1,3 +1,5 @@
+// Public header, part of <tuza/tuza.h>.
+//
 // tuza::run: the runtime, from beginning to end.
 //
 //     int main() {

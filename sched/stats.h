@@ -1,3 +1,5 @@
+// Public header, part of <tuza/tuza.h>.
+//
 // The runtime in numbers, while it runs: for metrics, for a page that draws it.
 //
 // Nothing is stopped and no lock is held for long: each number was true at some moment during the call, but

@@ -1,3 +1,5 @@
+// Public header.
+//
 // Why a goroutine waits: shown in dumps and in the deadlock report, in Go's words.
 #pragma once
 

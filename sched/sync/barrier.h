@@ -1,3 +1,5 @@
+// Public header, part of <tuza/sync.h>.
+//
 // Barrier: a number of participants wait for each other, again and again.
 //
 //     tuza::Barrier step(4, [&] { std::swap(now, next); });

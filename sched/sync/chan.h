@@ -1,3 +1,5 @@
+// Public header, part of <tuza/sync.h>.
+//
 // Chan: a channel, through which goroutines and threads pass values to each other.
 //
 //     tuza::Chan<Job> jobs{64};                // Chan<Job> jobs; has no buffer: sender and receiver meet

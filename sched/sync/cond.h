@@ -1,3 +1,5 @@
+// Public header, part of <tuza/sync.h>.
+//
 // Cond: waits until another goroutine says that something may have changed.
 //
 //     std::unique_lock lock(mutex);

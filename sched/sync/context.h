@@ -1,3 +1,5 @@
+// Public header, part of <tuza/sync.h>.
+//
 // Context: when to stop, by when, and what belongs to the request; handed down from caller to callee.
 //
 //     // Ends after 2 s, with `request`, or with `cancel`, whichever comes first.

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/sync.h>.
+//
 // ErrorGroup: goroutines that work on one thing, of which the first that fails stops the others.
 //
 //     tuza::ErrorGroup group(request);

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/sync.h>.
+//
 // Future: a result that is being made by somebody else.
 //
 //     tuza::Future<Row> row = tuza::async([&] { return db.find(id); });

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/sync.h>.
+//
 // GoroutineLocal: a variable of which each goroutine has its own, as each thread has of a thread_local (which
 // goroutines must not use: they change threads).
 //

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/sync.h>.
+//
 // Latch: counts down to zero once, and lets everybody go who waits for that.
 //
 //     tuza::Latch ready(3);

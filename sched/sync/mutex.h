@@ -1,3 +1,5 @@
+// Public header, part of <tuza/sync.h>.
+//
 // Mutex: a lock for goroutines and threads. It parks the goroutine where std::mutex would block the thread.
 //
 //     tuza::Mutex mutex;

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/sync.h>.
+//
 // Once: a function that is run once, by whoever comes first; the others wait until it has.
 // OnceValue: a value that is made when it is first asked for.
 //

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/sync.h>.
+//
 // Pool: objects that are costly to make and needed for a moment, kept for the next one who needs one.
 //
 //     tuza::Pool<std::string> buffers([] { return std::string(4096, '\0'); });

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/sync.h>.
+//
 // RWMutex: many readers or one writer.
 //
 //     tuza::RWMutex mutex;

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/sync.h>.
+//
 // Scope: goroutines that end before the block that started them does.
 //
 //     {

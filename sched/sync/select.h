@@ -1,3 +1,5 @@
+// Public header, part of <tuza/sync.h>.
+//
 // select: waits until one of several things can happen, and does that one.
 //
 //     std::size_t chosen = tuza::select(

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/sync.h>.
+//
 // Semaphore: a number of permits that goroutines and threads take and give back, one or several at a time.
 //
 //     tuza::Semaphore megabytes(100);

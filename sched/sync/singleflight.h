@@ -1,3 +1,5 @@
+// Public header, part of <tuza/sync.h>.
+//
 // singleflight: of those who want the same thing at the same time one works for it, and all get it.
 //
 //     tuza::singleflight::Group<std::string, Page> pages;

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/sync.h>.
+//
 // WaitGroup: waits for goroutines to finish.
 //
 //     tuza::WaitGroup group;

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/time.h>.
+//
 // after_func(): runs a function in a goroutine of its own, later, unless it is stopped before.
 //
 //     tuza::DelayedCall watchdog = tuza::after_func(5s, [&] { conn.close(); });

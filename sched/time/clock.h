@@ -1,3 +1,5 @@
+// Public header, part of <tuza/time.h>.
+//
 // The monotonic clock that Tuza's timers go by.
 //
 //     const auto began = tuza::now();

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/time.h>.
+//
 // FakeClock: time for tests, which passes only when nothing else happens.
 //
 //     tuza::run([] {

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/time.h>.
+//
 // LeakCheck: whether a test has left goroutines behind, and which.
 //
 //     tuza::run([] {

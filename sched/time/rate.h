@@ -1,3 +1,5 @@
+// Public header, part of <tuza/time.h>.
+//
 // rate::Limiter: how often something may happen, with bursts: a token bucket.
 //
 //     tuza::rate::Limiter limiter(100, 20);            // 100 a second, 20 at once

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/time.h>.
+//
 // Sleeping: the goroutine waits, the thread works on.
 //
 //     tuza::sleep_for(250ms);

@@ -1,3 +1,5 @@
+// Public header, part of <tuza/time.h>.
+//
 // Ticker: something that happens again and again, at fixed distances from its start.
 //
 //     tuza::Ticker ticker(10s);

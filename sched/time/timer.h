@@ -1,3 +1,5 @@
+// Public header, part of <tuza/time.h>.
+//
 // Timer: something that happens once, later, and that can be waited for, stopped and postponed.
 //
 //     tuza::Timer idle(30s);
