@@ -226,8 +226,8 @@ def check_quarantine():
                     yield f"{name}:{number}: {word} does not belong here (.ci/check.py says where)"
 
 
-RULES = {"format": check_format, "layers": check_layers, "public": check_public, "rooms": check_rooms, "sizes": check_sizes, "once": check_once,
-         "quarantine": check_quarantine}
+RULES = {"format": check_format, "layers": check_layers, "public": check_public, "rooms": check_rooms,
+         "sizes": check_sizes, "once": check_once, "quarantine": check_quarantine}
 
 
 def main():
