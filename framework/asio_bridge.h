@@ -45,8 +45,8 @@
 
 #include <asio/async_result.hpp>
 
-#include <tuza/framework/asio/operation.h>
 #include <tuza/framework/asio_context.h>
+#include <tuza/framework/detail/asio_operation.h>
 
 #include <utility>
 

@@ -11,7 +11,7 @@
 #
 # How goroutines are found. The symbol `tuza_sched` points to the runtime, rt/sched.h; from there the
 # directory of all Gs (rt/memory/g_pool.h) and the Ms (rt/m.h) are reached. Types, offsets and the names of states
-# come from the debug info of run.cpp, which defines the symbol and must therefore be compiled with full debug
+# come from the debug info of sched.cpp, which defines the symbol and must therefore be compiled with full debug
 # info (-g; -g1 has no types). Whole slabs of Gs are read at once: member by member, a hundred thousand
 # goroutines would take minutes.
 #
@@ -204,7 +204,7 @@ class Runtime:
         except gdb.error:
             message = "No goroutines: no symbol tuza_sched. The program has no Tuza in it, or is stripped."
             raise gdb.GdbError(message) from None
-        raise gdb.GdbError("Tuza's debug info has no types: its run.cpp must be compiled with -g (not -g1).")
+        raise gdb.GdbError("Tuza's debug info has no types: its sched.cpp must be compiled with -g (not -g1).")
 
     def _read_goroutines(self):
         pool = gdb.Value(self._sched.address_of("gs")).cast(self._sched.layout.member("gs")[1].pointer())

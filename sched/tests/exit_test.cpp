@@ -1,16 +1,16 @@
 // exit() on goroutines, on other threads, on fibers, and in the children of forks.
 #include <pthread.h>
 #include <tuza/sched/blocking.h>
+#include <tuza/sched/detail/spin_lock.h>
 #include <tuza/sched/go.h>
-#include <tuza/sched/raw_mutex.h>
 #include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/base/print.h>
+#include <tuza/sched/rt/base/raw_mutex.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/future.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/sync/pool.h>
-#include <tuza/sched/sync/spin_lock.h>
 #include <tuza/sched/tests/children.h>
 #include <tuza/sched/tests/hogs.h>
 #include <tuza/sched/tests/testing.h>

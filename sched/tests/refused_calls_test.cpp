@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/go.h>
-#include <tuza/sched/rt/print.h>
+#include <tuza/sched/rt/base/print.h>
 #include <tuza/sched/stats.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/wait_group.h>

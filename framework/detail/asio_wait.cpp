@@ -1,4 +1,4 @@
-#include <tuza/framework/asio/wait.h>
+#include <tuza/framework/detail/asio_wait.h>
 
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/park.h>

@@ -13,7 +13,7 @@
 #include <asio/cancellation_signal.hpp>
 #include <asio/post.hpp>
 
-#include <tuza/framework/asio/wait.h>
+#include <tuza/framework/detail/asio_wait.h>
 #include <tuza/sched/preempt.h>
 #include <tuza/sched/result.h>
 
