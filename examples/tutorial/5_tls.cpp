@@ -1,0 +1,38 @@
+// Step 5: TLS, for guests as for HTTP.
+#include <tuza/framework/app.h>
+
+#include "guest.h"
+#include "handlers.h"
+
+int main(int argc, char** argv) {
+  tuza::App app("chat");
+  const auto address = app.setting("chat.listen", "127.0.0.1:7000", "Where guests connect over TCP");
+  const auto idle =
+      app.setting("chat.idle_timeout", std::chrono::minutes(10), "Between two lines of a guest");
+  //! [settings]
+  const auto certificate = app.setting("chat.certificate", "", "PEM file for guests over TLS; empty: no TLS");
+  const auto key = app.setting("chat.key", "", "Its private key, PEM");
+  //! [settings]
+  Room room;
+  return app.run(argc, argv, [&]() -> tuza::Result<void> {
+    app.router().handle("POST /say/{name}", [&](Request& req, ResponseWriter& res) { say(req, res, room); });
+    app.router().handle("GET /lines/{name}",
+                        [&](Request& req, ResponseWriter& res) { lines(req, res, room); });
+
+    auto listener = tuza::net::listen("tcp", *address);
+    if (!listener) return std::unexpected(listener.error());
+    //! [tls]
+    if (!certificate->empty()) {
+      auto tls = tuza::net::TlsServer::load({.certificates = {{*certificate, *key}}});
+      if (!tls) return std::unexpected(tls.error());  // names the file, and what is wrong with it
+      listener->use_tls(*tls);
+    }
+    //! [tls]
+    tuza::go([&room] { room.run(); });
+    tuza::go([&, listener = std::move(*listener)]() mutable {
+      (void)tuza::net::serve(listener,
+                             [&](tuza::net::Conn& conn) { serve_guest(conn, room, {.idle = *idle}); });
+    });
+    return {};
+  });
+}

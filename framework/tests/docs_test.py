@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Checks the pages against the sources and against each other: docs_test.py <top folder>
+
+- C++ on a page is compiled. Above a block stands <!-- FILE -->, and the block is that file; or <!-- FILE#NAME -->, and
+  the block is what lies there between two lines "//! [NAME]", without its indentation. Other languages may do the same.
+- README.md begins with a program of at most 20 lines.
+- Files that a page names in backquotes are there, and so is what its links point to, headings included.
+- README.md and HACKING.md keep their lengths.
+
+Exit status 0 or 1.
+"""
+
+import pathlib
+import re
+import sys
+import textwrap
+
+PROGRAM_LINES_MAX = 20
+LINES_MAX = {"README.md": 150, "HACKING.md": 200}
+BLOCK = re.compile(r"(?:^<!-- (\S+) -->\n)?^```(\w+|c\+\+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+INDENTED_CODE = re.compile(r"(?:^|\n\n)((?: {4}.*(?:\n|$))+)")
+NAMED = re.compile(r"`((?:[\w.-]+/)*[\w.-]+\.(?:h|cpp|S|py|pml|md|txt|cmake|sh|in|json))`")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def code_of(name: str, top: pathlib.Path):
+    """The text that a block of code must equal, or None."""
+    path, _, part = name.partition("#")
+    if not (top / path).is_file():
+        return None
+    text = (top / path).read_text()
+    if not part:
+        return text
+    parts = text.split(f"//! [{part}]\n")
+    if len(parts) != 3:
+        return None
+    return textwrap.dedent(parts[1].rsplit("\n", 1)[0] + "\n")
+
+
+def code_complaints(page: str, text: str, top: pathlib.Path):
+    for name, language, code in BLOCK.findall(text):
+        if not name and language not in ("cpp", "c++"):
+            continue
+        if not name:
+            yield f"{page}: C++ that nobody compiles: {code.splitlines()[0]}"
+        elif code_of(name, top) != code:
+            yield f"{page}: the code is not that of {name}"
+    for block in INDENTED_CODE.findall(FENCE.sub("", text)):
+        if re.search(r";\s*(//.*)?$|^ *#include", block, re.MULTILINE):
+            yield f"{page}: C++ that nobody compiles: {block.splitlines()[0].strip()}"
+
+
+def anchors_of(text: str) -> set[str]:
+    """As GitHub makes them of headings, and those that are written out."""
+    found = set(re.findall(r'<a id="([^"]+)"', text))
+    for heading in re.findall(r"^#+ (.*)$", FENCE.sub("", text), re.MULTILINE):
+        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+        found.add(re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-"))
+    return found
+
+
+def link_complaints(page: str, text: str, top: pathlib.Path):
+    for target in LINK.findall(FENCE.sub("", text)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        there = (top / page).parent / path if path else top / page
+        if not there.exists():
+            yield f"{page}: links to {target}, which is not there"
+        elif anchor and anchor not in anchors_of(there.read_text()):
+            yield f"{page}: links to {target}, and there is no such heading"
+
+
+def name_complaints(page: str, text: str, top: pathlib.Path):
+    # A page may use the short names of files whose code it shows, and a tutorial that of the reader's own program.
+    shown = {pathlib.PurePath(name.partition("#")[0]).name for name, _, _ in BLOCK.findall(text)} | {"main.cpp"}
+    for name in sorted(set(NAMED.findall(text)) - shown):
+        if not (top / name).is_file() and not ((top / page).parent / name).is_file():
+            yield f"{page}: names {name}, which is not there"
+
+
+def readme_complaints(text: str):
+    programs = [code for _, language, code in BLOCK.findall(text) if language == "cpp"]
+    if not programs or programs[0].count("\n") > PROGRAM_LINES_MAX:
+        yield f"README.md: begins with a program of at most {PROGRAM_LINES_MAX} lines"
+
+
+def main(top: pathlib.Path) -> int:
+    pages = ["README.md", "HACKING.md", *(p.relative_to(top).as_posix() for folder in ("docs", "loadtests")
+                                           for p in sorted((top / folder).rglob("*.md")))]
+    complaints = list(readme_complaints((top / "README.md").read_text()))
+    seen = 0
+    for page in pages:
+        text = (top / page).read_text()
+        seen += sum(1 for name, _, _ in BLOCK.findall(text) if name)
+        for check in (code_complaints, link_complaints, name_complaints):
+            complaints += check(page, text, top)
+        lines = text.count("\n")
+        if lines > LINES_MAX.get(page, lines):
+            complaints.append(f"{page}: has {lines} lines, of at most {LINES_MAX[page]}")
+    if seen < 30:
+        complaints.append(f"only {seen} blocks of code were found; is this test looking for the right thing?")
+    for complaint in complaints:
+        print(complaint)
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    sys.exit(main(pathlib.Path(sys.argv[1])))
