@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Load tests: `load.py SCENARIO [options]`, or `./dev load SCENARIO [options]`.
 
-METHOD.md says how they measure. Exit status: 0; 1 if a check failed (wrong answers, errors; with --strict
+docs/performance/method.md says how they measure. Exit status: 0; 1 if a check failed (wrong answers, errors; with --strict
 also a missed bar); 2 for a wrong command line; 130 after Ctrl-C. Servers never survive this program.
 """
 
 import argparse
 import contextlib
+import csv
 import importlib
 import pkgutil
 import signal
@@ -18,6 +19,7 @@ from lib import html, machine, process, servers
 from lib.report import Report
 
 ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "docs" / "performance"
 ALL = ("plaintext", "tls", "stall", "churn", "idle")
 
 
@@ -51,6 +53,7 @@ def parse_arguments(arguments, modules):
     for name, module in modules.items():
         module.add_options(kinds.add_parser(name, parents=[common], help=module.DESCRIPTION))
     everything = kinds.add_parser("all", parents=[common], help=f"{', '.join(ALL)}: one after another, one report")
+    everything.add_argument("--no-record", action="store_true", help="write nothing into docs/performance")
     for name in ALL:
         modules[name].add_options(everything)
     args = parser.parse_args(arguments)
@@ -73,11 +76,26 @@ def run(args, specs, chosen):
             except process.LoadTestError as error:
                 report.fail(str(error))
         status = report.finish(args.strict)
+        if args.scenario == "all" and not args.no_record:
+            for path in record(report, date, commit):
+                print(f"written: {path.relative_to(ROOT)}", file=sys.stderr)
         if args.html:
             charts = {name: module.CHARTS for name, module in find_scenarios().items() if hasattr(module, "CHARTS")}
             charts["tls-idle"] = charts["idle"]
             args.html.write_text(html.page(report, head, charts), encoding="utf-8")
         return status
+
+
+def record(report, date, commit):
+    """The files of a complete run: what it said, and the medians. README.md's figures come from the newest."""
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    text, medians = (RESULTS / f"{date.split()[0]}-load.{kind}" for kind in ("txt", "csv"))
+    text.write_text("\n".join([*report.lines, ""]), encoding="utf-8")
+    with medians.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(("date", "commit", "scenario", "case", "server", "metric", "median"))
+        rows.writerows((date, commit, *row) for row in report.medians())
+    return text, medians
 
 
 def interrupt(_number, _frame):

@@ -1,6 +1,6 @@
 // Public header, part of <tuza/tuza.h>.
 //
-// Calls that block the thread, marked as such.
+// Marks calls that block the thread.
 //
 //     const long n = tuza::blocking([&] { return database.query(text); });
 //
@@ -10,19 +10,20 @@
 //       error = errno;                  // here, not after the scope
 //     }
 //
-// Nothing must be marked: a goroutine that does not come back loses its P anyway (HACKING.md, slices). The
-// mark says what the goroutine is doing, so that
-//   - kLong gives the P away at once, before anybody has waited for it;
-//   - of a call of unknown length that is short the P is kept, at a cost of a few nanoseconds; of one that
-//     lasts while others wait it is taken after milliseconds at most, and sooner while sysmon is busy with
-//     others of the kind;
-//   - when the call is over the goroutine takes its old P if that is idle, else any idle one, else it waits
-//     for its turn, and does not go on computing without one;
-//   - it is not reported as stalled (TUZA_DEBUG=stalls).
+// Marking a call is optional: a goroutine that does not return to the scheduler loses its P anyway
+// (HACKING.md, slices). The mark tells the runtime what the goroutine is doing, with these effects:
+//   - kLong hands off the P at once, before another goroutine has waited for it.
+//   - A short call of unknown length keeps the P; the mark costs a few nanoseconds. If the call lasts while
+//     other goroutines wait, sysmon takes the P after milliseconds at most, and sooner while it is busy with
+//     other long calls.
+//   - When the call is over, the goroutine takes its old P if that P is idle, else any idle P. Otherwise it
+//     queues for a P, and does not continue to compute without one.
+//   - The goroutine is not reported as stalled (TUZA_DEBUG=stalls).
 //
-// The end of the scope parks: afterwards the goroutine may be on another thread. What the call left in
-// thread-locals, errno among them, is read inside the scope. Inside it anything may be called, parking calls
-// included. Scopes nest; the outermost counts. On a thread that is no goroutine they do nothing.
+// The end of the scope parks: afterwards the goroutine may be on another thread. Results that the call left
+// in thread-locals, errno among them, must be read inside the scope. Any call is allowed inside the scope,
+// parking calls included. Scopes nest; only the outermost one counts. On a thread that is not a goroutine
+// they do nothing.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,7 @@ namespace tuza {
 
 enum class CallLength : std::uint8_t {
   kUnknown,  // keep the P unless the call turns out to be long
-  kLong,     // milliseconds at least, it is known beforehand: give the P away at once
+  kLong,     // known to take milliseconds at least: hand off the P at once
 };
 
 class [[nodiscard]] BlockingCall {
@@ -44,7 +45,7 @@ class [[nodiscard]] BlockingCall {
   BlockingCall& operator=(const BlockingCall&) = delete;
 };
 
-// Calls `call` in the scope of a BlockingCall and returns what it returns. Parks.
+// Calls `call` in the scope of a BlockingCall and returns its result. Parks.
 template <class F>
 decltype(auto) blocking(F&& call) {
   const BlockingCall scope;

@@ -1,10 +1,11 @@
 // Public header, part of <tuza/tuza.h>.
 //
-// Threads that are not goroutines and talk to them.
+// ExternalWaker: a promise that a thread outside the runtime will wake a goroutine.
 //
-// Any thread may call go(), ready a goroutine, unlock, signal. What the runtime cannot know is whether a
-// thread that is busy elsewhere will do so later. While an ExternalWaker lives, it is a promise that some
-// thread may still wake a goroutine, and the runtime does not call goroutines that wait for it deadlocked:
+// Any thread may call go(), ready a goroutine, unlock or signal. The runtime cannot know whether a thread
+// that is busy elsewhere will do so later. While an ExternalWaker lives, it promises that some thread may
+// still wake a goroutine. The runtime then does not report goroutines that wait for such a wake-up as
+// deadlocked:
 //
 //     tuza::run([] {
 //       tuza::WaitGroup done;
@@ -14,7 +15,7 @@
 //       worker.join();
 //     });
 //
-// Thread-safe. Create it where the wait begins to be possible, inside tuza::run.
+// Thread-safe. Create it before the first goroutine can wait for the thread, inside tuza::run.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,7 @@ class ExternalWaker {
   ExternalWaker& operator=(const ExternalWaker&) = delete;
 
  private:
-  std::uint64_t run_number_ = 0;  // of the runtime the promise was given to; 0: to none
+  std::uint64_t run_number_ = 0;  // the runtime that received the promise; 0: none did
 };
 
 }  // namespace tuza

@@ -5,12 +5,13 @@
 //     tuza::go([conn = std::move(conn)]() mutable { serve(conn); });
 //     tuza::go({.name = "compactor", .stack_bytes = 1 << 20}, [] { compact_for_ever(); });
 //
-// The function object is moved into the goroutine (its record, or its stack if it is large) and destroyed
-// after it returned; nothing is allocated once the process has warmed up. The goroutine starts soon, on some
-// thread; it never runs inside go(). An exception that leaves it ends the process, as a panic does in Go.
+// The function object is moved into the goroutine (into its record, or onto its stack if the object is
+// large) and destroyed after it has returned. Nothing is allocated once the process has warmed up. The
+// goroutine starts soon, on some thread, but never inside go() itself. An exception that escapes the
+// function ends the process, as a panic does in Go.
 //
-// Thread-safe; any thread may call it while tuza::run is on. Does not park. What happened before go() is
-// visible to the goroutine.
+// Thread-safe; any thread may call it while tuza::run is active. Does not park. Everything done before go()
+// is visible to the goroutine.
 #pragma once
 
 #include <tuza/sched/result.h>
@@ -35,19 +36,19 @@ namespace rt {
 
 struct G;
 
-// A goroutine that is being made: a G and room for the function object.
+// A goroutine under construction: a G, and room for the function object.
 struct Spawn {
   G* g;
   void* storage;             // null: the system has no memory
-  bool external = false;     // begun by a thread that is no M: the runtime does not end before the commit
-  bool not_running = false;  // no storage because there is no runtime
+  bool external = false;     // begun by a thread that is not an M: the runtime does not end before the commit
+  bool not_running = false;  // storage is null because there is no runtime
 };
 
 struct SpawnRequest {
   const GoOptions& options;
   std::size_t closure_bytes;
   std::size_t closure_alignment;
-  bool stack_now;  // have the stack at once, so that its lack can be reported
+  bool stack_now;  // allocate the stack at once, so that a lack of memory can be reported
   const std::source_location& where;
 };
 
@@ -88,8 +89,8 @@ Spawned spawn(const GoOptions& options, F&& function, bool stack_now, const std:
 
 }  // namespace rt
 
-// Starts a goroutine. The process aborts, now or when the goroutine first runs, if the system has no memory
-// for its stack; try_go() reports it instead.
+// Starts a goroutine. If the system has no memory for its stack, the process aborts, now or when the
+// goroutine first runs; try_go() reports the error instead.
 template <class F>
 void go(const GoOptions& options, F&& function,
         const std::source_location& where = std::source_location::current()) {
@@ -102,8 +103,8 @@ void go(F&& function, const std::source_location& where = std::source_location::
   go(GoOptions{}, std::forward<F>(function), where);
 }
 
-// As go(); ENOMEM if there is no memory for the stack, Errc::kNotRunning outside tuza::run, and `function`
-// has not been moved from then.
+// Like go(), but reports errors: ENOMEM if there is no memory for the stack, Errc::kNotRunning outside
+// tuza::run. After an error `function` has not been moved from.
 template <class F>
 [[nodiscard]] Result<void> try_go(const GoOptions& options, F&& function,
                                   const std::source_location& where = std::source_location::current()) {

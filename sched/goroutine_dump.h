@@ -1,7 +1,7 @@
 // Public header, part of <tuza/tuza.h>.
 //
-// All goroutines in words, while the program runs: id, state, what they wait for and since when, name, stack,
-// creator. What an operator reads when a service hangs.
+// A text dump of all goroutines of the running program: id, state, what each waits for and since when, name,
+// stack and creator. Operators read it when a service hangs.
 //
 //     tuza::dump_goroutines([](std::string_view text) { return write_somewhere(text); });
 //
@@ -11,15 +11,16 @@
 //     created by goroutine 1 in void tuza::net::Server::start(tuza::net::Conn)
 //         at netpoll/serve.cpp:146
 //
-// Grouped, goroutines with the same stack, state and creator make one entry with their number: a hundred
-// thousand connections are a page of text.
+// In a grouped dump, goroutines with the same stack, state and creator form one entry with their number: a
+// hundred thousand connections fit on one page.
 //
-// Goroutines that wait have a stack: each is held in its wait while it is read (sched/rt/report/walk.h), for less
-// than a microsecond unless the kernel takes the reader's core then. Those that run or are runnable have
-// none. Frames of functions that were compiled without frame pointers are missing.
+// Waiting goroutines are shown with a stack. The dump holds each of them in its wait while it reads the
+// stack (sched/rt/report/walk.h), for less than a microsecond unless the kernel takes the reader's core
+// during the read. Running and runnable goroutines have no stack in the dump. Frames of functions that were
+// compiled without frame pointers are missing.
 //
-// Nothing is stopped: the goroutines go on meanwhile, so what is said of each was true at a moment of its
-// own; one that began or ended meanwhile may be missing.
+// Nothing is stopped: the goroutines continue during the dump. Each entry was true at some moment, but not
+// all at the same moment. A goroutine that began or ended during the dump may be missing.
 #pragma once
 
 #include <cstddef>
@@ -30,16 +31,16 @@
 namespace tuza {
 
 struct DumpOptions {
-  bool group = false;  // the same ones together, the most frequent first
-  bool stacks = true;  // false: a line for each, and the creator
+  bool group = false;  // one entry for all goroutines of a kind, the most frequent first
+  bool stacks = true;  // false: only one line per goroutine, and its creator
 };
 
-// Gives the text to `write` in pieces of some tens of kilobytes; false from it ends the dump. `write` may
-// park. Any thread; on a goroutine it parks between the pieces, so that the others get their turn. Outside
-// tuza::run there are none, and the text says so.
+// Passes the text to `write` in pieces of some tens of kilobytes; the dump ends if `write` returns false.
+// `write` may park. Any thread; on a goroutine the call parks between the pieces, so that other goroutines
+// can run. Outside tuza::run there are no goroutines, and the text says so.
 void dump_goroutines(const std::function<bool(std::string_view text)>& write, DumpOptions options = {});
 
-// All of it. Some 1 KB per goroutine or, grouped, per group.
+// Returns the whole dump: about 1 KB per goroutine or, grouped, per group.
 [[nodiscard]] std::string dump_goroutines(DumpOptions options = {});
 
 }  // namespace tuza

@@ -1,11 +1,11 @@
 // Public header, part of <tuza/tuza.h>.
 //
-// What the runtime has to say: one line at a time, to wherever the program wants it.
+// The log of the runtime: one line at a time, to a sink of the program's choice.
 //
-// The scheduler and the poller report rare things (no guard pages left, out of descriptors) through this
-// hook instead of a logging library, so that they depend on none. Default: standard error; a line that
-// finds no room there within a moment is lost.
-// Thread-safe. Must not be called with a runtime lock held.
+// The scheduler and the poller report rare events (no guard pages left, out of descriptors) through this
+// hook. They use no logging library, so that the runtime depends on none. Default sink: standard error; a
+// line that cannot be written there within a moment is lost. Thread-safe. Must not be called with a runtime
+// lock held.
 #pragma once
 
 #include <atomic>
@@ -16,25 +16,25 @@ namespace tuza {
 
 enum class LogLevel : std::uint8_t { kInfo, kWarning, kError };
 
-// Receives each line, without a line end. It may be called from any thread, inside the runtime: it must
-// not park, throw, or call back into Tuza. Null restores the default.
+// Receives each line, without a line end. Any thread may call it, inside the runtime: it must not park,
+// throw, or call back into Tuza. Null restores the default.
 using LogSink = void (*)(LogLevel level, std::string_view line);
 void set_log_sink(LogSink sink);
 
 void log_line(LogLevel level, std::string_view line);
 
-// Lets at most `burst` lines a second through, and tells how many it held back. One per message.
+// Passes at most `burst` lines per second, and reports how many it held back. Use one limiter per message.
 class LogLimiter {
  public:
   constexpr explicit LogLimiter(std::uint32_t burst = 1) : burst_(burst) {}
 
-  // Logs `line`, or counts it. Thread-safe.
+  // Logs `line`, or counts it as held back. Thread-safe.
   void log(LogLevel level, std::string_view line);
 
  private:
   const std::uint32_t burst_;
   std::atomic<std::int64_t> next_ns_{0};
-  std::atomic<std::uint32_t> lines_{0};  // of this second, that wanted to get through
+  std::atomic<std::uint32_t> lines_{0};  // lines of this second that reached the limit check
   std::atomic<std::uint64_t> held_back_{0};
 };
 

@@ -1,10 +1,10 @@
 // Public header, part of <tuza/tuza.h>.
 //
-// Time slices, as a program sees them.
+// Time slices, as programs see them.
 //
-// Nothing has to be done for them: a goroutine that computes for long loses its P, so that others run, and
-// goes on on its own thread (rt/slice/handoff.h). If too many do that, some are suspended for a while (rt/slice/lane.h).
-// These are for programs that want to help or to hinder that:
+// Programs need not do anything: a goroutine that computes for too long loses its P to other goroutines, and
+// continues on its own thread (rt/slice/handoff.h). If too many goroutines do so, some are suspended for a
+// while (rt/slice/lane.h). The calls below are for programs that want to support or prevent this:
 //
 //     for (const Row& row : rows) {
 //       add(row);
@@ -20,16 +20,16 @@
 
 namespace tuza {
 
-// If the goroutine has lost its P it takes an idle one or queues for one; if it has been asked to yield while
-// others wait, it does. Costs a nanosecond or two otherwise. For long loops that would rather share a thread
-// than keep one of their own. Parks. Elsewhere than on a goroutine it does nothing.
+// If the goroutine has lost its P, it takes an idle P or queues for one. If it has been asked to yield while
+// others wait, it yields. Otherwise the call costs a nanosecond or two. For long loops that should share a
+// thread instead of keeping one of their own. Parks. Does nothing on a thread that is not a goroutine.
 void checkpoint();
 
-// While one exists the goroutine is never suspended in the middle of its own code (the signal that does it
-// is not sent, or refused), and checkpoints that a compiler inserted (HACKING.md) do nothing. For sections
+// While one exists, the goroutine is never suspended in the middle of its own code (the suspend signal is
+// not sent, or is refused), and checkpoints that a compiler inserted (HACKING.md) do nothing. For sections
 // that other goroutines or threads spin on, or wait for with locks of their own. The P may still be taken
-// away: that stops nothing. Keep it short: a suspended goroutine makes room for others. Nests; may be held
-// across parking calls. Elsewhere than on a goroutine it does nothing.
+// away; that stops nothing. Keep the section short: suspended goroutines make room for others. Nests; may be
+// held across parking calls. Does nothing on a thread that is not a goroutine.
 class [[nodiscard]] NoPreempt {
  public:
   NoPreempt();

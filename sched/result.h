@@ -1,12 +1,12 @@
 // Public header, part of <tuza/tuza.h>.
 //
-// Errors of the outside world are values.
+// Errors of the outside world, as values.
 //
 //     tuza::Result<Conn> conn = dial("tcp", "db:5432");
 //     if (!conn) return std::unexpected(conn.error());       // or: log(conn.error().message())
 //
-// An Error says what was tried (op), on what (subject), and what the system said (code). Programming errors
-// are not Errors: they abort.
+// An Error states the attempted operation (op), its object (subject), and the system's answer (code).
+// Programming errors are not Errors: they abort.
 #pragma once
 
 #include <cerrno>
@@ -17,16 +17,16 @@
 
 namespace tuza {
 
-// What the operating system has no number for.
+// Conditions for which the operating system has no error number.
 enum class Errc {
   kClosed = 1,   // the object was closed, before or during the call
   kTimeout,      // its deadline passed
   kCancelled,    // its context was cancelled
-  kEndOfStream,  // the peer has ended the stream in the middle of something
+  kEndOfStream,  // the peer ended the stream in the middle of a unit of data
   kBadAddress,   // the text is not an address
   kNoSuchHost,   // the resolver does not know the name
-  kBadMessage,   // what the peer sent breaks the protocol
-  kNotRunning,   // no tuza::run is on
+  kBadMessage,   // the peer's message violates the protocol
+  kNotRunning,   // no tuza::run is active
 };
 
 const std::error_category& error_category();
@@ -34,7 +34,7 @@ inline std::error_code make_error_code(Errc code) { return {static_cast<int>(cod
 
 class [[nodiscard]] Error {
  public:
-  // `op` must be a literal: it is kept, not copied.
+  // `op` must be a literal: the Error keeps the view and copies nothing.
   Error(std::error_code code, std::string_view op, std::string subject = {})
       : code_(code), op_(op), subject_(std::move(subject)) {}
   Error(Errc code, std::string_view op, std::string subject = {})

@@ -1,6 +1,6 @@
 // Public header, part of <tuza/tuza.h>.
 //
-// tuza::run: the runtime, from beginning to end.
+// tuza::run: starts the runtime, runs a main function on it, and ends it.
 //
 //     int main() {
 //       return tuza::run([] {
@@ -9,25 +9,26 @@
 //       });
 //     }
 //
-// run() starts the scheduler, runs the function as the first goroutine, and returns when that returns. The
-// calling thread runs no goroutine: it only waits, so that nothing a goroutine does can keep run() from
+// run() starts the scheduler, runs the function as the first goroutine, and returns when the function
+// returns. The calling thread runs no goroutine. It only waits, so that no goroutine can keep run() from
 // returning. The first goroutine is therefore on another thread, with other thread-locals than main() has.
 //
-// Goroutines that are still there are left behind, as in Go, and never run again. Their waits are withdrawn, so that
-// channels, locks, contexts and listeners that live on find nobody waiting; they may be used, or destroyed, outside and
-// in the next run. Their stacks are unmapped, and objects on them are not destroyed: what such a goroutine held it holds
-// for ever, and what it owns stays allocated (LeakSanitizer does not report it).
+// Goroutines that still exist at that time are left behind, as in Go, and never run again. Their waits are
+// withdrawn: channels, locks, contexts and listeners that outlive the run have no waiters left, and may be
+// used or destroyed outside the runtime and in the next run. The goroutines' stacks are unmapped, and
+// objects on those stacks are not destroyed. Whatever such a goroutine held stays held for ever, and
+// whatever it owned stays allocated (LeakSanitizer does not report it).
 //
-// Those that are in user code just then, computing or in a system call, have 200 ms to come to a parking call. One that
-// does not is left to itself: its thread goes on, sleeps for ever at its next call into the runtime, and no stack of this
-// run is unmapped.
+// Goroutines that are in user code at that time, computing or in a system call, have 200 ms to reach a
+// parking call. A goroutine that does not reach one is left alone: its thread continues, and sleeps for ever
+// at its next call into the runtime. In that case no stack of this run is unmapped.
 //
-// All threads are joined: destructors of thread_locals have run when run() returns, if they take no longer than a second.
-// Then the process's signal handlers and its terminate handler are what they were.
+// All threads are joined: destructors of thread_locals have run when run() returns, unless they take longer
+// than a second. Then the signal handlers and the terminate handler of the process are restored.
 //
-// exit(), on a goroutine or another thread, ends the runtime before destructors of statics run; run() does not return
-// then. A process may run any number of runtimes one after another, never two at once; one takes about a millisecond to
-// start and end. docs/internals/lifecycle.md has every step.
+// exit(), on a goroutine or another thread, ends the runtime before the destructors of statics run; run()
+// does not return then. A process may run any number of runtimes one after another, never two at once.
+// Starting and ending a runtime takes about a millisecond. docs/internals/lifecycle.md describes every step.
 #pragma once
 
 #include <tuza/sched/result.h>
@@ -51,17 +52,18 @@ namespace rt {
 using MainFunction = std::move_only_function<int()>;
 int run_main(const RunOptions& options, MainFunction main, const std::source_location& where);
 
-// Prints "tuza: <message>" and returns 1, the exit status of a program that could not do its work.
+// Prints "tuza: <message>" and returns 1, the exit status of a program that failed.
 int report_error(const Error& error);
 
 }  // namespace rt
 
-// Returns what `main` returned: an int as it is, 0 for void and for a Result<void> that holds no error. An
-// error is printed on one line and becomes 1. If `main` ends by goexit(), run() goes on until exit() or a deadlock.
+// Returns the result of `main`: an int as it is, 0 for void and for a Result<void> without an error. An
+// error is printed on one line and becomes 1. If `main` ends by goexit(), run() continues until exit() or a
+// deadlock.
 //
-// Blocks the calling thread until the runtime has ended. Ends the process, with a message: on a goroutine, inside
-// another run(), in the child of a fork from inside run(), without memory for the runtime or its first threads; and if an
-// exception leaves `main`.
+// Blocks the calling thread until the runtime has ended. Ends the process, with a message, if it is called
+// on a goroutine, inside another run(), or in the child of a fork from inside run(); if there is no memory
+// for the runtime or its first threads; and if an exception escapes `main`.
 template <class F>
   requires std::invocable<F&>
 int run(const RunOptions& options, F&& main,

@@ -1,6 +1,6 @@
 // Public header.
 //
-// Why a goroutine waits: shown in dumps and in the deadlock report, in Go's words.
+// The reason why a goroutine waits: shown in dumps and in the deadlock report, in Go's words.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +30,8 @@ enum class WaitReason : std::uint8_t {
   kFuture,
   kTimer,
   kSignal,
-  kCompletion,  // of an operation that another library performs
-  kTest,        // the last one
+  kCompletion,  // waits for an operation that another library performs
+  kTest,        // must stay the last one
 };
 
 inline constexpr std::size_t kWaitReasons = static_cast<std::size_t>(WaitReason::kTest) + 1;

@@ -6,6 +6,7 @@ exit status under --strict.
 """
 
 import csv
+import statistics
 import sys
 
 CSV_HEADER = ("date", "commit", "scenario", "case", "server", "round", "metric", "value")
@@ -83,6 +84,14 @@ class Report:
                 row = (*self._stamp, scenario, case, server, round_number, metric, f"{value:.6g}")
                 self._csv.writerow(row)
             self._csv_file.flush()
+
+    def medians(self):
+        """(scenario, case, server, metric, median over the rounds) of everything that was recorded."""
+        found = {}
+        for scenario, case, server, _, metrics in self.measurements:
+            for metric, value in metrics.items():
+                found.setdefault((scenario, case, server, metric), []).append(value)
+        return [(*key, f"{statistics.median(values):.4g}") for key, values in found.items()]
 
     def finish(self, strict):
         """Prints the summary and returns the exit status."""

@@ -65,6 +65,16 @@ S_TIME = """..........
 ANSWER = b"HTTP/1.1 200 OK\r\nServer: x\r\ncontent-length:  5\r\n\r\nhello"
 
 
+class Medians(unittest.TestCase):
+    def test_one_row_per_metric_over_the_rounds(self):
+        said = report.Report()
+        for number, value in enumerate((3.0, 1.0, 2.0)):
+            said.record("churn", "64", "hello", number + 1, {"total_us": value})
+        said.record("churn", "64", "nginx", 1, {"total_us": 7.0})
+        self.assertEqual(said.medians(), [("churn", "64", "hello", "total_us", "2"),
+                                          ("churn", "64", "nginx", "total_us", "7")])
+
+
 class HtmlReport(unittest.TestCase):
     def setUp(self):
         self.report = report.Report()

@@ -1,8 +1,9 @@
-// A list of goroutines through a link inside each: the wait queue of a primitive, a batch of ready ones.
+// An intrusive list of goroutines: the wait queue of a primitive, or a batch of ready goroutines.
 //
-// Thread-unsafe: whoever owns it guards it. A goroutine is on at most one list or queue at a time.
-// The functions are inline and need the goroutine itself: include <tuza/sched/rt/queue/g_list_inline.h> where they are
-// called (the .cpp of a primitive), this header where a list is only a member.
+// Thread-unsafe: the list's owner guards it. A goroutine is on at most one list or queue at a time.
+//
+// The functions are inline and need the definition of G. Include <tuza/sched/rt/queue/g_list_inline.h> where
+// they are called (the .cpp of a primitive), and this header where a list is only a member.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,7 @@ class GList {
   inline void push_front(G* g);
   inline G* pop_front();                   // null when empty
   inline void splice_back(GList&& other);  // appends all of `other`
-  inline bool remove(G* g);                // false if it is not here; linear
+  inline bool remove(G* g);                // false if `g` is not on this list; linear
 
  private:
   G* head_ = nullptr;

@@ -1,4 +1,4 @@
-// The functions of GList (sched/rt/queue/g_list.h).
+// The inline functions of GList (sched/rt/queue/g_list.h).
 #pragma once
 
 #include <tuza/sched/rt/g.h>

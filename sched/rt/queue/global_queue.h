@@ -1,11 +1,11 @@
-// The global run queue (GRQ): goroutines that belong to no P.
+// One level of the global run queue (GRQ): a FIFO of runnable goroutines that belong to no P.
 //
-// What overflows from an LRQ, what is readied by threads that hold no P, what the netpoller thread finds.
-// FIFO under one lock; the size can be read without it.
+// It receives goroutines that overflow from an LRQ, that are readied by threads without a P, and that the
+// netpoller's thread finds ready. One lock guards it; the size can be read without the lock.
 //
-// A ring of pointers, not a list through the goroutines: those that wait here have left the caches, and
-// following a list would fetch them one after another (40 ns each with 10,000 of them). From an array the
-// processor fetches them at once.
+// The queue is a ring of pointers, not a list linked through the goroutines. Goroutines that wait here have
+// left the caches, and walking a list would fetch them one after another (40 ns each with 10,000 of them).
+// From an array the processor fetches them in parallel.
 //
 // Thread-safe. Blocks the M for a few instructions; growing the ring maps memory.
 #pragma once
@@ -36,11 +36,12 @@ class GlobalQueue {
   void push(std::span<G* const> batch);
   void push(GList&& batch);
   void push_front(G* g);
-  // Moves those that `which` chooses to the end of `to`, in their order. Whoever looks at the sizes meanwhile may
-  // count some twice; and miss some if it looks at `to` first, so that the caller has to wake one.
+  // Moves the goroutines that `which` selects to the end of `to`, in order. Concurrent readers of the sizes
+  // may count some goroutines twice, and miss some if they read the size of `to` first; the caller must
+  // therefore wake an M.
   void move_to(GlobalQueue& to, bool (*which)(const G& g));
 
-  // A P's fair share, oldest first, into `out`; returns how many. For `procs` Ps that is
+  // Takes a P's fair share, oldest first, into `out` and returns its size. For `procs` Ps the share is
   // min(length / procs + 1, length / 2), at least one, and at most the room in `out`.
   std::uint32_t pop_batch(std::uint32_t procs, std::span<G*> out);
 
@@ -50,16 +51,16 @@ class GlobalQueue {
   }
 
  private:
-  // All with mutex_ held.
+  // All functions below require mutex_.
   void reserve(std::uint32_t more);
   G*& slot(std::uint32_t index) { return ring_[index & (capacity_ - 1)]; }
-  // seq_cst: one half of the parking protocol, see rt/idle/idle.cpp.
+  // seq_cst: one half of the parking protocol (rt/idle/idle.cpp).
   void publish(std::uint32_t size) { size_.store(size, std::memory_order_seq_cst); }
 
   RawMutex mutex_;
   G** ring_ = nullptr;                  // guarded by mutex_
   std::uint32_t capacity_ = 0;          // guarded by mutex_; a power of two
-  std::uint32_t head_ = 0;              // guarded by mutex_; runs over, only its low bits count
+  std::uint32_t head_ = 0;              // guarded by mutex_; wraps around, only its low bits count
   std::atomic<std::uint32_t> size_{0};  // written under mutex_
 };
 

@@ -1,17 +1,17 @@
-// The global run queue (GRQ) in four levels, by how soon its goroutines deserve a P.
+// The global run queue (GRQ): four levels, by how soon their goroutines deserve a P.
 //
-//   kLatecomer as kWoken, but woken while goroutines that stall had piled up (rt/queue/pile_up.h)
-//   kWoken     I/O, a timer or an outside thread has just woken them: somebody waits for their answer. Or
-//              they come back from running without a P, with less than 10 ms of CPU used meanwhile, for the
-//              first time since they waited for something
-//   kNew       they are new, or readied by another goroutine, or yielded
-//   kReturned  they have used up a slice, or come back otherwise: they have had much already
+//   kLatecomer  as kWoken, but woken during a backlog of goroutines that stall (rt/queue/pile_up.h)
+//   kWoken      just woken by I/O, a timer or an outside thread: a client waits for the answer. Also goroutines
+//               that return from running without a P, for the first time since they last waited, with less
+//               than 10 ms of CPU used meanwhile
+//   kNew        new, or readied by another goroutine, or yielded
+//   kReturned   used up a slice, or returned in any other way: they have had much CPU already
 //
-// Taken in that order. Every 61st pick begins with the returned or, by turns, with the new, so that nobody
-// starves. (With one level, a goroutine that was woken behind a hundred new long runners would wait for a
-// slice of each.) What overflows from an LRQ keeps its level.
+// The levels are served in this order. Every 61st pick begins with kReturned or, alternately, with kNew, so
+// that no level starves. (With a single level, a goroutine woken behind a hundred new long runners would wait
+// for a slice of each.) Goroutines that overflow from an LRQ keep their level.
 //
-// Thread-safe; what GlobalQueue says holds for each level.
+// Thread-safe; the guarantees of GlobalQueue hold for each level.
 #pragma once
 
 #include <tuza/sched/rt/queue/g_list.h>
@@ -33,17 +33,19 @@ class GlobalQueues {
     return queues_[static_cast<std::size_t>(level)];
   }
 
-  // Of all levels. With seq_cst, as the parking protocol needs it: a goroutine is on one level for as long as
-  // it waits, so that whoever was submitted before the call began, and is not taken, is seen. But for who is moved
-  // meanwhile (GlobalQueue::move_to), after which the mover wakes an M.
+  // The size of all levels together. With seq_cst, as the parking protocol needs it, the sum includes every
+  // goroutine that was submitted before the call began and has not been taken, because a goroutine stays on
+  // one level while it waits. Goroutines that are moved meanwhile (GlobalQueue::move_to) are the exception;
+  // their mover wakes an M afterwards.
   [[nodiscard]] std::uint32_t size(std::memory_order order = std::memory_order_relaxed) const {
     std::uint32_t sum = 0;
     for (const GlobalQueue& queue : queues_) sum += queue.size(order);
     return sum;
   }
 
-  // A P's fair share of the first level that has any; see GlobalQueue::pop_batch. Of kReturned one at a time:
-  // these must not fill a local queue. Of kLatecomer, too: there they would wait behind those that were woken before.
+  // Takes a P's fair share of the first level that is not empty; see GlobalQueue::pop_batch. kReturned yields
+  // one goroutine at a time, because its goroutines must not fill a local queue. kLatecomer also yields one
+  // at a time, because in a local queue latecomers would wait behind goroutines that were woken before them.
   enum class First : std::uint8_t { kWoken, kNew, kReturned };
   struct Batch {
     std::uint32_t size = 0;
@@ -59,7 +61,7 @@ class GlobalQueues {
   }
 
  private:
-  // By First.
+  // Indexed by First.
   static constexpr Level kOrders[3][kLevels] = {
       {Level::kLatecomer, Level::kWoken, Level::kNew, Level::kReturned},
       {Level::kNew, Level::kReturned, Level::kLatecomer, Level::kWoken},

@@ -1,31 +1,33 @@
 // The local run queue (LRQ) of a P: a bounded ring with one owner and any number of thieves.
 //
-// The owner pushes at the tail and pops at the head; thieves take half from the head. The two ends are two
-// types, so that nobody pushes from a thread that does not own the queue: an Owner is obtained from the P
-// one holds, a Thief from any P.
+// The owner pushes at the tail and pops at the head; thieves take half from the head. The two ends have
+// separate types, so that a thread that does not own the queue cannot push: the M that holds the P makes an
+// Owner; any thread may make a Thief.
 //
 //        head                      tail
 //          v                         v
 //   ...[   |  g  |  g  |  g  |  g  |   ]...        head <= tail, tail - head <= kCapacity
 //       thieves and owner take ->   owner puts ->
 //
-// Indices are 64-bit and never wrap (at one operation a nanosecond, for 584 years), so a thief that slept
-// between reading the head and its compare-and-swap cannot be fooled by a head that came round again.
+// Indices are 64-bit and never wrap (for 584 years, at one operation per nanosecond). A thief that slept
+// between reading the head and its compare-and-swap therefore cannot mistake a wrapped head for the head it
+// read.
 //
-// Argument:
-//  - A slot is written by the owner only when tail - head < kCapacity with a head it acquired: pop and
-//    steal release the head after their reads of the slot, so the slot's old content has been read.
-//  - tail.store(release) in push pairs with tail.load(acquire) in steal: a thief that sees the new tail
-//    sees the slot, and the goroutine behind it.
-//  - An element is taken by exactly one compare-and-swap of the head from its index to a later one. A thief
-//    copies first and swaps then: if the swap succeeds nobody had moved the head, hence no slot between
-//    the old and the new head was reused; if it fails, the copy is thrown away. Slots are atomics because
-//    the copy that is thrown away may race with the owner's next write.
-//  - A thief may read a head and a later tail that are further apart than kCapacity (the head moved in
-//    between); it must not trust that length and starts again.
+// Why it is correct:
+//  - The owner writes a slot only when tail - head < kCapacity, with a head that it loaded with acquire. Pop
+//    and steal release the head after they have read the slot, so the slot's old content has been read.
+//  - tail.store(release) in push pairs with tail.load(acquire) in steal: a thief that sees the new tail sees
+//    the slot, and the goroutine behind it.
+//  - Exactly one compare-and-swap, of the head from an element's index to a later one, takes that element. A
+//    thief copies first and swaps afterwards. If the swap succeeds, no other thread has moved the head, so no
+//    slot between the old and the new head was reused. If the swap fails, the thief discards the copy. Slots
+//    are atomics because a discarded copy may race with the owner's next write.
+//  - A thief may read a head and a later tail that are further apart than kCapacity, because the head moved
+//    in between. It must not trust that length, and starts again.
 //
-// Source: the Go runtime's runqput/runqget/runqgrab (proc.go), which use 32-bit indices.
-// Capacity is a template parameter so that the tests can run it at 4, where every wrap happens at once.
+// Source: the Go runtime's runqput/runqget/runqgrab (proc.go), which use 32-bit indices. The capacity is a
+// template parameter so that the tests can use a capacity of 4, at which every wrap-around of the ring
+// happens at once.
 #pragma once
 
 #include <array>
@@ -41,9 +43,9 @@ class LocalQueue {
   static_assert(std::has_single_bit(kCapacity) && kCapacity >= 4);
 
  public:
-  // Elements at some moment during the call. Any thread.
+  // The number of elements at some moment during the call. Any thread may call it.
   [[nodiscard]] std::uint32_t size() const {
-    // Head first: a tail read later is never behind it.
+    // Head first: a tail that is read later is never behind this head.
     const std::uint64_t head = head_.load(std::memory_order_acquire);
     const std::uint64_t length = tail_.load(std::memory_order_acquire) - head;
     return length > kCapacity ? kCapacity : static_cast<std::uint32_t>(length);
@@ -56,19 +58,19 @@ class LocalQueue {
  private:
   std::atomic<T*>& slot(std::uint64_t index) { return slots_[index % kCapacity]; }
 
-  // Head and tail on their own lines: thieves hammer the one, the owner the other.
+  // Head and tail have cache lines of their own: thieves contend for the head, the owner writes the tail.
   alignas(64) std::atomic<std::uint64_t> head_{0};
   alignas(64) std::atomic<std::uint64_t> tail_{0};  // written by the owner only
   std::array<std::atomic<T*>, kCapacity> slots_{};
 };
 
-// The owner's end. Thread-unsafe: only the M that holds the P.
+// The owner's end. Thread-unsafe: only the M that holds the P may use it.
 template <class T, std::uint32_t kCapacity>
 class LocalQueue<T, kCapacity>::Owner {
  public:
   explicit Owner(LocalQueue& queue) : q_(queue) {}
 
-  // False when full: the caller moves half of it to the global queue (take_half).
+  // Returns false if the queue is full: the caller then moves half of it to the global queue (take_half).
   [[nodiscard]] bool push(T* item) {
     const std::uint64_t tail = q_.tail_.load(std::memory_order_relaxed);
     if (tail - q_.head_.load(std::memory_order_acquire) >= kCapacity) return false;
@@ -77,7 +79,7 @@ class LocalQueue<T, kCapacity>::Owner {
     return true;
   }
 
-  // Null when empty.
+  // Returns null if the queue is empty.
   [[nodiscard]] T* pop() {
     std::uint64_t head = q_.head_.load(std::memory_order_acquire);
     while (head != q_.tail_.load(std::memory_order_relaxed)) {
@@ -90,8 +92,8 @@ class LocalQueue<T, kCapacity>::Owner {
     return nullptr;
   }
 
-  // Takes the older half of a full queue into `out`. Returns how many: 0 if a thief
-  // was faster, and then there is room again.
+  // Takes the older half of a full queue into `out` and returns its size. Returns 0 if a thief was faster,
+  // which means that there is room again.
   [[nodiscard]] std::uint32_t take_half(std::span<T*, kCapacity / 2> out) {
     std::uint64_t head = q_.head_.load(std::memory_order_acquire);
     const std::uint64_t tail = q_.tail_.load(std::memory_order_relaxed);
@@ -116,7 +118,7 @@ class LocalQueue<T, kCapacity>::Thief {
   explicit Thief(LocalQueue& victim) : q_(victim) {}
 
   // Moves half (rounded up) of the victim's elements into `into`, which must be empty, and returns the
-  // youngest of them instead of queueing it. Null when there was nothing to take.
+  // youngest of them instead of queueing it. Returns null if there was nothing to take.
   [[nodiscard]] T* steal_half(Owner into) {
     LocalQueue& mine = into.q_;
     const std::uint64_t tail = mine.tail_.load(std::memory_order_relaxed);
@@ -125,7 +127,7 @@ class LocalQueue<T, kCapacity>::Thief {
       const std::uint64_t length = q_.tail_.load(std::memory_order_acquire) - head;
       if (length == 0) return nullptr;
       const std::uint64_t n = length - length / 2;
-      if (n > kCapacity / 2) {  // head and tail are not of one moment
+      if (n > kCapacity / 2) {  // head and tail were read at different moments
         head = q_.head_.load(std::memory_order_acquire);
         continue;
       }

@@ -19,7 +19,7 @@ void look_at_pile_up(Sched& sched, std::int64_t now) {
     case PileUp::Do::kJoin: latecomers.move_to(woken, [](const G& g) { return !proven(g); }); break;
     case PileUp::Do::kEnd: latecomers.move_to(woken, [](const G&) { return true; }); break;
   }
-  // An M that looked whether it may sleep read the sizes one after the other, and may have seen nobody.
+  // Some M may have read the sizes one after another while deciding whether to sleep, and seen no goroutine.
   wake_one(sched);
 }
 

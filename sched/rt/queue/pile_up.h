@@ -1,24 +1,26 @@
-// Goroutines that stall have piled up: who was woken later goes before those that wait.
+// The backlog of goroutines that stall: while it lasts, later wake-ups overtake the backlog.
 //
-// A thousand requests arrive at once, and each computes. Nobody can tell before it runs, and each keeps its P until
-// sysmon takes it: 1 to 2.5 ms. Whoever is woken meanwhile, by a timer or for an answer of a microsecond, would wait
-// behind all of them for seconds. Once some dozens have lost their Ps and are still without, the next are likely to
-// stall as well. From then on those that are woken, or readied by others, queue on a level of their own (Level::kLatecomer), and go first;
-// every eighth pick is of those that were there before. If they turn out to be such goroutines themselves they join
-// the others, and who comes after them is a latecomer. (Serving the newest first where a queue is overloaded: Maurer,
-// "Fail at Scale", ACM Queue 2015, which calls it adaptive LIFO. Here order is kept within each of the two.)
+// Suppose that a thousand requests arrive at once, and each computes. No request can be told from a short one
+// before it runs, and each keeps its P until sysmon takes it: 1 to 2.5 ms. A goroutine that is woken
+// meanwhile, by a timer or for an answer that takes a microsecond, would wait behind all of them for seconds.
+// Once some dozens of goroutines have lost their Ps and still run without one, the next are likely to stall
+// as well. From then on goroutines that are woken, or readied by others, queue on a level of their own
+// (Level::kLatecomer) and go first; every eighth pick takes from the goroutines that were there before. If
+// the latecomers turn out to stall as well, they join the others, and goroutines woken after them are the new
+// latecomers. (Serving the newest first where a queue is overloaded: Maurer, "Fail at Scale", ACM Queue 2015,
+// which calls it adaptive LIFO. Here each of the two groups keeps its order.)
 //
-// A service whose requests all compute for a millisecond or two is not taken for this, however many wait: they are
-// soon done, and few are without a P at any moment.
+// A service whose requests all compute for a millisecond or two does not count as a backlog, however many
+// requests wait: each request is soon done, and few are without a P at any moment.
 //
-// Some were woken, and queued, before it was seen that there is a pile-up. Those that have waited often without ever
-// having stalled since (a ticker, a connection that has been served some times) are latecomers, too, and never join
-// the others.
+// Some goroutines were woken, and queued, before the backlog was detected. Those among them that have waited
+// often without ever having stalled since (a ticker, a connection that has been served several times) also
+// become latecomers, and never join the others.
 //
-// When for a while nobody has stalled while so many are without a P and wait, it is over, and all queue in one order
-// again.
+// The backlog ends when for a while no goroutine has stalled while so many are without a P and wait. All
+// goroutines then queue in one order again.
 //
-// Owner: sysmon, but for what is said to be for others.
+// Owner: sysmon, except where a comment says otherwise.
 #pragma once
 
 #include <tuza/sched/rt/base/relaxed.h>
@@ -34,34 +36,34 @@ struct Sched;
 
 class PileUp {
  public:
-  // -- For any thread; what they say may be old.
+  // -- For any thread; the answers may be stale.
   [[nodiscard]] bool lasts() const { return lasts_.load(std::memory_order_relaxed); }
-  // Where a goroutine queues that is woken now.
+  // The level on which a goroutine queues that is woken now.
   [[nodiscard]] Level level_of_woken() const { return lasts() ? Level::kLatecomer : Level::kWoken; }
 
-  // How many there have been.
+  // The number of backlogs so far.
   [[nodiscard]] std::uint32_t number() const { return number_; }
 
-  // A P was taken from a goroutine that had not said that it would block. `latecomer`: it was one. `outside` are
-  // without a P already, `waiting` are queued.
+  // Sysmon took a P from a goroutine that had not announced that it would block. `latecomer`: the goroutine
+  // was a latecomer. `outside` goroutines already run without a P; `waiting` are queued.
   void note_stall(bool latecomer, std::uint32_t outside, std::uint32_t waiting, std::int64_t now) {
     if (outside >= kPile && waiting >= kPile) until_ns_ = now + kLastsNs;
     stalled_latecomers_ += latecomer ? 1 : 0;
   }
 
-  // What has to be done with those that are queued.
+  // What the caller must do with the queued goroutines.
   enum class Do : std::uint8_t {
     kNothing,
-    kFavourProven,  // it begins: those that have proven to be short become latecomers
-    kJoin,          // latecomers that have not join those that were there before
-    kEnd,           // there are no latecomers any more
+    kFavourProven,  // the backlog begins: goroutines that have proven to be short become latecomers
+    kJoin,          // latecomers that have not proven to be short join the goroutines that were there before
+    kEnd,           // the backlog is over: all latecomers join the others
   };
-  // In each look, with the number of latecomers queued.
+  // Called in each scan, with the number of queued latecomers.
   [[nodiscard]] Do look(std::uint32_t latecomers, std::int64_t now) {
     const bool lasted = lasts(), now_lasts = now < until_ns_;
     if (now_lasts != lasted) lasts_.store(now_lasts, std::memory_order_relaxed);
     if (stalled_latecomers_ != 0 && (!now_lasts || latecomers == 0)) stalled_latecomers_ = 0;
-    if (!now_lasts) return latecomers > 0 ? Do::kEnd : Do::kNothing;  // some may have come after it had ended
+    if (!now_lasts) return latecomers > 0 ? Do::kEnd : Do::kNothing;  // stragglers queue after the end
     if (!lasted) {
       ++number_;
       return Do::kFavourProven;
@@ -83,10 +85,11 @@ class PileUp {
   std::uint32_t stalled_latecomers_ = 0;
 };
 
-// For sysmon, in each round: does in the GRQ what PileUp::look() says.
+// For sysmon, in each round: applies the decision of PileUp::look() to the GRQ.
 void look_at_pile_up(Sched& sched, std::int64_t now);
 
-// For the M that holds `p`, once for each pile-up: makes latecomers of those of its queue that have proven to be short.
+// For the M that holds `p`, once per backlog: turns the goroutines of its LRQ that have proven to be short
+// into latecomers.
 void favour_proven(Sched& sched, P& p);
 
 }  // namespace tuza::rt

@@ -25,7 +25,7 @@ void io_wait_begins() {
   if (P* p = rt.p(); p != nullptr) {
     ++p->io_waits;
   } else if (const M* m = rt.m();
-             m != nullptr) {  // it ran on without a P (rt/slice/handoff.h), and parks now
+             m != nullptr) {  // the goroutine ran on without a P (rt/slice/handoff.h), and parks now
     m->sched->io_waits_outside.fetch_add(1, std::memory_order_relaxed);
   }
 }
@@ -42,8 +42,9 @@ void poll_role_returned(GList&& ready) {
   sched->poll.polled(now_ns());
   sched->io_waits_ended(nullptr, ready.size());
   inject(*sched, std::move(ready), Level::kWoken);
-  sched->poll.give_back();  // only now: who finds the role free knows that nothing is on its way
-  // An M that went idle while the role was away sleeps on its note: let one come and take the role.
+  sched->poll.give_back();  // last: a thread that finds the role free knows that nothing is in transit
+  // An M that went idle while the source's thread held the role sleeps on its note. Wake one, so that it
+  // takes the role.
   if (sched->any_p_idle()) nudge_idle_m(*sched);
 }
 

@@ -1,14 +1,15 @@
-// Who waits for I/O? The poll role: at most one thread blocks in the I/O source at a time.
+// The poll role: at most one thread at a time blocks in the I/O source.
 //
 //   free ----------- an idle M takes it, blocks in poll(), gives it back ---------> free
 //     \------------- sysmon takes it for the source's thread, which gives it back -> free
 //
-// Ms prefer to wait themselves: the goroutine then runs on the thread that saw the event. The thread of
-// the source is for the time when all Ps are busy: nobody would see events until one of the Ms polls. When an
-// M leaves the poller with a goroutine while other Ms sleep, the role stays free at first, because the M is
-// usually back at once; if it is not, sysmon sends one of the others (hand_over_polling).
-// Rejected: letting that thread wait all the time beside an idle M. The kernel wakes one of the two, and
-// under load the wrong one every time: two context switches per batch of events.
+// Ms prefer to wait themselves: the goroutine then runs on the thread that saw the event. The source's thread
+// is for the time when all Ps are busy, when no event would be seen until one of the Ms polls. When an M
+// leaves the poller with a goroutine while other Ms sleep, the role stays free at first, because the M is
+// usually back at once. If the M does not come back, sysmon sends one of the others (hand_over_polling).
+//
+// Rejected: letting the source's thread wait all the time beside an idle M. The kernel wakes one of the two,
+// and under load always the wrong one: two context switches per batch of events.
 //
 // Thread-safe.
 #pragma once
@@ -35,11 +36,12 @@ class PollRole {
     Holder nobody = Holder::kNobody;
     return holder() == nobody && holder_.compare_exchange_strong(nobody, by, std::memory_order_seq_cst);
   }
-  // seq_cst, here and above, against Ms that go idle: the M makes its P idle and then looks who holds the
-  // role; who gives it back looks for idle Ps after that. One of them sees the other.
+  // seq_cst, here and above, orders this against Ms that go idle. The M makes its P idle and then reads the
+  // holder of the role; a thread that gives the role back looks for idle Ps afterwards. One of the two sees
+  // the other.
   void give_back() { holder_.store(Holder::kNobody, std::memory_order_seq_cst); }
 
-  // When somebody last looked for I/O, coarse time; 0: never.
+  // The time of the last poll, on the coarse clock; 0: never.
   [[nodiscard]] std::int64_t last_ns() const { return last_ns_.load(std::memory_order_relaxed); }
   void polled(std::int64_t now_ns) { last_ns_.store(now_ns, std::memory_order_relaxed); }
 
@@ -51,7 +53,7 @@ class PollRole {
 
 const char* name(PollRole::Holder holder);
 
-// The source's thread has polled: queues `ready`, gives the role back, and wakes an M for both.
+// Called by the source's thread after its poll: queues `ready`, gives the role back, and wakes an M for both.
 void poll_role_returned(GList&& ready);
 
 }  // namespace tuza::rt

@@ -10,13 +10,13 @@
 namespace tuza::rt {
 namespace {
 
-// A wake-up costs the waker 13 us and takes 45 us to arrive on another core (measured on a virtual
-// machine of 2 cores). It pays when the work that is queued lasts longer than that.
+// A wake-up costs the waker 13 us and takes 45 us to arrive on another core (measured on a virtual machine
+// with 2 cores). It pays when the queued work lasts longer than that.
 constexpr std::int64_t kWakePaysNs = 50'000;
 
-// The LRQ is full: its older half and `g` go to the GRQ in one batch, shuffled, so that goroutines that
-// were spawned together do not stay together and starve their neighbours (rule 2).
-// Not inlined: its frame is large, and put_last() runs on the stacks of goroutines.
+// Handles a full LRQ: its older half and `g` go to the GRQ in one batch. The batch is shuffled, so that
+// goroutines that were spawned together do not stay together and starve their neighbours (rule 2). Not
+// inlined: its frame is large, and put_last() runs on goroutine stacks.
 [[gnu::noinline]] bool overflow(Sched& sched, RunQueue& queue, M* m, G* g, Level level) {
   std::array<G*, kLocalQueueCapacity / 2 + 1> batch;
   const std::uint32_t n = RunQueue::Owner(queue).take_half(std::span(batch).first<kLocalQueueCapacity / 2>());
@@ -54,10 +54,12 @@ void put_last_in_order(Sched& sched, P& p, M* m, GList&& batch, Level level) {
 
 void put_next(Sched& sched, P& p, M* m, G* g) {
   if (chaos::diverts_to_grq(sched, m, g)) return;
-  // release: a thief that takes it from runnext must see the goroutine; acquire: the same the other way.
+  // release: a thief that takes `g` from runnext must see the goroutine. acquire: this M must see the
+  // goroutine that another thread put there.
   G* before = p.runnext.exchange(g, std::memory_order_acq_rel);
   if (before == nullptr) return;
-  // Not so many as one goroutine may start: they would be before those that are woken.
+  // The limit: one goroutine may start any number of others, and all of them would run before goroutines that
+  // are woken.
   if (sched.pile_up.lasts() && sched.grq[Level::kLatecomer].size() < PileUp::kPile) [[unlikely]] {
     sched.grq[Level::kLatecomer].push(before);
   } else {
@@ -103,11 +105,11 @@ void unpark(M* m, G* g) {
 }
 
 void wake_if_it_pays(Sched& sched, const P& p) {
-  // All relaxed: this is about speed. Nothing is lost when nobody is woken, because the holder of `p` is
-  // awake and will run what it queued; sysmon looks after a holder that does not come back.
+  // All loads are relaxed, because this decision affects only speed. Nothing is lost if no M is woken: the
+  // holder of `p` is awake and will run what it queued, and sysmon handles a holder that does not come back.
   if (sched.idle_ps.count() == 0 || sched.spinning.load(std::memory_order_relaxed) != 0) return;
   const std::int64_t run_ns = p.average_run_ns.load(std::memory_order_relaxed);
-  // A goroutine in runnext follows the present one, soon, unless goroutines run long here.
+  // A goroutine in runnext runs soon, right after the current one, unless goroutines run long on this P.
   const bool runs_long = run_ns >= kWakePaysNs;
   const std::int64_t queued =
       std::int64_t{runs_long ? p.queued() : p.woken.size() + p.queue.size()} + sched.grq.size();

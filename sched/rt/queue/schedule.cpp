@@ -1,14 +1,14 @@
-// The order of sources (HACKING.md, rule 3):
+// The scheduler's search for the next goroutine. The order of sources (HACKING.md, rule 3):
 //
-//   every 61st pick: housekeeping, and the GRQ first: its last level or, by turns, the new ones
-//   latecomers, where goroutines that stall have piled up (but for every 8th pick)
+//   every 61st pick: housekeeping, then the GRQ, beginning at its last level or, alternately, at kNew
+//   latecomers, during a backlog of goroutines that stall (except at every 8th pick)
 //   runnext
-//   those woken: LRQ, GRQ; new ones of the LRQ             every 8th pick: the new ones first
+//   woken goroutines: LRQ, GRQ; then new ones of the LRQ    every 8th pick: the new ones first
 //   timers that are due, on any P
-//   GRQ, a fair batch of its first level that has any
+//   GRQ, a fair batch of its first non-empty level
 //   I/O, without waiting
 //   other Ps: half of a victim's LRQ
-//   nothing: give the P up, look again, wait               -> rt/idle/idle.cpp
+//   nothing found: give the P up, scan again, wait          -> rt/idle/idle.cpp
 #include <tuza/sched/rt/queue/schedule.h>
 
 #include <tuza/sched/rt/base/clock.h>
@@ -29,14 +29,16 @@
 namespace tuza::rt {
 namespace {
 
-// Polls without waiting if this is old, so that I/O is seen while the queues never run empty.
+// Polls without waiting if the last poll is this old, so that I/O is noticed even if the queues never run
+// empty.
 constexpr std::int64_t kPollAgeNs = 200'000;
-// A busy P runs the timers of others that are so late.
+// A busy P runs the timers of other Ps that are this late.
 constexpr std::int64_t kTimersLateNs = 1'000'000;
 
-// So many that wait in the GRQ are taken in batches.
+// Goroutines that wait in the GRQ are taken in batches above this number.
 constexpr std::uint32_t kCrowd = 16;
-// Where goroutines that stall have piled up one pick in so many is theirs, whoever comes late.
+// During a backlog of goroutines that stall, one pick in this many goes to the backlog, whatever the number
+// of latecomers.
 constexpr std::uint64_t kPileUpPicks = 8;
 
 void begin_slice(Sched& sched, P& p) {
@@ -46,7 +48,7 @@ void begin_slice(Sched& sched, P& p) {
 }
 
 // runnext continues the slice of the goroutine that readied it. Two goroutines that ready each other could
-// go on like that for ever; when the slice is used up and others wait, runnext has to queue (rule 1).
+// continue like that for ever. Once the slice is used up and others wait, runnext must queue (rule 1).
 bool shared_slice_is_used_up(const Sched& sched, const P& p) {
   return p.runnext_streak >= kRunnextStreakMax ||
          sched.coarse_ns.load(std::memory_order_relaxed) - p.slice_start_ns.load(std::memory_order_relaxed) >=
@@ -56,23 +58,23 @@ bool shared_slice_is_used_up(const Sched& sched, const P& p) {
 G* take_global(M* m, GlobalQueues::First first) {
   Sched& sched = *m->sched;
   std::array<G*, kLocalQueueCapacity / 2> batch;
-  // No more than find room here: those that do not would go back, behind others.
+  // Take no more than the local queues have room for: surplus goroutines would go back, behind others.
   const std::uint32_t queued = std::max(m->p->woken.size(), m->p->queue.size());
   const std::span room =
       std::span(batch).first(std::min<std::size_t>(batch.size(), kLocalQueueCapacity - queued + 1));
   const auto [n, level] = sched.grq.pop_batch(static_cast<std::uint32_t>(sched.procs()), room, first);
   if (n == 0) return nullptr;
   if (level == Level::kLatecomer) m->p->latecomer_pick = m->p->picks.get();
-  // They have waited long enough to be out of the caches, and will be switched to in a moment.
+  // These goroutines have waited long enough to have left the caches, and will be switched to in a moment.
   for (std::uint32_t i = 0; i < n; ++i) batch[i]->prefetch_context();
   for (std::uint32_t i = 1; i < n; ++i) put_last(sched, *m->p, m, batch[i], level);
   begin_slice(sched, *m->p);
   return batch[0];
 }
 
-// Those that were woken from outside go before the new ones here. One at a time, so that others get them too
-// while goroutines may run long; a share where a crowd waits. The local queue of the woken is empty. Not inlined: its
-// frame is large, and pick_local() runs on the stacks of goroutines.
+// Takes goroutines that were woken from outside; they go before the new ones of this P. Takes one at a time,
+// so that other Ps get some as well while goroutines may run long, but a share if many wait. The local queue
+// of woken goroutines is empty. Not inlined: its frame is large, and pick_local() runs on goroutine stacks.
 [[gnu::noinline]] G* take_woken(M* m) {
   Sched& sched = *m->sched;
   GlobalQueue& queue = sched.grq[Level::kWoken];
@@ -94,8 +96,8 @@ G* take_latecomer(M* m) {
   }
   G* g = nullptr;
   if (p.picks.get() % kPileUpPicks == 0) {
-    // The turn of those that were there before: not of runnext, which pairs that ready each other fill all the time;
-    // and every second time of those that nobody has woken.
+    // This pick belongs to the backlog. runnext does not count, because pairs that ready each other keep it
+    // filled. Every second such pick takes a goroutine that was not woken.
     if (G* next = p.runnext.exchange(nullptr, std::memory_order_acq_rel))
       sched.grq[Level::kLatecomer].push(next);
     if (p.picks.get() / kPileUpPicks % 2 == 0) g = RunQueue::Owner(p.queue).pop();
@@ -115,8 +117,9 @@ G* take_here(M* m) {
   return take_queued(m);
 }
 
-// Learns how long goroutines run on this P: the mean over the picks since the last time, half old half new. A mean
-// that is many times the old one is taken for less: the thread may have been without a core for milliseconds, once.
+// Learns how long goroutines run on this P: the mean over the picks since the last call, weighted half old,
+// half new. A mean far above the old one is capped: the thread may have lost its core for milliseconds, just
+// once.
 void learn_run_time(P& p, std::int64_t now) {
   const std::uint64_t picks = p.picks.get() - p.learn_picks;
   if (p.learn_since_ns != 0 && picks > 0) {
@@ -129,7 +132,7 @@ void learn_run_time(P& p, std::int64_t now) {
   p.learn_picks = p.picks.get();
 }
 
-// Polls without waiting; what is ready goes to the tail of the queue.
+// Polls without waiting; ready goroutines go to the tail of the queue.
 void poll_now(M* m, std::int64_t now) {
   Sched& sched = *m->sched;
   GList ready;
@@ -139,7 +142,7 @@ void poll_now(M* m, std::int64_t now) {
   put_last_in_order(sched, *m->p, m, std::move(ready), Level::kWoken);
 }
 
-// Runs what is due at `now` on every P, if there is a timer that should have fired by `at_least`.
+// Runs all timers that are due at `now`, on every P, if some timer should have fired by `at_least`.
 bool run_due_timers(Sched& sched, std::int64_t now, std::int64_t at_least) {
   if (sched.next_timer_ns() > at_least) return false;
   std::size_t fired = 0;
@@ -155,7 +158,7 @@ G* housekeeping(M* m) {
   sched.coarse_ns.store(now, std::memory_order_relaxed);
   learn_run_time(*m->p, now);
   m->p->timers.run_due(now);
-  // Those of other Ps are late when the holder stays in user code, or when the P is retired.
+  // Timers of other Ps are late when their holder stays in user code, or when the P is retired.
   run_due_timers(sched, now, now - kTimersLateNs);
   if (sched.poll.holder() == PollRole::Holder::kNobody && now - sched.poll.last_ns() >= kPollAgeNs &&
       sched.has_io_waiters()) {
@@ -165,13 +168,13 @@ G* housekeeping(M* m) {
                                                                         : GlobalQueues::First::kNew);
 }
 
-// Other Ps are at work, so that polling now, and stealing, may find something. The only busy P neither
-// polls nor steals: it is about to block in the poller, which costs one system call instead of two.
+// Whether other Ps are busy, so that polling now, and stealing, may find something. The only busy P neither
+// polls nor steals: its M is about to block in the poller, which costs one system call instead of two.
 bool others_are_busy(const Sched& sched) {
   return sched.idle_ps.count() < sched.procs() - 1 || sched.surplus_held.load(std::memory_order_relaxed) > 0;
 }
 
-// One round through all sources. Null: nothing anywhere.
+// Goes through all sources once. Returns null if none has a goroutine.
 G* look_everywhere(M* m) {
   Sched& sched = *m->sched;
   P& p = *m->p;
@@ -205,7 +208,8 @@ G* take_queued(M* m) {
   Sched& sched = *m->sched;
   P& p = *m->p;
   G* next = p.runnext.load(std::memory_order_relaxed);
-  // A thief may take it meanwhile; acquire: to see the goroutine as whoever put it there left it.
+  // A thief may take the goroutine meanwhile. acquire: to see the goroutine as the thread that put it there
+  // left it.
   if (next != nullptr && p.runnext.compare_exchange_strong(next, nullptr, std::memory_order_acquire,
                                                            std::memory_order_relaxed)) {
     if (p.queues_empty() || !shared_slice_is_used_up(sched, p)) {
@@ -226,10 +230,10 @@ G* take_queued(M* m) {
 G* pick_local(M* m) {
   if constexpr (chaos::kEnabled) return nullptr;
   Sched& sched = *m->sched;
-  if (m->p == nullptr) return nullptr;  // it has run on without one (rt/slice/handoff.h)
+  if (m->p == nullptr) return nullptr;  // the goroutine ran on without a P (rt/slice/handoff.h)
   P& p = *m->p;
   if (m->locked_g != nullptr || p.attention.load(std::memory_order_relaxed)) return nullptr;
-  if (sched.pile_up.lasts()) return nullptr;  // look_everywhere() knows about latecomers
+  if (sched.pile_up.lasts()) return nullptr;  // look_everywhere() handles latecomers
   if (wants_housekeeping(p)) return nullptr;
   if (p.timers.next_ns() <= sched.coarse_ns.load(std::memory_order_relaxed)) return nullptr;
   G* g = take_queued(m);
@@ -273,7 +277,7 @@ void schedule_loop(M* m) {
     if (m->p == nullptr) leave_lane(m);
     if (m->thread_is_spent) {
       if (m->p != nullptr) hand_off_p(*m->sched, release_p(m));
-      report_deadlock_if_any(*m->sched);  // it may have been the last that could have woken others
+      report_deadlock_if_any(*m->sched);  // this thread may have been the last that could wake others
       while (m->has_forked && !m->sched->stopping.load(std::memory_order_acquire)) m->note.sleep();
       return;
     }

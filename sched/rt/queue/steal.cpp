@@ -1,11 +1,11 @@
-// Stealing work from other Ps.
+// Work stealing: an M whose P has nothing to run takes goroutines from other Ps.
 //
-// Four rounds over all Ps in random order. A thief takes half of a victim's LRQ. runnext is taken in the
-// last round only, and only if it is still there after a pause of some microseconds: its owner usually
-// switches to it at once, and a goroutine that is torn away to another core costs both of them.
+// The thief makes four rounds over all Ps in random order, and takes half of a victim's LRQ. runnext is taken
+// in the last round only, and only if it is still there after a pause of some microseconds: the owner usually
+// switches to that goroutine at once, and moving it to another core costs both Ps.
 //
-// A thief counts as spinning. At most half as many Ms spin as Ps are busy, so that a system with little to
-// do does not burn its cores looking for more.
+// A thief counts as spinning. At most half as many Ms spin as Ps are busy, so that a system with little to do
+// does not burn its cores searching for work.
 #include <tuza/sched/arch/cpu_relax.h>
 #include <tuza/sched/rt/queue/schedule.h>
 #include <tuza/sched/rt/sched.h>
@@ -19,7 +19,7 @@ namespace {
 constexpr int kRounds = 4;
 constexpr int kRunnextPauseSpins = 100;  // about 3 us
 
-// Visits 0 .. n-1 once each in a random order: a random start and a stride that is coprime to n.
+// Visits 0 .. n-1 once each in a random order: a random start, and a stride that is coprime to n.
 class RandomOrder {
  public:
   RandomOrder(Random& random, std::uint32_t n) : n_(n), at_(random.below(n)) {
@@ -38,8 +38,8 @@ G* take_stale_runnext(P& victim) {
   G* g = victim.runnext.load(std::memory_order_relaxed);
   if (g == nullptr) return nullptr;
   for (int i = 0; i < kRunnextPauseSpins; ++i) cpu_relax();
-  // Not the same goroutine any more: the owner is switching. The same one again (ABA): as good to take.
-  // acquire pairs with the release in put_next.
+  // If runnext has changed, the owner is switching to that goroutine. If it holds the same goroutine again
+  // (ABA), the goroutine is as good to take. acquire pairs with the release in put_next.
   return victim.runnext.compare_exchange_strong(g, nullptr, std::memory_order_acq_rel) ? g : nullptr;
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kArity = 4;
 constexpr std::size_t kFirstCapacity = 256;  // one page
-// Children begin at index 1 of four: that one must be the first of a cache line.
+// The children of entry 0 begin at index 1, the first of four; that entry must start a cache line.
 constexpr std::size_t kUnused = kArity - 1;
 constexpr int kSlackShift = 20;  // a millisecond
 
@@ -90,7 +90,7 @@ void TimerHeap::sift_down(std::size_t at, Entry entry) {
 }
 
 void TimerHeap::publish() {
-  // seq_cst: an M that goes idle reads it after its fence, see rt/idle/idle.cpp.
+  // seq_cst: an M that goes idle reads next_ns_ after its fence (rt/idle/idle.cpp).
   next_ns_.store(size_.load(std::memory_order_relaxed) == 0 ? kNever : entries_[0].when_ns,
                  std::memory_order_seq_cst);
 }
@@ -113,7 +113,7 @@ void TimerHeap::add(Timer& timer, std::int64_t when_ns) {
 }
 
 void TimerHeap::remove_at(std::size_t at) {
-  // release: who sees that it is not armed reads `index` (timer_disarmed).
+  // release: a thread that sees that the timer is not armed reads `index` (timer_disarmed).
   entries_[at].timer->heap.store(nullptr, std::memory_order_release);
   const std::size_t last = size_.load(std::memory_order_relaxed) - 1;
   size_.store(last, std::memory_order_relaxed);
@@ -133,7 +133,7 @@ bool TimerHeap::move(Timer& timer, std::int64_t when_ns) {
   const std::size_t at = timer.index;
   const std::int64_t bound = timer.when_ns - (std::int64_t{timer.slack} << kSlackShift);
   timer.when_ns = when_ns;
-  if (when_ns >= bound) {  // its entry is at or before `bound`, wherever that is
+  if (when_ns >= bound) {  // the entry is at or before `bound`, wherever that is
     timer.slack = slack_of(when_ns - bound);
   } else if (when_ns >= entries_[at].when_ns) {
     timer.slack = slack_of(when_ns - entries_[at].when_ns);
@@ -158,7 +158,7 @@ Timer* TimerHeap::take_due(std::int64_t now_ns) {
   const std::scoped_lock lock(lock_);
   if (size_.load(std::memory_order_relaxed) == 0 || entries_[0].when_ns > now_ns) return nullptr;
   Timer* timer = entries_[0].timer;
-  if (timer->when_ns > entries_[0].when_ns) {  // it was postponed
+  if (timer->when_ns > entries_[0].when_ns) {  // the timer was postponed
     timer->slack = 0;
     sift_down(0, Entry{timer->when_ns, timer});
     timer = nullptr;

@@ -1,26 +1,25 @@
 // The timers of one P: a 4-ary heap ordered by time.
 //
-// Any thread may add, move or remove a timer, and run the timers that are due (idle Ms do it for busy Ps);
-// one lock per heap. The time of the first timer can be read without the lock, and is all that the
-// scheduler looks at on its fast path.
+// Any thread may add, move or remove a timer, and run the timers that are due (idle Ms do so for busy Ps).
+// Each heap has one lock. The time of the first timer can be read without the lock, and is the only field
+// that the scheduler's fast path reads.
 //
-// Entries hold the time beside the pointer, so that comparing does not touch the timers themselves, and the
-// four children of an entry lie in one cache line. Removal from the middle is constant on average: three
-// quarters of the entries are leaves, and the last entry, which fills the hole, seldom has to move far. A
-// million pending timers therefore cost little (a hierarchical wheel was rejected: cheaper to add, but it
-// rounds, and cascades in bursts).
+// Each entry holds the time beside the pointer, so that comparing does not touch the timers themselves, and
+// the four children of an entry share one cache line. Removal from the middle takes constant time on average:
+// three quarters of the entries are leaves, and the last entry, which fills the hole, seldom has to move far.
+// A million pending timers therefore cost little. (A hierarchical wheel was rejected: adding is cheaper, but
+// a wheel rounds, and cascades in bursts.)
 //
-// Postponing a timer, what deadlines do all the time, changes only the timer. Its entry keeps the earlier
-// time:
+// Postponing a timer, as deadlines do all the time, changes only the timer. Its entry keeps the earlier time:
 //
 //     entry.when_ns <= timer.when_ns
 //
-// and sinks to its place when that time has come. The order of the entries is the order of those lower
-// bounds, and next_ns() is one, too: whoever wakes up for it may find that there is nothing to do yet. How
-// far the two are apart the timer knows itself, in milliseconds (slack), so that the entry, in a cache line
-// of its own, need not even be looked at.
+// The entry sinks to its place when that earlier time has come. The entries are ordered by these lower
+// bounds, and next_ns() is a lower bound as well: a thread that wakes up for it may find nothing to do yet.
+// The timer itself records the distance between the two times, in milliseconds (slack), so that a move need
+// not even read the entry, which lies in another cache line.
 //
-// Thread-safe. Blocks the M for the lock. The memory grows by remapping and is never shrunk.
+// Thread-safe. Blocks the M for the lock. The memory grows by remapping and never shrinks.
 #pragma once
 
 #include <tuza/sched/detail/runtime_timer.h>
@@ -42,28 +41,29 @@ class TimerHeap {
   TimerHeap& operator=(const TimerHeap&) = delete;
   ~TimerHeap();
 
-  // No timer is due before; kNever: there is none. Relaxed: who needs an exact answer takes the lock; the
-  // parking protocol reads it after its fence.
+  // No timer is due before this time; kNever: the heap is empty. The default is relaxed: a caller that needs
+  // an exact answer takes the lock, and the parking protocol reads the time after its fence.
   [[nodiscard]] std::int64_t next_ns(std::memory_order order = std::memory_order_relaxed) const {
     return next_ns_.load(order);
   }
   [[nodiscard]] std::size_t size() const { return size_.load(std::memory_order_relaxed); }
 
-  // kNever as a time is the moment before it, here and below: a timer that is there is seen.
+  // A `when_ns` of kNever means the nanosecond before it, here and below, so that an armed timer is never
+  // taken for none.
   void add(Timer& timer, std::int64_t when_ns);
 
-  // Moves `timer` if it is in this heap; false if it is not (any more).
+  // Moves `timer` if it is in this heap; false if it is not, or no longer.
   bool move(Timer& timer, std::int64_t when_ns);
-  // Removes `timer` if it is in this heap; false if it is not (any more).
+  // Removes `timer` if it is in this heap; false if it is not, or no longer.
   bool remove(Timer& timer);
 
-  // Fires every timer that is due at `now_ns`, in order of time; returns how many.
+  // Fires every timer that is due at `now_ns`, in order of time; returns the number fired.
   std::size_t run_due(std::int64_t now_ns);
 
-  // None of its timers will fire. For the end of a runtime: what a timer serves, a connection say, may
-  // outlive the heap, and be stopped or armed anew then.
+  // Disarms all timers without firing them. For the end of a runtime: the object that a timer serves, such as
+  // a connection, may outlive the heap, and stop the timer or arm it anew.
   void disarm_all();
-  // All timers go over to `to`, `shift_ns` later; none is unarmed in between.
+  // Moves all timers to `to`, `shift_ns` later; no timer is unarmed in between.
   void move_all(TimerHeap& to, std::int64_t shift_ns);
 
  private:
@@ -72,20 +72,20 @@ class TimerHeap {
     Timer* timer;
   };
 
-  // All with lock_ held.
+  // All functions below require lock_, except take_due().
   void insert(Timer& timer, std::int64_t when_ns);
   void place(std::size_t at, Entry entry);
   void sift_up(std::size_t at, Entry entry);
   void sift_down(std::size_t at, Entry entry);
   void remove_at(std::size_t at);
-  Timer* take_due(std::int64_t now_ns);  // takes lock_; null: look again
-  void publish();                        // after every change of the first entry
+  Timer* take_due(std::int64_t now_ns);  // takes lock_; null: check next_ns() again
+  void publish();                        // call after every change of the first entry
   void grow();
 
   SpinLock lock_;
   Entry* pages_ = nullptr;                     // guarded by lock_: what is mapped
-  Entry* entries_ = nullptr;                   // guarded by lock_: pages_, without the first few
-  std::size_t capacity_ = 0;                   // guarded by lock_: entries mapped, those few included
+  Entry* entries_ = nullptr;                   // guarded by lock_: pages_ without its first kUnused entries
+  std::size_t capacity_ = 0;                   // guarded by lock_: entries mapped, unused ones included
   std::atomic<std::size_t> size_{0};           // written under lock_
   std::atomic<std::int64_t> next_ns_{kNever};  // written under lock_
 };
