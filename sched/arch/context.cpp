@@ -9,7 +9,7 @@ void put(std::uintptr_t frame, std::size_t offset, std::uintptr_t word) {
   std::memcpy(reinterpret_cast<void*>(frame + offset), &word, sizeof word);
 }
 
-// The control words a new goroutine starts with: the ABI's defaults, not those of whoever spawned it.
+// The floating-point control words of a new goroutine: the ABI's defaults, not those of its spawner.
 #if defined(__x86_64__)
 constexpr std::uintptr_t kDefaultFpControl = 0x0000'037f'0000'1f80;  // x87 0x037f, mxcsr 0x1f80
 #else
@@ -19,8 +19,8 @@ constexpr std::uintptr_t kDefaultFpControl = 0;
 }  // namespace
 
 Context make_context(std::uintptr_t stack_top, ContextEntry entry, void* argument) {
-  // After the switch has popped the frame, sp equals `aligned`: tuza_context_entry then calls from a
-  // 16-byte aligned stack, as both ABIs demand.
+  // After the switch has popped the frame, sp equals `aligned`. tuza_context_entry then calls from a 16-byte
+  // aligned stack, as both ABIs require.
   const std::uintptr_t aligned = stack_top & ~std::uintptr_t{15};
   const std::uintptr_t frame = aligned - kFrameBytes;
   std::memset(reinterpret_cast<void*>(frame), 0, kFrameBytes);

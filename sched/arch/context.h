@@ -1,15 +1,15 @@
-// The machine context of a goroutine that is not running, and the switch between two of them.
+// The saved machine context of a goroutine that is not running, and the switch between two contexts.
 //
-// A context is one word: the stack pointer under which the callee-saved registers were pushed. The
-// frame is drawn in context_<arch>.S; its size and the offsets that C++ needs are named here once, and
-// the assembly is checked against them by context_test.cpp, which switches with every register dirty.
+// A context is one word: the stack pointer after the callee-saved registers were pushed. The frame is drawn
+// in context_<arch>.S. Its size and the offsets that C++ needs are named here once; context_test.cpp checks
+// the assembly against them by switching with every register dirty.
 //
-// Thread safety: a Context has one owner at a time, the thread that saved it or the one that will load
-// it. Publishing a goroutine before its context is saved is the classic bug of every M:N scheduler;
-// rt/switch.h therefore publishes only after the switch, from the other side.
+// Thread safety: a Context has one owner at a time, the thread that saved it or the thread that will load it.
+// Publishing a goroutine before its context is saved is the classic bug of every M:N scheduler. rt/switch.h
+// therefore publishes only after the switch, from the other side.
 //
-// Rejected: ucontext (a system call per switch), setjmp/longjmp (mangled pointers, refuses to move upwards
-// when fortified), everything in inline assembly (an unwinder cannot describe what a compiler chose to save).
+// Rejected: ucontext (a system call per switch); setjmp/longjmp (mangled pointers; refuses to jump upwards
+// when fortified); everything in inline assembly (an unwinder cannot describe what a compiler chose to save).
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ inline constexpr std::size_t kFrameFpControl = 0;
 inline constexpr std::size_t kFrameArgument = 8;   // r12: argument of the entry function
 inline constexpr std::size_t kFrameFunction = 16;  // r13: the entry function
 inline constexpr std::size_t kFrameFp = 48;        // rbp, the frame pointer
-inline constexpr std::size_t kFrameResume = 56;    // where the context goes on
+inline constexpr std::size_t kFrameResume = 56;    // where the context resumes
 #elif defined(__aarch64__)
 inline constexpr std::size_t kFrameBytes = 240;   // x19-x30, q8-q15, fpcr
 inline constexpr std::size_t kFrameArgument = 0;  // x19
@@ -46,35 +46,35 @@ inline constexpr std::size_t kFrameFpControl = 224;
 
 using ContextEntry = void (*)(void* argument);
 
-// Builds a context that calls entry(argument) on the stack that ends (high address) at `stack_top`.
-// `entry` must not return: there is nothing to return to. `stack_top` needs no alignment.
+// Builds a context that calls entry(argument) on the stack that ends (high address) at `stack_top`. `entry`
+// must not return: it has no caller. `stack_top` needs no alignment.
 Context make_context(std::uintptr_t stack_top, ContextEntry entry, void* argument);
 
 extern "C" {
-// The switch itself: saves the callee-saved registers in a frame whose resume address the caller has put in
-// place, stores the stack pointer in *save, and continues `load`. Entered by a jump: use context_switch().
+// The switch itself. Saves the callee-saved registers in a frame whose resume address the caller has already
+// stored, stores the stack pointer in *save, and resumes `load`. Entered by a jump: use context_switch().
 void tuza_context_switch(Context* save, Context load);
 
-// Continues `load` as if it had just called function(argument) itself instead of having switched away, so
-// that an unwinder started there walks the stack of `load`. `function` must leave by another switch; it
-// overwrites the frame of `load`, which the caller has to restore, and it finds the stack aligned only as
-// well as it was at the switch. Used to take the back trace of a parked goroutine (rt/report/backtrace.cpp).
+// Resumes `load` as if it had just called function(argument) itself instead of having switched away, so that
+// an unwinder started there walks the stack of `load`. `function` must leave by another switch. It overwrites
+// the frame of `load`, which the caller must restore, and its stack is only as well aligned as at the switch.
+// Used to take the back trace of a parked goroutine (rt/report/backtrace.cpp).
 void tuza_context_call(Context* save, Context load, ContextEntry function, void* argument);
 
-// First instruction of every context made by make_context; unwinders stop here.
+// The first instruction of every context made by make_context; unwinders stop here.
 void tuza_context_entry();
 }
 
-// Saves the caller into *save and continues `load`. Returns when somebody switches to *save, possibly on
-// another thread: nothing thread-local may be carried over this call.
+// Saves the caller's context into *save and resumes `load`. Returns when some thread, possibly another one,
+// switches to *save: no thread-local may be carried across this call.
 //
-// It jumps where a call is expected. The processor predicts returns with a stack of its own, and a call
-// that is never returned from (the switch leaves by a jump) would shift that stack by one: every return
-// behind a switch would be mispredicted, three or four times a park. With a jump on both ends, goroutines
+// The switch jumps where a call is expected. The processor predicts returns with a stack of its own. A call
+// that is never returned from (the switch leaves by a jump) would shift that stack by one entry: every return
+// after a switch would be mispredicted, three or four times per park. With a jump at both ends, goroutines
 // that park in the same place return along the same predicted path: 17 ns instead of 30 for a yield.
 //
-// The unwinder does not know that the stack pointer moves in here, so the function that contains this must
-// be described by a frame pointer: asking for its frame address makes compilers set one up.
+// The unwinder does not know that the stack pointer moves in here. The function that contains this code must
+// therefore be described by a frame pointer: asking for its frame address makes compilers set one up.
 [[gnu::always_inline]] inline void context_switch(Context* save, Context load) {
 #if defined(__x86_64__)
   void* to = load.sp;
@@ -97,7 +97,7 @@ void tuza_context_entry();
 #endif
   );
 #elif defined(__aarch64__)
-  // Named registers last: what comes between them and the asm statement must not be able to become a call.
+  // Declare the named registers last: nothing between them and the asm statement may become a call.
   void* to = load.sp;
   const void* frame = __builtin_frame_address(0);
   register Context* x0 asm("x0") = save;
@@ -114,7 +114,7 @@ void tuza_context_entry();
         "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30",
         "v31"
 #if defined(__ARM_FEATURE_SVE)
-        // Here v8-v15 are longer than the 128 bits that the switch keeps of them.
+        // With SVE, v8-v15 are longer than the 128 bits that the switch saves of each.
         ,
         "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7",
         "p8", "p9", "p10", "p11", "p12", "p13", "p14", "p15"

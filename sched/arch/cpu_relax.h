@@ -1,4 +1,4 @@
-// Tells the core that this is a spin loop, so that it saves power and yields to its sibling.
+// Tells the core that it runs a spin loop, so that it saves power and yields to its sibling.
 #pragma once
 
 namespace tuza::rt {

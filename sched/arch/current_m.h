@@ -1,9 +1,9 @@
-// Which M is this thread? The one thread-local of the runtime.
+// The M of the calling thread: the thread-local through which the runtime finds its state.
 //
-// A goroutine may resume on another thread, so the address of a thread-local must never survive a
-// switch, yet compilers cache it: GCC and Clang treat the thread pointer as constant in a function.
-// Reading the variable through a volatile asm statement forces a fresh read at every call, and the
-// initial-exec model makes it two loads without a call.
+// A goroutine may resume on another thread, so the address of a thread-local must never survive a switch.
+// Compilers cache that address nevertheless: GCC and Clang treat the thread pointer as constant within a
+// function. Reading the variable through a volatile asm statement forces a fresh read at every call, and with
+// the initial-exec model the read takes two loads and no call.
 //
 // Thread safety: each thread sees its own value. Null on threads that are not Ms.
 #pragma once

@@ -16,13 +16,13 @@ using Kind = HeldLock::Kind;
 
 struct Held {
   static constexpr std::size_t kMax = 8;
-  int count = 0;             // all
-  std::size_t recorded = 0;  // of them, those in `locks`
+  int count = 0;             // all locks held
+  std::size_t recorded = 0;  // the number of locks in `locks`
   std::array<HeldLock, kMax> locks{};
 };
 thread_local constinit Held t_held;
 
-// What a function with a frame pointer has below its frame, on both of our processors.
+// What a function with a frame pointer stores at its frame address, on both supported processors.
 struct Frame {
   const Frame* caller;
   std::uintptr_t return_address;
@@ -30,32 +30,34 @@ struct Frame {
 
 std::uintptr_t without_signature(std::uintptr_t return_address) {
 #if defined(__aarch64__)
-  // Code for -mbranch-protection signs it. xpaclri; processors without signatures do nothing.
+  // Code compiled with -mbranch-protection signs return addresses. hint #7 is xpaclri, a no-op on processors
+  // without signatures.
   asm("mov x30, %0\n\thint #7\n\tmov %0, x30" : "+r"(return_address) : : "x30");
 #endif
   return return_address;
 }
 
-// The callers of the function that has `frame`; returns how many were found.
+// Stores the callers of the function that has `frame`, and returns their number.
 //
-// By frame pointers, not by the unwinder. This runs inside pthread_mutex_lock, called from anywhere with
-// anything locked: the unwinder locks mutexes of its own (those of registered frames, and the loader's),
-// and if it is the unwinder that called us, a walk would wait for the very mutex just taken. A walk by frame
-// pointers calls nothing, and is a few nanoseconds for each frame.
+// The walk follows frame pointers and does not use the unwinder. It runs inside pthread_mutex_lock, called
+// from anywhere with anything locked. The unwinder locks mutexes of its own (those of registered frames, and
+// the loader's), and if the unwinder is the caller, a walk would wait for the very mutex just taken. A walk
+// along frame pointers calls nothing, and takes a few nanoseconds per frame.
 //
-// The price: code compiled without frame pointers (libraries, programs' own) uses the register as it likes.
-// The first address is right always. Frames that leave the register alone are skipped, others end the walk or
-// mislead it; but it reads nothing outside the goroutine's own stack, all of which can be read, and it goes
-// up, so it ends. The stack of the park, which the report has as well, comes from the unwinder.
+// The price: code compiled without frame pointers (libraries, the program's own code) uses the register
+// freely. The first address is always right. Frames that leave the register alone are skipped; others end the
+// walk or mislead it. But the walk reads nothing outside the goroutine's own stack, all of which is readable,
+// and only moves upwards, so it ends. The report also contains the stack of the park, which comes from the
+// unwinder.
 std::uint8_t walk(const Frame* frame, std::span<std::uintptr_t> pcs) {
   const tuza::rt::M* m = tuza::rt::current_m();
   if (m == nullptr) return 0;
-  const tuza::rt::Stack& stack = m->current->stack;  // of g0 nothing is known: one address
+  const tuza::rt::Stack& stack = m->current->stack;  // for g0 the stack is unknown: one address
   std::uint8_t n = 0;
   for (;;) {
     const std::uintptr_t pc = without_signature(frame->return_address);
     if (pc == 0) return n;
-    pcs[n++] = pc - 1;  // the call, not what follows it
+    pcs[n++] = pc - 1;  // within the call, not after it
     const auto next = reinterpret_cast<std::uintptr_t>(frame->caller);
     const bool good = next > reinterpret_cast<std::uintptr_t>(frame) && next >= stack.low &&
                       next < stack.top && stack.top - next >= sizeof(Frame) && next % alignof(Frame) == 0;
@@ -64,7 +66,7 @@ std::uint8_t walk(const Frame* frame, std::span<std::uintptr_t> pcs) {
   }
 }
 
-// libc's function behind ours. Threads that come first together look it up twice, with the same result.
+// The libc function behind ours. Threads that come first together look it up twice, with the same result.
 template <class Function>
 class Next {
  public:
@@ -120,7 +122,7 @@ void record(const void* lock, Kind kind, const void* frame) {
   ++held.recorded;
 }
 
-// `frame`: of the function that the program has called.
+// `frame`: the frame of the function that the program called.
 int taken(int result, pthread_mutex_t* mutex, const void* frame) {
   if (result == 0 || result == EOWNERDEAD) record(mutex, kind_of(mutex), frame);
   return result;
@@ -140,15 +142,15 @@ int given_back(int result, const void* lock) {
     --held.count;
     return 0;
   }
-  // One of those that had no room. What was locked before the first count (by libraries, while the program
-  // was loaded) is not counted.
+  // The lock is one of those that found no room. Locks taken before counting began (by libraries, while the
+  // program was loaded) are not counted.
   if (held.count > static_cast<int>(held.recorded)) --held.count;
   return 0;
 }
 
 }  // namespace
 
-// The frame address also makes the compiler give the function one.
+// Asking for the frame address also makes the compiler set up a frame pointer.
 #define TUZA_FRAME __builtin_frame_address(0)
 
 extern "C" {

@@ -1,8 +1,9 @@
-// Where a signal has come: just after a futex call, or elsewhere.
+// Tells where a signal interrupted a thread: at a futex call, or elsewhere.
 //
-// A thread that comes from a futex is between two steps of its program: it has been woken to try for a lock, or
-// has let go of one and woken others. In the middle of code it may hold one; after other system calls too: who
-// flushes a stream holds it, and who maps memory for malloc holds an arena.
+// A thread that returns from a futex call is between two steps of its program: it was woken to try for a
+// lock, or has released a lock and woken others. A thread in the middle of code may hold a lock. So may a
+// thread that returns from another system call: a thread that flushes a stream holds the stream's lock, and a
+// thread that maps memory for malloc holds an arena's lock.
 //
 // Thread safety: async-signal-safe.
 #pragma once
@@ -16,17 +17,17 @@
 
 namespace tuza {
 
-// Whether the thread was on its way back from a futex call, or is about to make or repeat one. `context`: the
-// handler's third argument, or nullptr. False where it cannot be told.
+// Whether the thread was returning from a futex call, or is about to make or repeat one. `context`: the
+// handler's third argument, or nullptr. Returns false if this cannot be determined.
 inline bool interrupted_at_futex(const void* context) {
   if (context == nullptr) return false;
   const auto& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
-  // An instruction that begins in another page than the next one may lie in memory that is not there.
+  // An instruction that begins on another page than the next instruction may lie in unmapped memory.
   constexpr std::uint64_t kPage = 4096;
 #if defined(__x86_64__)
   constexpr std::uint16_t kSyscall = 0x050f;
-  // Who calls is not told after the call. Its second argument is: no other call has such a small number there
-  // and so small a result, or hardly ever.
+  // After the call, the number of the system call is no longer known. Its second argument is: hardly any
+  // other call has such a small number there and so small a result.
   constexpr std::uint64_t kFlags = FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME;
   const std::uint64_t next = static_cast<std::uint64_t>(machine.gregs[REG_RIP]);
   const bool operation = (static_cast<std::uint64_t>(machine.gregs[REG_RSI]) & ~kFlags) <= FUTEX_LOCK_PI2;

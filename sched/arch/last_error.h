@@ -1,5 +1,5 @@
-// errno, for the few calls of libc that report nothing else. Ask at once: after a park it is another
-// thread's.
+// errno, for the few libc calls that report errors in no other way. Read it at once: after a park, errno is
+// that of another thread.
 #pragma once
 
 #include <cerrno>

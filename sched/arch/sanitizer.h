@@ -1,12 +1,12 @@
-// What AddressSanitizer and ThreadSanitizer have to be told about a switch of stacks.
+// Tells AddressSanitizer and ThreadSanitizer about stack switches.
 //
-// Both see stacks as a property of threads. ASan must learn the bounds of the stack that is switched to
-// (else every access there is a wild one) and keeps a "fake stack" per context; TSan keeps the clock and
-// the shadow stack of each context in a "fiber". In builds without a sanitizer everything here is empty
-// and inlines away, so that the switch that is tested is the switch that ships.
+// Both treat stacks as a property of threads. ASan must learn the bounds of the stack that is switched to (or
+// it would report every access there as wild), and keeps a "fake stack" per context. TSan keeps the clock and
+// the shadow stack of each context in a "fiber". In builds without a sanitizer everything here is empty and
+// inlines away, so that the switch that is tested is the switch that ships.
 //
-// TSan is told that a switch synchronises (flag 0): goroutines that share a thread really are ordered by
-// it, and the runtime's per-M fields rely on that.
+// TSan is told that a switch synchronises (flag 0): a switch really does order goroutines that share a
+// thread, and the runtime's per-M fields rely on that.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,8 @@ inline constexpr bool kTsan = true;
 inline constexpr bool kTsan = false;
 #endif
 
-// Mapped memory that points to what was allocated: LeakSanitizer does not look there by itself. If goroutines
-// are left behind at the end, so are the caches of the Ps.
+// Registers mapped memory that points to allocations: LeakSanitizer does not scan such memory by itself. If
+// goroutines are left behind at the end, so are the caches of the Ps.
 inline void leads_to_allocations([[maybe_unused]] const void* memory, [[maybe_unused]] std::size_t bytes) {
 #if defined(TUZA_ASAN)
   __lsan_register_root_region(memory, bytes);
@@ -49,7 +49,7 @@ inline void leads_nowhere([[maybe_unused]] const void* memory, [[maybe_unused]] 
 #endif
 }
 
-// What these words point to is never freed, and that is no leak.
+// The allocations that these words point to are never freed, and do not count as leaks.
 #if defined(TUZA_ASAN)
 [[gnu::no_sanitize_address]]
 #endif
@@ -63,7 +63,7 @@ inline void allocations_stay([[maybe_unused]] std::uintptr_t begin, [[maybe_unus
 #endif
 }
 
-// Part of every G. Owner: whoever may run or switch to the goroutine.
+// Part of every G. Owner: the thread that may run the goroutine or switch to it.
 struct SanitizerState {
 #if defined(TUZA_ASAN)
   const void* stack_low = nullptr;
@@ -73,7 +73,7 @@ struct SanitizerState {
   void* fiber = nullptr;
 #endif
 
-  // A goroutine is about to get a fresh stack [low, low + bytes).
+  // The goroutine is about to get a fresh stack [low, low + bytes).
   void goroutine_starts([[maybe_unused]] void* low, [[maybe_unused]] std::size_t bytes) {
 #if defined(TUZA_ASAN)
     stack_low = low;
@@ -84,8 +84,8 @@ struct SanitizerState {
 #endif
   }
 
-  // The goroutine has left its stack for good. Frames that never returned (the last ones always) left
-  // redzones behind that would hit the next goroutine on this stack.
+  // The goroutine has left its stack for good. Frames that never returned (always including the last ones)
+  // left redzones behind, which would trap the next goroutine on this stack.
   void goroutine_ended() {
 #if defined(TUZA_ASAN)
     __asan_unpoison_memory_region(stack_low, stack_bytes);
@@ -95,7 +95,7 @@ struct SanitizerState {
 #endif
   }
 
-  // This is the scheduler's own context on the calling thread.
+  // The state belongs to the scheduler's own context on the calling thread.
   void thread_starts() {
 #if defined(TUZA_ASAN)
     pthread_attr_t attr;
@@ -111,7 +111,7 @@ struct SanitizerState {
   }
 };
 
-// Immediately before the switch; `ends` if `from` never comes back.
+// Call immediately before the switch; `ends` if `from` never resumes.
 inline void sanitizer_before_switch([[maybe_unused]] SanitizerState& from,
                                     [[maybe_unused]] const SanitizerState& to, [[maybe_unused]] bool ends) {
 #if defined(TUZA_ASAN)
@@ -121,14 +121,14 @@ inline void sanitizer_before_switch([[maybe_unused]] SanitizerState& from,
 #endif
 }
 
-// Frames of this stack are about to be left without returning. (ASan learns of throw by itself.)
+// Call when frames of this stack are about to be left without returning. (ASan notices a throw by itself.)
 inline void sanitizer_before_unwinding() {
 #if defined(TUZA_ASAN)
   __asan_handle_no_return();
 #endif
 }
 
-// First thing on the new stack.
+// Call first on the new stack.
 inline void sanitizer_after_switch([[maybe_unused]] SanitizerState& self) {
 #if defined(TUZA_ASAN)
   __sanitizer_finish_switch_fiber(self.fake_stack, nullptr, nullptr);

@@ -1,8 +1,8 @@
 // System calls that return -errno instead of setting errno.
 //
-// errno is a thread-local; a goroutine that parks between a call and the look at errno may read the
-// errno of another thread. Going to the kernel directly removes the question, and libc's cancellation
-// checks with it. Calls that only libc can make (getaddrinfo, pthread_*) report errors by value anyway.
+// errno is a thread-local: a goroutine that parks between a call and the read of errno may read the errno of
+// another thread. Calling the kernel directly avoids that problem, and libc's cancellation checks as well.
+// Calls that only libc can make (getaddrinfo, pthread_*) report errors by value anyway.
 //
 // Thread safety: thread-safe. None of these calls parks the goroutine; each may block the M.
 #pragma once
@@ -55,7 +55,7 @@ inline long call(long number, long a = 0, long b = 0, long c = 0, long d = 0, lo
 }
 #endif
 
-// An argument of a system call: integers and pointers alike travel as one word.
+// An argument of a system call: integers and pointers are both passed as one word.
 template <class T>
 long word(T value) {
   if constexpr (std::is_null_pointer_v<T>) {
@@ -67,12 +67,12 @@ long word(T value) {
   }
 }
 
-// call(number, args...) with pointers and integers as they come.
+// call(number, args...) for pointers and integers of any type.
 template <class... Args>
 long invoke(long number, Args... args) {
 #if defined(__SANITIZE_THREAD__)
-  // TSan keeps a signal back until the thread comes to libc, which it may not do before it is woken. So it
-  // goes there before it waits, and when a signal has interrupted it.
+  // TSan delays a signal until the thread enters libc, which the thread may not do before it is woken. The
+  // thread therefore enters libc before it waits, and again after a signal has interrupted it.
   sigset_t pending;
   if (number == SYS_futex) ::sigpending(&pending);
 #endif

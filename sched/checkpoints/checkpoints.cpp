@@ -1,17 +1,19 @@
-// What a compiler inserts into code that is built with tuza::checkpoints: a call at the start of each basic
-// block, so that every loop and every function has one. A goroutine that has used up its slice, or lost its
-// P, parks in it, at once and on its own thread's time: no signal, no thread of its own, however many
-// compute.
+// The callback that a compiler inserts into code built with tuza::checkpoints: a parking point in every loop.
 //
-// GCC and Clang call a plain function (-fsanitize-coverage=trace-pc) and save around it what the ABI lets a
-// function change; the switch keeps the rest. So the program is safe to leave here as far as the compiler
-// knows. What it does not know is asked by may_park(); what cannot be asked is the contract of instrumented
-// code (HACKING.md, checkpoints).
+// The compiler inserts a call at the start of each basic block, so that every loop and every function
+// contains one. A goroutine that has used up its slice, or lost its P, parks in that call, at once and on its
+// own thread: this needs no signal, and no thread per goroutine, however many goroutines compute.
 //
-// Rejected: -finstrument-functions and -pg -mfentry call at functions only, and a loop without calls never
-// gets there; back edges alone, or a check in line, need a plugin of the compiler, one for each release.
+// GCC and Clang call a plain function (-fsanitize-coverage=trace-pc) and save around the call what the ABI
+// lets a function change; the switch keeps the rest. As far as the compiler knows, the program can therefore
+// safely be left here. may_park() checks what the compiler does not know. What cannot be checked is the
+// contract of instrumented code (HACKING.md, checkpoints).
 //
-// Not instrumented itself, like the rest of Tuza, and compiled without a frame of its own.
+// Rejected: -finstrument-functions and -pg -mfentry instrument functions only, so a loop without calls never
+// reaches a checkpoint. Checkpoints at back edges only, or an inline check, need a compiler plugin, one for
+// each compiler release.
+//
+// This file is not instrumented itself, like the rest of Tuza, and is compiled without a frame pointer.
 #include <signal.h>
 #include <sys/syscall.h>
 #include <tuza/sched/arch/current_m.h>
@@ -28,26 +30,26 @@
 namespace tuza::rt {
 namespace {
 
-// Where nothing is inlined, the runtime calls templates between looking at its M and using it. Programs may
-// bring instrumented copies of these, and after a park there it would use another thread's M. Even the
-// callback below would call itself. So it does nothing then.
+// Without inlining, the runtime calls templates between reading its M and using it. The program may provide
+// instrumented copies of these templates, and after a park there the runtime would use another thread's M.
+// Even the callback below would call itself. The callback therefore does nothing in such builds.
 #if defined(__OPTIMIZE__)
 constexpr bool kOptimised = true;
 #else
 constexpr bool kOptimised = false;
 #endif
 
-// kEnded, kForked: there is nobody to yield to, and whoever is waited for must get on. kTaking is decided
-// soon; kFence alone means nothing.
+// kEnded, kForked: there is nothing to yield to, and a goroutine that others wait for must make progress.
+// kTaking is decided soon; kFence alone means nothing.
 bool is_due(const M& m) {
   const std::uint32_t taken = m.taken.load(std::memory_order_relaxed);
   if ((taken & (taken::kEnded | taken::kForked)) != 0) return false;
   return (taken & taken::kGone) != 0 || m.yield_asked.load(std::memory_order_relaxed) != 0;
 }
 
-// In a handler the signal is blocked (if it was not installed with SA_NODEFER), and sigreturn belongs to the
-// thread. A child of vfork has its parent's memory, so that it looks like its parent's M. (Two system calls;
-// the questions before these are cheap.)
+// In a signal handler the signal is blocked (unless it was installed with SA_NODEFER), and sigreturn belongs
+// to the thread. A child of vfork shares its parent's memory, and so looks like its parent's M. (This check
+// makes two system calls; the checks before it are cheap.)
 bool is_thread_as_usual(const M& m) {
   if (sys::invoke(SYS_gettid) != m.thread_id) return false;
   std::uint64_t blocked = 0, usual = 0;
@@ -60,14 +62,14 @@ bool is_thread_as_usual(const M& m) {
 // Whether the goroutine is in its own code, on its own stack, and may change its thread.
 bool may_park(const M& m) {
   const G& g = *m.current;
-  // in_rt too: templates of the standard library that the runtime uses may be the instrumented copies, and
-  // rt_depth is 0 already in the last steps of ~Enter.
+  // in_rt is checked too: the templates of the standard library that the runtime uses may be the instrumented
+  // copies, and rt_depth is already 0 in the last steps of ~Enter.
   if (g.rt_depth != 0 || m.in_rt.load(std::memory_order_relaxed) != 0) return false;
-  // In a blocking call it has given its P away on purpose.
+  // In a blocking call the goroutine has given its P away on purpose.
   if (g.no_preempt.get() != 0 || g.blocking.get() != 0) return false;
   const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   if (here < g.stack.low || here >= g.stack.top)
-    return false;  // a signal stack, or one that the program made
+    return false;  // a signal stack, or a stack that the program made
   return is_thread_as_usual(m);
 }
 
@@ -75,10 +77,10 @@ bool may_park(const M& m) {
 
 extern "C" {
 
-// Named, so that the link can ask for this file (CMakeLists.txt).
+// A named function, so that the link can ask for this file (CMakeLists.txt).
 [[gnu::cold, gnu::noinline]] void tuza_checkpoint(const M* m) {
   if (!is_due(*m) || !may_park(*m)) return;
-  // A checkpoint may stand between a system call and the look at its error.
+  // A checkpoint may lie between a system call and the read of its error.
   const int error = last_error();
   parking_point_slow();
   set_last_error(error);

@@ -25,13 +25,13 @@ bool has_word(const std::string& list, std::string_view word) {
   return false;
 }
 
-// A cgroup hierarchy: where it is mounted, which of its directories is the top of the mount, and in which
-// this process is.
+// A cgroup hierarchy: its mount point, the directory at the top of the mount, and the directory of this
+// process.
 struct Hierarchy {
   std::string mount, top, member;
 
-  // The directory of the process, below `mount`. Without a cgroup namespace both `top` and `member` begin
-  // with the container's own path.
+  // The directory of this process, relative to `mount`. Without a cgroup namespace both `top` and `member`
+  // begin with the container's own path.
   [[nodiscard]] std::string relative() const {
     if (top.size() > 1 && member.compare(0, top.size(), top) == 0) return member.substr(top.size());
     return member;
@@ -66,7 +66,7 @@ void find_memberships(const std::string& root, Hierarchy& v2, Hierarchy& v1) {
   }
 }
 
-// The content of directory/file, in `text`; empty if it cannot be read.
+// Reads directory/file into `text` and returns its content; empty if the file cannot be read.
 std::string_view read_file(const char* directory, const char* file, std::array<char, 128>& text) {
   char path[512];
   const std::size_t n = std::strlen(directory), m = std::strlen(file);
@@ -80,7 +80,8 @@ std::string_view read_file(const char* directory, const char* file, std::array<c
   return got <= 0 ? std::string_view{} : std::string_view(text.data(), static_cast<std::size_t>(got));
 }
 
-// The number at the start of `text`, which is moved behind it and one separator; -1 if there is none.
+// Parses the number at the start of `text`, and removes it and one separator from `text`; -1 if there is
+// none.
 std::int64_t take_number(std::string_view& text) {
   std::int64_t value = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -89,7 +90,7 @@ std::int64_t take_number(std::string_view& text) {
   return value;
 }
 
-// 0: there is none; -1: it cannot be read.
+// Returns 0 if there is no quota, and -1 if it cannot be read.
 std::int64_t read_quota_milli(const char* directory, bool v2) {
   std::array<char, 128> text;
   std::int64_t quota = -1, period = -1;
@@ -108,7 +109,7 @@ std::int64_t read_quota_milli(const char* directory, bool v2) {
   return quota <= 0 || period <= 0 ? 0 : std::max<std::int64_t>(quota * 1000 / period, 1);
 }
 
-// 0: it cannot be read.
+// Returns 0 if the mask cannot be read.
 std::int32_t cpus_by_affinity() {
   cpu_set_t set;
   CPU_ZERO(&set);

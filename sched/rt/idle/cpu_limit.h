@@ -1,10 +1,11 @@
-// How many Ps this process should have: the CPUs it may use.
+// The CPU limit: how many CPUs this process may use, and therefore how many Ps it should have.
 //
-// The smaller of the affinity mask and the cgroup's CPU quota (v2 cpu.max, v1 cfs_quota_us), the quota
-// rounded up, at least 1. A container with half a CPU on a 64-core machine otherwise gets 64 threads that
-// are throttled together for most of every period. Go does the same since 1.25.
+// The limit is the smaller of the affinity mask and the cgroup's CPU quota (v2 cpu.max, v1 cfs_quota_us),
+// with the quota rounded up, and at least 1. Without it, a container with half a CPU on a 64-core machine
+// would get 64 threads that are throttled together for most of every period. Go has done the same since 1.25.
 //
 // find() may allocate and runs once, at start. cpus() makes system calls only, so that sysmon, which must
+// never wait for malloc, can call it repeatedly.
 // never wait for malloc, can call it again and again.
 #pragma once
 
@@ -19,31 +20,31 @@ struct Sched;
 
 class CpuLimit {
  public:
-  // Finds the files that limit this process. `root` is where the file systems are looked for; tests give a
-  // made-up tree.
+  // Finds the files that limit this process. `root` is prefixed to all paths, so that tests can pass a fake
+  // tree.
   void find(const std::string& root = "");
 
-  // The CPUs allowed now, 1 to kMaxProcsLimit. Blocks the M for some system calls.
-  // What cannot be read any more counts as it was.
+  // The number of CPUs allowed now, 1 to kMaxProcsLimit. A value that can no longer be read keeps its last
+  // value. Blocks the M for some system calls.
   [[nodiscard]] std::int32_t cpus();
 
-  // The CPUs worth of quota now, in thousandths; 0 if there is no quota.
+  // The current quota, in thousandths of a CPU; 0 if there is no quota.
   [[nodiscard]] std::int64_t quota_milli();
 
  private:
-  // A cgroup and those above it each have a limit; the tightest counts.
+  // A cgroup and each of its ancestors have a limit; the tightest one counts.
   static constexpr std::size_t kLevelsMax = 12;
   static constexpr std::size_t kPathMax = 256;
   struct Directory {
     bool v2 = false;
     char path[kPathMax] = {};
-    std::int64_t quota_milli = 0;  // as it was read last
+    std::int64_t quota_milli = 0;  // the value last read
   };
   void add_levels(const std::string& mount, std::string path, bool v2);
 
   std::array<Directory, kLevelsMax> directories_;
   std::size_t count_ = 0;
-  std::int32_t allowed_ = 1;  // by the affinity mask, as it was read last
+  std::int32_t allowed_ = 1;  // by the affinity mask, the value last read
 };
 
 // Re-reads the limits and changes the number of Ps if they changed. Called by sysmon.

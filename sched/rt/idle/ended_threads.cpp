@@ -10,8 +10,9 @@
 namespace tuza::rt {
 namespace {
 
-// False: it is not over by then. In small steps, because the limit of the call is by the clock that may be set.
-// (pthread_clockjoin_np() is unknown to the ThreadSanitizer of GCC 12.)
+// Returns false if the thread has not terminated by the deadline. Waits in small steps, because the timeout
+// of the call refers to the realtime clock, which may be set. (pthread_clockjoin_np() is unknown to the
+// ThreadSanitizer of GCC 12.)
 bool join_until(pthread_t thread, std::int64_t deadline_ns) {
   constexpr std::int64_t kSecond = 1'000'000'000, kStepNs = 10'000'000;
   while (now_ns() < deadline_ns) {
@@ -42,7 +43,7 @@ void EndedThreads::add_this_thread() {
   }
 }
 
-// Whoever is added meanwhile stands behind those that are looked at.
+// Threads that are added meanwhile go behind the part that is still to be scanned.
 std::uint32_t EndedThreads::join_some() {
   std::unique_lock lock(mutex_);
   for (std::uint32_t i = size_; i-- > 0;) {

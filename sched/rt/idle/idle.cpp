@@ -1,13 +1,9 @@
-// Ms without work: the parking protocol.
+// The parking protocol: how Ms without work go idle, and how they are woken.
 //
-// The problem. Too many threads awake burn the CPU; too few leave work lying. All state is distributed (a
-// queue per P), so nobody sees at once that there is work here and an idle P there, and a wake-up costs tens
-// of microseconds. An M that goes to sleep while work is submitted elsewhere must not be the one that was
-// meant to run it.
-//
-// S2 looks at the bits of idle_ps and not at its count, which lags behind them: with the count, S4 and S2
-// would chase each other for as long as the thread that is about to correct it is kept from running. Surplus
-// Ps (rt/idle/procs.h) do not count as idle here; whoever makes one idle empties it and looks for work after that.
+// The problem. Too many awake threads burn CPU; too few leave work waiting. All state is distributed (a queue
+// per P), so no thread sees at once that there is work in one place and an idle P in another, and a wake-up
+// costs tens of microseconds. An M that goes to sleep while work is submitted elsewhere must not be the M
+// that was meant to run that work.
 //
 // The protocol, after Go's (runtime/proc.go, "Worker thread parking/unparking"):
 //
@@ -15,40 +11,48 @@
 //   ---------                               ----------------
 //   S1  make the work visible               I1  put its P into idle_ps
 //       (GRQ size, first timer)             I2  spinning -= 1, if it was spinning
-//   S2  if no P is idle: done               I3  look at all sources again; if there is work,
-//   S3  if somebody spins: done                 take a P and go on
+//   S2  if no P is idle: done               I3  check all sources again; if there is work,
+//   S3  if any M spins: done                    take a P and continue
 //   S4  spinning 0 -> 1, take an idle P,    I4  sleep
 //       wake an M with both
 //
-// S1, S2, S3, I1, I2 and the looks of I3 at the GRQ and the timers are sequentially consistent: each side
-// writes first and reads then, and the order of all these operations is one order (on x86 the writes are
-// locked instructions, full barriers). Weaker, both could read what was before the other's write.
+// S2 reads the bits of idle_ps and not its count, which lags behind the bits. With the count, S4 and S2 would
+// retry for as long as the thread that will correct the count is descheduled. Surplus Ps (rt/idle/procs.h) do
+// not count as idle here; a thread that makes a surplus P idle empties it, and checks for work afterwards.
 //
-// Why no work is lost. Suppose the submitter wakes nobody, and the M sleeps.
-//   - It left at S2, not seeing this P idle. Then S2 came before I1 in that order, so S1 came before
-//     I3, which saw the work.
-//   - It left at S3, seeing this M still spinning. Then S3 came before I2, so S1 came before I3 again.
-//   - It left at S3, seeing another M spin. That M finds the work, or goes through I1-I3 itself later.
-//   - It left at S3, seeing another submitter in S4. That one wakes an M, which looks. Or it finds no idle P
-//     left: then it lowers the count and begins again at S2, for those that relied on it. Giving up there
-//     would lose work: the P may have been put back after the look at it, by an M whose I3 came before the
-//     other's S1.
-// An M that stops spinning because it found work (stop_spinning) looks for more after lowering the count,
-// for the submitters that left at S3 meanwhile, and wakes the next.
+// S1, S2, S3, I1, I2 and I3's loads of the GRQ size and the timers are sequentially consistent. Each side
+// writes first and reads afterwards, and all these operations have a single total order. (On x86 the writes
+// are locked instructions, full barriers.) With weaker orders, both sides could read the value from before
+// the other's write.
 //
-// What need not be submitted this way: work that the holder of a P puts into its own queue. The holder is
-// awake and comes back to it; waking others for it is a question of speed only (wake_if_it_pays), and
-// sysmon answers it for a holder that stays away.
+// Why no work is lost. Suppose the submitter wakes no M, and the M sleeps.
+//   - The submitter stopped at S2, because it did not see this P idle. Then S2 came before I1 in that order,
+//     so S1 came before I3, which saw the work.
+//   - The submitter stopped at S3, because it saw this M still spinning. Then S3 came before I2, so S1 came
+//     before I3 again.
+//   - The submitter stopped at S3, because it saw another M spinning. That M finds the work, or goes through
+//     I1-I3 itself later.
+//   - The submitter stopped at S3, because it saw another submitter in S4. That submitter wakes an M, which
+//     checks all sources. Or it finds no idle P left: then it lowers the count and starts again at S2, on
+//     behalf of the submitters that relied on it. Giving up there would lose work: after the scan of idle_ps,
+//     the P may have been put back by an M whose I3 came before the S1 of a relying submitter.
 //
-// S4 without an idle M: the P goes back to idle_ps and the maker of Ms is told to bring one; the M it
-// brings looks at all sources before it sleeps, which is I3 for this submitter.
+// An M that stops spinning because it found work (stop_spinning) checks for more after lowering the count, on
+// behalf of submitters that stopped at S3 meanwhile, and wakes the next M.
 //
-// Idle Ms and time. One waiting M watches the first timer: the one in the poller, or else the first to
-// sleep; others that would wake for the same or a later timer sleep without a limit (timer watch). Waking
-// for an event makes an M busy, and from then on sysmon watches the timers in its place.
+// Work that the holder of a P puts into its own queue need not be submitted this way. The holder is awake and
+// returns to its queue. Waking other Ms for that work affects speed only (wake_if_it_pays), and sysmon
+// handles a holder that stays away.
 //
-// sched/model/parking.pml is this protocol in Promela; it also shows what breaks without I3, with I3 before
-// I2, and with weaker orders on either side.
+// S4 without an idle M: the P goes back to idle_ps, and the maker of Ms is asked for an M. That M checks all
+// sources before it sleeps, which is I3 for this submitter.
+//
+// Idle Ms and time. One waiting M watches the first timer: the M in the poller, or else the first to sleep.
+// Other Ms that would wake for the same or a later timer sleep without a timeout (timer watch). An event
+// makes the watching M busy; from then on sysmon watches the timers in its place.
+//
+// sched/model/parking.pml models this protocol in Promela. It also shows what breaks without I3, with I3
+// before I2, and with weaker orders on either side.
 #include <tuza/sched/rt/idle/idle.h>
 
 #include <tuza/sched/rt/base/clock.h>
@@ -65,8 +69,8 @@
 #include <utility>
 
 namespace tuza::rt {
-// Whether an M that looks now would find something: the `all sources` of step I3. (The local queues are
-// looked at for speed only; their holders are awake.)
+// Whether an M that checks now would find work: "all sources" of step I3. (The local queues are checked for
+// speed only; their holders are awake.)
 bool work_visible(const Sched& sched) {
   if (sched.grq.size(std::memory_order_seq_cst) > 0) return true;
   for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
@@ -78,13 +82,13 @@ bool work_visible(const Sched& sched) {
 
 namespace {
 
-// Says that this M will wake up by itself at `when_ns`; false if another one does so earlier already.
+// Announces that this M will wake up by itself at `when_ns`, unless another M already wakes up earlier.
 class TimerWatch {
  public:
   TimerWatch(std::atomic<std::int64_t>& watch, std::int64_t when_ns) : watch_(watch), mine_(when_ns) {
-    // seq_cst, against the destructor: this M has read the timers and looks for a watcher then; one that
-    // wakes up takes its watch away and reads the timers then. Either this one sees that nobody watches any
-    // more, or the other sees the timer that this one relies on it for.
+    // seq_cst, against the destructor. This M has read the timers and then looks for a watcher; an M that
+    // wakes up withdraws its watch and then reads the timers. Either this M sees that no M watches any more,
+    // or the other M sees the timer for which this M relies on it.
     std::int64_t seen = watch_.load(std::memory_order_seq_cst);
     while (mine_ < seen && !(holds_ = watch_.compare_exchange_weak(seen, mine_))) {
     }
@@ -95,7 +99,7 @@ class TimerWatch {
   TimerWatch(const TimerWatch&) = delete;
   TimerWatch& operator=(const TimerWatch&) = delete;
 
-  // How long to wait for the timer; negative: for ever, somebody else watches or there is none.
+  // How long to wait for the timer; negative: for ever, because another M watches or there is no timer.
   [[nodiscard]] std::int64_t timeout_ns() const {
     if (!holds_) return -1;
     const std::int64_t left = mine_ - now_ns();
@@ -108,7 +112,7 @@ class TimerWatch {
   bool holds_ = false;
 };
 
-// Blocks in the I/O source, as the holder of the poll role.
+// Blocks in the I/O source, as holder of the poll role.
 void wait_in_poller(M* m, std::int64_t timeout_ns) {
   Sched& sched = *m->sched;
   GList ready;
@@ -124,40 +128,41 @@ void wait_in_poller(M* m, std::int64_t timeout_ns) {
   } else {
     inject(sched, std::move(ready), Level::kWoken);
   }
-  sched.poll.give_back();  // only now: who finds the role free knows that nothing is on its way
+  sched.poll.give_back();  // last: a thread that finds the role free knows that nothing is in transit
 }
 
-// An M without a P may wait in the poller only for an idle P: while all are busy, events can wait until one
-// of the busy Ms polls, and waking a further thread for each would cost two context switches a time.
+// An M without a P may wait in the poller only while some P is idle. While all Ps are busy, events can wait
+// until one of their Ms polls; waking one more thread would cost two context switches per event.
 bool may_poll(Sched& sched) {
   return sched.any_p_idle() && sched.has_io_waiters() && sched.poll.take(PollRole::Holder::kM);
 }
 
-// When this M should wake up by itself for a timer. Never, while no P is idle: it could do nothing then, and
-// the timers are looked after by those who are at work, and by sysmon. Who makes a P idle does I3 after that.
+// When this M should wake up by itself for a timer. Never while no P is idle: the M could do nothing then,
+// and busy Ms and sysmon take care of the timers. A thread that makes a P idle performs I3 afterwards.
 std::int64_t next_timer_for_idle(const Sched& sched) {
   return sched.any_p_idle() ? sched.next_timer_ns(std::memory_order_seq_cst) : TimerHeap::kNever;
 }
 
-// A spare M gets ready for its first goroutine after this (allow_programs()).
+// A spare M prepares for its first goroutine after this time (allow_programs()).
 constexpr std::int64_t kSpareNs = 20'000'000;
 std::int64_t soon(std::int64_t timeout_ns) {
   return timeout_ns < 0 ? kSpareNs : std::min(timeout_ns, kSpareNs);
 }
 
-// Sleeps on the note, on the list of idle Ms.
+// Sleeps on the note, as a member of the list of idle Ms.
 void sleep_idle(M* m, std::int64_t timeout_ns) {
   IdleMs& idle = m->sched->idle_ms;
   idle.push(m);
   has_started(m);
-  // Stopping is announced before the idle Ms are woken: either they find this one, or it finds the news.
+  // The stop is announced before the idle Ms are woken: either the stopping thread finds this M, or this M
+  // sees the announcement.
   if (m->sched->stopping.load(std::memory_order_seq_cst) && idle.remove(m)) return;
   const bool woken = m->note.sleep(timeout_ns);
-  // Still on the list: nobody has taken this M, it was the timeout or the end of the runtime. Off the list
-  // but not woken: the wake is on its way.
+  // If this M is still on the list, no thread has taken it: the sleep timed out, or the runtime ends. If it
+  // is off the list but was not woken, the wake is in transit.
   if (!idle.remove(m) && !woken) m->note.sleep();
-  // At the end every note is woken, also those of Ms that somebody has taken off the list and is about to
-  // write next_p for. Nobody needs that P any more.
+  // When the runtime ends every note is woken, also those of Ms that another thread has taken off the list
+  // and is about to write next_p for. That P is no longer needed.
   if (m->sched->stopping.load(std::memory_order_acquire)) return;
   m->sched->coarse_ns.store(now_ns(), std::memory_order_relaxed);
   m->spinning = std::exchange(m->next_spinning, false);
@@ -206,14 +211,14 @@ void hand_off_p(Sched& sched, P* p) {
     wake_with_p(m, p, false);
     return;
   }
-  // An idle P has no holder who comes back to its queue: what is in it goes where submitted work goes.
+  // An idle P has no holder that returns to its queue, so its goroutines go where submitted work goes.
   empty_queues(sched, *p);
   put_idle(sched, p);  // I1
   if (work_visible(sched)) {
     wake_one(sched);
   } else if (sched.next_timer_ns(std::memory_order_seq_cst) < sched.timer_watch_ns.load() ||
              (sched.has_io_waiters() && sched.poll.holder() == PollRole::Holder::kNobody)) {
-    // The M that gives this P up does not wait for timers and I/O; one of the idle ones has to.
+    // The M that gives up this P does not wait for timers and I/O, so an idle M must.
     nudge_idle_m(sched);
   }
 }
@@ -278,12 +283,12 @@ bool wait_for_p(M* m) {
         report_deadlock_if_any(sched);
         sleep_idle(m, m->may_run_programs ? watch.timeout_ns() : soon(watch.timeout_ns()));  // I4
       }
-    }  // what follows may take long, or rely on somebody else for the timers
+    }  // the watch ends here: what follows may take long, or rely on another M for the timers
     if (m->p != nullptr) return true;
-    // As in sleep_idle(): whoever has taken this M off the list may be about to write what follows.
+    // As in sleep_idle(): the thread that took this M off the list may be about to write the fields below.
     if (sched.stopping.load(std::memory_order_acquire)) return false;
     if (!m->may_run_programs) allow_programs(m);
-    if (m->makes || m->retires) nudge_idle_m(sched);  // this one may have watched the first timer
+    if (m->makes || m->retires) nudge_idle_m(sched);  // this M may have watched the first timer
     if (std::exchange(m->makes, false)) sched.maker.help(sched);
     if (std::exchange(m->retires, false) && !m->has_forked) return false;
   }

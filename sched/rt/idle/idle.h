@@ -1,5 +1,5 @@
-// Who wakes an idle thread? Everything about Ms without work: going idle, sleeping, being woken.
-// The protocol and its argument are in idle.cpp.
+// Ms without work: how they go idle, sleep, and are woken. idle.cpp describes the protocol and why it is
+// correct.
 #pragma once
 
 #include <tuza/sched/rt/m.h>
@@ -9,36 +9,36 @@ namespace tuza::rt {
 
 struct Sched;
 
-// Whether an M with a P would find something. (I3)
+// Whether an M with a P would find work. (I3)
 bool work_visible(const Sched& sched);
 
-// Wakes one M to look for work, unless one is looking already or there is no idle P. Called after work was
-// made visible where others can find it. Any thread. Does not block.
+// Wakes one M to look for work, unless an M is spinning already or no P is idle. Call after making work
+// visible where other Ms can find it. Any thread. Does not block.
 void wake_one(Sched& sched);
 
-// The M has found nothing: gives its P up and waits as below.
+// The M has found no work: gives its P up, and waits as wait_for_p() does.
 bool go_idle(M* m);
 
-// The M has no P: looks whether there is work for another one, and waits until there is. True: it holds a
-// P and should look for work. False: the runtime stops.
+// The M has no P: checks whether there is work for one more M, and waits until there is. True: the M holds a
+// P and should look for work. False: the runtime stops, or this thread retires.
 bool wait_for_p(M* m);
 
-// An M that looked for work has found some. Wakes another if there is more.
+// A spinning M has found work. Wakes another M if there is more.
 void stop_spinning(M* m);
 
-// A new M is neither idle nor at work until it comes here.
+// Marks the end of the start of a new M, which until then counts as neither idle nor busy.
 void has_started(M* m);
 
-// Gives `p`, held by the caller, to an M if there may be work for it, else makes it idle.
+// Hands `p`, held by the caller, to an M if there may be work for it, else makes it idle.
 void hand_off_p(Sched& sched, P* p);
 
-// Wakes an idle M without a P: it looks around, and waits for timers and I/O if nobody else does.
+// Wakes an idle M without a P: it checks all sources, and waits for timers and I/O if no other thread does.
 void nudge_idle_m(Sched& sched);
 
-// Ends the threads of Ms that have been idle all the time since the last call, but for `keep` of them.
+// Ends the threads of Ms that have been idle ever since the last call, except `keep` of them.
 void retire_idle_ms(Sched& sched, std::uint32_t keep);
 
-// Wakes the idle M `m` with `p`.
+// Wakes the idle M `m` and gives it `p`.
 void wake_with_p(M* m, P* p, bool spinning);
 
 }  // namespace tuza::rt

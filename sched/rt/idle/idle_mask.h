@@ -1,12 +1,12 @@
-// The set of idle Ps: one bit each, taken and put back without a lock.
+// The set of idle Ps: one bit per P, taken and put back without a lock.
 //
-// Whoever clears a bit owns that P. The bits are one half of the parking protocol (rt/idle/idle.cpp): put(),
-// take() and any() are sequentially consistent, so that a thread that goes idle and then looks for work
-// cannot miss work whose submitter saw no idle P.
+// The thread that clears a bit owns that P. The bits are one half of the parking protocol (rt/idle/idle.cpp).
+// put(), take() and any() are sequentially consistent, so that a thread that goes idle and then looks for
+// work cannot miss work whose submitter saw no idle P.
 //
-// The count is for those who want to know how many, about: it is raised after the bit is set and lowered
-// after it is cleared, so it may be wrong by the operations under way, and for as long as the thread that is
-// about to correct it is kept from running. Nothing may loop until it is right.
+// The count is only approximate. It is raised after the bit is set and lowered after the bit is cleared. It
+// may therefore be wrong by the number of operations under way, for as long as the threads that will correct
+// it are descheduled. Never loop until it is right.
 #pragma once
 
 #include <array>
@@ -24,14 +24,14 @@ class IdleMask {
     words_[word(id)].fetch_or(bit(id), std::memory_order_seq_cst);
     count_.fetch_add(1, std::memory_order_seq_cst);
   }
-  // True: the caller owns P `id` now.
+  // True: the caller now owns P `id`.
   bool take(int id) {
     if ((words_[word(id)].load(std::memory_order_seq_cst) & bit(id)) == 0) return false;
     if ((words_[word(id)].fetch_and(~bit(id), std::memory_order_seq_cst) & bit(id)) == 0) return false;
     count_.fetch_sub(1, std::memory_order_seq_cst);
     return true;
   }
-  // Any idle P below `limit`, `preferred` if it is idle (its caches are warm); -1 if there is none.
+  // Takes any idle P below `limit`, preferably `preferred` (its caches are warm); -1 if there is none.
   int take_any(int preferred, int limit) {
     if (preferred >= 0 && preferred < limit && take(preferred)) return preferred;
     for (int w = 0; w * 64 < limit; ++w) {
@@ -45,7 +45,7 @@ class IdleMask {
     }
     return -1;
   }
-  // Whether one below `limit` is idle.
+  // Whether any P below `limit` is idle.
   [[nodiscard]] bool any(int limit) const {
     for (int w = 0; w * 64 < limit; ++w) {
       const std::uint64_t bits = words_[static_cast<std::size_t>(w)].load(std::memory_order_seq_cst);

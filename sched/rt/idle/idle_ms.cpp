@@ -16,7 +16,8 @@
 namespace tuza::rt {
 namespace {
 
-// Creating a thread takes some tens of microseconds, unless it waits for a lock.
+// A thread creation that takes this long is stuck: it normally takes some tens of microseconds, unless it
+// waits for a lock.
 constexpr std::int64_t kStuckNs = 1'000'000;
 constexpr std::int64_t kLimitLookNs = 5'000'000;
 
@@ -108,7 +109,7 @@ bool MMaker::make_one(Sched& sched) {
   const bool started = start_one(sched);
   creating_since_ns_.store(0, std::memory_order_relaxed);
   if (started) return true;
-  // The Ms that exist have to do: fetch the one that waits in the poller.
+  // The existing Ms must suffice: wake the M that waits in the poller.
   if (sched.poll.holder() == PollRole::Holder::kM) sched.poll.source()->wake();
   refused_.log(LogLevel::kWarning, "tuza: the system refuses another thread; going on with fewer");
   return false;
@@ -165,7 +166,7 @@ void MMaker::expect(std::uint32_t waiting) {
   if (now > before) request(Request::kRefill);
 }
 
-// Makes Ms until as many are idle as are wanted. False if one was refused.
+// Makes Ms until the wanted number is idle. Returns false if the system refused one.
 bool MMaker::refill(Sched& sched) {
   while (sched.idle_ms.size() + starting_.load(std::memory_order_relaxed) < spare()) {
     if (!make_one(sched)) return false;
@@ -173,8 +174,9 @@ bool MMaker::refill(Sched& sched) {
   return true;
 }
 
-// Whoever asked found no idle M; one may have gone idle since, after it had looked for work. At the limit one
-// of those that exist may still be on its way, and the work done: the program ends only if it stays so.
+// The requester found no idle M, but an M may have gone idle since, after it had checked for work. At the
+// limit, one of the existing Ms may still be about to do the work. The program ends only if the shortage
+// lasts.
 bool MMaker::bring_one(Sched& sched) {
   constexpr int kLooks = 20;
   for (int i = 0; i < kLooks && !stopping_.load(std::memory_order_acquire); ++i) {
@@ -195,10 +197,10 @@ bool MMaker::bring_one(Sched& sched) {
 }
 
 void MMaker::run(Sched& sched) {
-  hint_kernel_slice(0, kWorkerKernelSliceNs);  // the threads it makes begin with the same
+  hint_kernel_slice(0, kWorkerKernelSliceNs);  // the threads that the maker creates inherit it
   constexpr std::int64_t kRetryNs = 10'000'000;
   constexpr std::int64_t kJoinMaxNs = 1'000'000'000;
-  std::int64_t join_ns = kRetryNs;  // until the next try at threads that have not quite ended
+  std::int64_t join_ns = kRetryNs;  // the delay before the next attempt to join terminating threads
   while (!stopping_.load(std::memory_order_acquire)) {
     const bool to_join = sched.ended_threads.join_some() > 0;
     const std::uint32_t requests = requests_.exchange(0, std::memory_order_acq_rel);

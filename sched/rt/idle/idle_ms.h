@@ -1,22 +1,22 @@
-// The Ms that wait for something to do, and the thread that makes new ones.
+// The idle Ms, and the maker of Ms: a thread that creates new ones.
 //
-// Idle Ms form a stack: the one that slept last is the warmest, those that have never run anything lie at
-// the bottom. An M sleeps on its own note; whoever takes it off the list (pop) tells it what to do and wakes
-// it.
+// Idle Ms form a stack: the M that went to sleep last is the warmest, and Ms that have never run anything lie
+// at the bottom. An M sleeps on its own note. The thread that takes it off the list (pop) tells it what to do
+// and wakes it.
 //
-// Creating a thread allocates, and waits for the lock of an arena of malloc's, which a hundred goroutines
-// that allocate can keep from it for half a second (where there are fewer arenas than Ms:
-// rt/idle/malloc_arenas.h). So nobody who has work to do ever creates one: a dedicated thread does, ahead of need.
-// It keeps kSpareMin Ms idle, and more while goroutines do not come back: each handoff adds kSparePerHandoff,
-// up to one for every goroutine that waits, who may be of the same kind. A second without demand leaves a
-// quarter. While the maker is stuck in malloc, Ms that have never run a goroutine take over: a thread without
-// an arena is given one that nobody holds, at its first allocation. Each of them makes one other M, which
-// makes the next. When the system refuses a thread, the maker says so once a second at most and goes on
-// trying; the Ms that exist do the work meanwhile.
+// Creating a thread allocates, and so waits for the lock of a malloc arena. A hundred allocating goroutines
+// can keep a thread from that lock for half a second, if there are fewer arenas than Ms
+// (rt/idle/malloc_arenas.h). A thread with other work to do therefore never creates one: a dedicated thread
+// does, ahead of need. It keeps kSpareMin Ms idle, and more while goroutines do not come back: each handoff
+// adds kSparePerHandoff, up to one for each waiting goroutine, which may behave the same way. A second
+// without demand leaves a quarter. While the maker is stuck in malloc, Ms that have never run a goroutine
+// take over, because a thread without an arena is given, at its first allocation, an arena whose lock is
+// free. Each of these Ms makes one other M, which makes the next. When the system refuses a thread, the maker
+// logs so, at most once per second, and keeps trying; meanwhile the existing Ms do the work.
 //
-// Threads end in two cases: a goroutine exited while it was locked to its thread, and spoiled it; or a storm
-// is over, and more Ms have been idle for a whole second than sysmon keeps. The maker joins them; the Ms are used
-// again. A thread that has forked ends with the runtime only (rt/base/fork.h).
+// Threads end in two cases. First, a goroutine exited while it was locked to its thread, and so spoiled the
+// thread. Second, a storm is over, and more Ms have been idle for a whole second than sysmon keeps. The maker
+// joins the threads; the Ms are reused. A thread that has forked ends with the runtime only (rt/base/fork.h).
 //
 // Thread-safe.
 #pragma once
@@ -34,17 +34,17 @@ namespace tuza::rt {
 class IdleMs {
  public:
   void push(M* m);
-  // The warmest idle M, or null. The caller must wake it.
+  // Takes the warmest idle M, or returns null. The caller must wake the M.
   M* pop();
-  // One that has never run a goroutine, else the one that has slept longest; or null. The caller must wake
-  // it.
+  // Takes an M that has never run a goroutine, else the M that has slept longest; null if none is idle. The
+  // caller must wake the M.
   M* pop_coldest();
-  // One that has never run a goroutine, or null. The caller must wake it.
+  // Takes an M that has never run a goroutine, or returns null. The caller must wake the M.
   M* pop_fresh();
-  // How many were idle at any time since the last call.
+  // The smallest number of idle Ms since the last call.
   std::uint32_t take_low_water();
-  // Takes `m` itself off the list, after its sleep timed out. False: somebody has popped it, and the wake
-  // is on its way.
+  // Takes `m` itself off the list, after its sleep has timed out. False: another thread has popped it, and
+  // the wake is in transit.
   bool remove(M* m);
   [[nodiscard]] std::uint32_t size() const { return size_.load(std::memory_order_relaxed); }
 
@@ -58,7 +58,7 @@ class IdleMs {
   std::atomic<std::uint32_t> size_{0};
 };
 
-// The maker of Ms: a thread of its own.
+// The maker of Ms: a dedicated thread.
 class MMaker {
  public:
   static constexpr std::uint32_t kSpareMin = 8;
@@ -66,9 +66,9 @@ class MMaker {
   static constexpr std::uint32_t kSparePerHandoff = 16;
 
   enum class Request : std::uint32_t {
-    kRefill = 1,  // see that as many Ms as are wanted are idle
-    kRunOne = 2,  // there is work and an idle P but no idle M: bring an M that looks for work
-    kReport = 4,  // log what sysmon has found
+    kRefill = 1,  // make sure that the wanted number of Ms is idle
+    kRunOne = 2,  // there is work and an idle P but no idle M: provide an M that looks for work
+    kReport = 4,  // log the findings of sysmon
     kJoin = 8,    // the thread of an M ends
   };
   // Never waits, and never loses a request.
@@ -77,24 +77,25 @@ class MMaker {
     if ((requests_.fetch_or(bit, std::memory_order_acq_rel) & bit) == 0) note_.wake();
   }
 
-  // After an M was taken that leaves `idle` others idle.
+  // Call after taking an M, with the number of Ms still idle.
   void taken(std::uint32_t idle) {
     if (idle < spare_.load(std::memory_order_relaxed)) request(Request::kRefill);
   }
 
-  // A P was taken from a goroutine that does not come back, and `waiting` others wait to run. Sysmon only.
+  // Sysmon only: a P was taken from a goroutine that does not come back, and `waiting` other goroutines wait.
   void expect(std::uint32_t waiting);
 
-  // By an M, fresh and without a P: creates another one if the maker is stuck and that is still wanted.
+  // Called by an M that is fresh and has no P: creates another M if the maker is stuck and another M is still
+  // wanted.
   void help(Sched& sched);
-  // Sysmon, every tick: finds the M to begin with that.
+  // Called by sysmon in every tick: finds the first M that helps.
   void find_help(Sched& sched, std::int64_t now);
 
-  // How many Ms it keeps idle at present.
+  // The number of Ms that the maker currently keeps idle.
   [[nodiscard]] std::uint32_t spare() const { return spare_.load(std::memory_order_relaxed); }
-  // Once a second, by sysmon: fewer spares if there was no demand.
+  // Called by sysmon once per second: reduces the spares if there was no demand.
   void forget_demand();
-  // A new M has come so far that it is either idle or at work.
+  // A new M has become idle or busy.
   void m_has_started() { starting_.fetch_sub(1, std::memory_order_relaxed); }
 
   void start(Sched& sched);
@@ -111,12 +112,12 @@ class MMaker {
   bool refill(Sched& sched);
 
   std::atomic<std::uint32_t> requests_{0};
-  std::atomic<std::uint32_t> starting_{0};  // made, but neither idle nor at work yet
+  std::atomic<std::uint32_t> starting_{0};  // made, but neither idle nor busy yet
   std::atomic<std::uint32_t> spare_{kSpareMin};
   std::atomic<std::uint32_t> made_{0};  // since the last forget_demand()
   std::atomic<bool> any_made_{false};
-  std::atomic<bool> helping_{false};                // an M creates one in its place
-  std::atomic<std::int64_t> creating_since_ns_{0};  // since when it has been creating the same thread, or 0
+  std::atomic<bool> helping_{false};                // an M creates one in the maker's place
+  std::atomic<std::int64_t> creating_since_ns_{0};  // start of the maker's current thread creation, or 0
   std::atomic<bool> stopping_{false};
   Note note_;
   LogLimiter refused_;

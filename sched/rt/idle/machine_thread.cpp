@@ -26,12 +26,12 @@
 namespace tuza::rt {
 namespace {
 
-// g0 only schedules, and sanitizers want more for their own frames.
+// g0 only schedules, but sanitizers need more for their own frames.
 constexpr std::size_t kThreadStackBytes = std::size_t{256} << 10;
 constexpr std::size_t kSignalStackBytes = std::size_t{64} << 10;
 
-// What the C library takes off each thread's stack for thread_locals: an estimate from above, in whole pages. (It
-// counts modules that were loaded by dlopen() as well, whose thread_locals mostly lie elsewhere.)
+// The space that the C library takes from each thread's stack for thread_locals: an upper estimate, in whole
+// pages. (It includes modules loaded by dlopen(), whose thread_locals mostly lie elsewhere.)
 std::atomic<std::size_t> g_thread_local_bytes{0};
 
 int add_thread_locals(struct dl_phdr_info* module, std::size_t, void* sum) {
@@ -46,7 +46,7 @@ std::size_t thread_stack_bytes() {
   return kThreadStackBytes + g_thread_local_bytes.load(std::memory_order_relaxed);
 }
 
-// With ms_mutex held.
+// Requires ms_mutex.
 M* new_m(Sched& sched) {
   const std::uint32_t id = sched.ms_made.load(std::memory_order_relaxed);
   if (id == Sched::kMaxMs) return nullptr;
@@ -57,8 +57,8 @@ M* new_m(Sched& sched) {
   return m;
 }
 
-// An M whose thread has ended, or was refused, made ready for another one. Not constructed anew: others may
-// be looking at it. With ms_mutex held.
+// Prepares an M whose thread has ended, or was refused, for another thread. The M is not constructed anew,
+// because other threads may be reading it. Requires ms_mutex.
 M* take_spent_m(Sched& sched) {
   M* m = sched.ms_spent;
   if (m == nullptr) return nullptr;
@@ -69,7 +69,7 @@ M* take_spent_m(Sched& sched) {
   return m;
 }
 
-// 0 or an errno.
+// Returns 0 or an errno.
 int create_thread(pthread_t& thread, void* (*main)(void*), void* argument) {
   pthread_attr_t attr;
   pthread_attr_init(&attr);
@@ -85,7 +85,7 @@ void* m_thread_main(void* argument) {
   pthread_sigmask(SIG_SETMASK, &m->sched->signal_mask, nullptr);
   pthread_setname_np(pthread_self(), "tuza-m");
   begin_m(m);
-  // Before it has a P: among threads that share arenas, the lock of one may have to be waited for.
+  // Runs before the thread has a P: where threads share arenas, it may have to wait for an arena's lock.
   if (!has_arena_per_m()) allow_programs(m);
   m->sched->preempt_signal.unblock();
   hint_kernel_slice(0, kWorkerKernelSliceNs);
@@ -124,7 +124,7 @@ bool start_m(Sched& sched) {
 
 void allow_programs(M* m) {
   m->arena = take_own_arena();
-  if (!can_allocate()) return;  // noticing the end takes some, without which the C library ends the process
+  if (!can_allocate()) return;  // noticing the end allocates, and without memory libc ends the process
   notice_thread_end(&thread_ends);
   m->may_run_programs = true;
 }
@@ -135,7 +135,7 @@ void begin_m(M* m) {
   m->exceptions = thread_exception_state();
   m->thread_id = static_cast<std::int32_t>(sys::invoke(SYS_gettid));
   {
-    // By the thread itself, as it may end before pthread_create() has returned.
+    // The thread itself does this, because it may end before pthread_create() has returned.
     const std::scoped_lock lock(m->sched->ms_mutex);
     m->thread = pthread_self();
     m->has_thread = true;
@@ -152,7 +152,7 @@ void begin_m(M* m) {
 }
 
 bool on_own_stack(const M& m) {
-  constexpr std::uintptr_t kFrames = 64 << 10;  // of those that lead to begin_m()
+  constexpr std::uintptr_t kFrames = 64 << 10;  // for the frames that lead to begin_m()
   const auto here = reinterpret_cast<std::uintptr_t>(some_stack_address());
   return here > m.stack_mark - thread_stack_bytes() && here < m.stack_mark + kFrames;
 }
@@ -167,13 +167,13 @@ void end_m(M* m) {
   bool to_join = false;
   {
     const std::scoped_lock lock(sched.ms_mutex);
-    to_join = std::exchange(m->has_thread, false);  // unless join_threads() has given up on it
+    to_join = std::exchange(m->has_thread, false);  // unless join_threads() has given up on this thread
     m->idle_next = std::exchange(sched.ms_spent, m);
   }
   if (to_join) sched.ended_threads.add_this_thread();
   sched.maker.request(MMaker::Request::kJoin);
-  // The last access: once the count is down, the memory of M and Sched may be unmapped. The wake only
-  // names an address.
+  // This is the last access: once the count is down, the memory of M and Sched may be unmapped. The wake only
+  // uses the address as a name.
   if (sched.ms_live.fetch_sub(1, std::memory_order_acq_rel) == 1) futex_wake(sched.ms_live, 1);
 }
 

@@ -12,13 +12,13 @@
 namespace tuza::rt {
 namespace {
 
-// glibc's first limit for blocks with pages of their own. It follows the largest of these that was freed,
-// and lets twice as much lie free at the end of an arena: 264 KiB.
+// glibc's initial threshold for blocks with pages of their own. The threshold follows the largest such block
+// that was freed, and glibc keeps up to twice the threshold free at the end of an arena: 264 KiB.
 constexpr std::size_t kMappedBytes = 128 << 10;
-// The program's own threads want some, too.
+// The rest is for the program's own threads.
 constexpr int kArenasMax = static_cast<int>(Sched::kMaxMs) + 1024;
 
-// Every arena but the first lies at the beginning of a heap, at a multiple of this, on machines of 64 bits.
+// On 64-bit machines every arena but the first lies at the beginning of a heap, at a multiple of this size.
 constexpr std::uintptr_t kHeapBytes = 64 << 20;
 
 std::atomic<bool> g_one_for_each{false};
@@ -34,10 +34,10 @@ bool address_space_is_limited() {
   return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
-// Where the block was; 0: there is no memory.
+// Returns the block's address, or 0 if there is no memory.
 std::uintptr_t allocate_and_free(std::size_t bytes) {
   void* block = std::malloc(bytes);
-  // A compiler may leave out a malloc that is only freed.
+  // A compiler may omit a malloc whose result is only freed.
   if (malloc_usable_size(block) > 0) std::free(block);
   return reinterpret_cast<std::uintptr_t>(block);
 }
@@ -48,7 +48,7 @@ void allow_an_arena_per_m() {
 #ifdef M_ARENA_MAX
   if (user_has_a_limit() || address_space_is_limited() || mallopt(M_ARENA_MAX, kArenasMax) != 1) return;
   g_one_for_each.store(true);
-  // The first may find room among what the program has freed already.
+  // The first blocks may come from memory that the program has freed already.
   std::array<void*, 8> blocks{};
   const std::size_t before = mallinfo2().hblks;
   for (void*& block : blocks) {

@@ -1,41 +1,42 @@
-// An arena of malloc's for each M.
+// Gives each M a malloc arena of its own.
 //
-// glibc makes no more arenas than eight for each core; threads beyond that share them. A goroutine that is
-// suspended inside malloc (rt/slice/lane.h) then keeps an arena's lock from all others that share it until its turn
-// comes: with 1,000 that allocate, those who answer waited for seconds, and so did the maker of Ms. An arena
-// costs address space (64 MiB, reserved), and memory only as it is used; those of threads that have ended are
-// used again.
+// By default glibc makes at most eight arenas per core; further threads share them. A goroutine that is
+// suspended inside malloc (rt/slice/lane.h) then blocks all other threads that share its arena until it is
+// resumed. With 1,000 goroutines that allocate, responsive goroutines waited for seconds, and so did the
+// maker of Ms. An arena costs address space (64 MiB, reserved), and memory only as it is used; arenas of
+// terminated threads are reused.
 //
-// Where nobody shares an arena, all that a goroutine frees is soon free at the arena's end, and glibc gives it
-// back to the kernel whenever it is 128 KiB: a thousand that allocate and free 190 KiB at a time did 0.8 of the
-// work of plain threads. So it is let keep 264 KiB, as it would be by the first free() of a block of 132 KiB;
-// that much may stay behind in each. (M_TRIM_THRESHOLD would end glibc's own adjustment.)
+// Where threads do not share an arena, everything that a goroutine frees soon lies free at the arena's end,
+// and glibc returns it to the kernel whenever it reaches 128 KiB. A thousand goroutines that allocated and
+// freed 190 KiB at a time achieved 0.8 of the throughput of plain threads. glibc is therefore made to keep
+// 264 KiB, as it would be by the first free() of a block of 132 KiB; that much may remain in each arena.
+// (M_TRIM_THRESHOLD would end glibc's own adjustment.)
 //
-// The limit is the process's. Who has set one by MALLOC_ARENA_MAX or GLIBC_TUNABLES keeps it (one set by
-// mallopt(3) cannot be seen, and is lost), and so does who has limited the address space (RLIMIT_AS): stacks
-// need it.
+// The limit is per process. A limit that the user has set by MALLOC_ARENA_MAX or GLIBC_TUNABLES stays. (A
+// limit set by mallopt(3) cannot be seen, and is lost.) The default also stays if the address space is
+// limited (RLIMIT_AS), because stacks need it.
 #pragma once
 
 #include <cstdint>
 
 namespace tuza::rt {
 
-// Before there are Ms: glibc looks at the limit when there are more than eight arenas, and never again.
+// Call before any M exists: glibc reads the limit once, when there are more than eight arenas, and never
+// again.
 void allow_an_arena_per_m();
 
-// False: threads share arenas, by the wish of the user.
+// False: threads share arenas, because the user's settings ask for it.
 [[nodiscard]] bool has_arena_per_m();
 
-// The calling thread has its arena from here on. For a thread that cannot be suspended yet: the list of
-// arenas has a lock, too.
-// Returns where the arena lies, for in_arena(); 0 if nothing is known of it.
+// Gives the calling thread its arena. Call on a thread that cannot be suspended yet, because the list of
+// arenas has a lock too. Returns the arena's position, for in_arena(); 0 if it is unknown.
 std::uintptr_t take_own_arena();
 
-// There is memory for something small.
+// Whether there is memory for a small allocation.
 [[nodiscard]] bool can_allocate();
 
-// Whether a lock at `address` is that of an arena for which take_own_arena() has returned `arena`: a guess, by how glibc
-// lays arenas out.
+// Whether a lock at `address` belongs to the arena for which take_own_arena() returned `arena`: a guess,
+// based on glibc's layout of arenas.
 [[nodiscard]] bool in_arena(std::uintptr_t address, std::uintptr_t arena);
 
 }  // namespace tuza::rt

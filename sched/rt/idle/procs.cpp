@@ -17,9 +17,8 @@ namespace tuza {
 namespace rt {
 namespace {
 
-// Moves everything a P keeps to the shared places. Its timers stay: every M looks at the timers of all Ps
-// that were ever made.
-// Called with procs_mutex held, by the one who took the P out of idle_ps or held it.
+// Moves everything that a P holds to shared places. Its timers stay: every M checks the timers of all Ps that
+// were ever made. Requires procs_mutex; the caller has taken the P out of idle_ps, or held it.
 void retire(Sched& sched, P& p) {
   p.retired.store(true, std::memory_order_relaxed);
   empty_queues(sched, p);
@@ -28,15 +27,15 @@ void retire(Sched& sched, P& p) {
   if (sched.grq.size() > 0) wake_one(sched);
 }
 
-// After every change, with procs_mutex held. An M with a surplus P is at work, which the number of Ps that
-// are not idle does not tell.
+// Call after every change, with procs_mutex held. The Ms with surplus Ps are busy, which the number of
+// non-idle Ps does not show.
 void count_surplus(Sched& sched) {
   std::int32_t held = 0;
   for (std::int32_t id = sched.procs(), n = sched.procs_made.load(); id < n; ++id) {
     held += sched.p(id).retired.load(std::memory_order_relaxed) ? 0 : 1;
   }
   sched.surplus_held.store(held, std::memory_order_seq_cst);
-  if (held > 0) sched.sysmon.p_busy();  // it may have gone to sleep for all that it sees
+  if (held > 0) sched.sysmon.p_busy();  // sysmon may have gone to sleep, because it saw no busy P
 }
 
 }  // namespace
@@ -47,7 +46,7 @@ bool acquire_p(M* m) {
   if (id < 0) return false;
   sched.sysmon.p_busy();
   hold_p(m, &sched.p(id));
-  if (m->starting) {  // it was meant to be a spare
+  if (m->starting) {  // this M was meant to be a spare
     has_started(m);
     sched.maker.request(MMaker::Request::kRefill);
   }
@@ -56,10 +55,10 @@ bool acquire_p(M* m) {
 
 void hold_p(M* m, P* p) {
   m->p = p;
-  p->m.store(m, std::memory_order_release);  // sysmon, who may never have seen this M, looks into it
+  p->m.store(m, std::memory_order_release);  // sysmon reads this M, and may never have seen it before
   m->fresh = false;
   leave_lane(m);
-  // Its goroutines begin a new slice, and the time it was idle says nothing about how long they run.
+  // The goroutines of this P begin a new slice, and its idle time says nothing about how long they run.
   p->runnext_streak = 0;
   p->slice_start_ns.store(m->sched->coarse_ns.load(std::memory_order_relaxed), std::memory_order_relaxed);
   p->learn_since_ns = 0;
@@ -74,7 +73,8 @@ P* release_p(M* m) {
 
 void put_idle(Sched& sched, P* p) {
   sched.idle_ps.put(p->id);
-  // seq_cst, against set_procs(): either it finds the P idle, or it is seen here that the P is surplus.
+  // seq_cst, against set_procs(): either set_procs() finds the P idle, or this thread sees that the P is
+  // surplus.
   if (p->id >= sched.max_procs.load(std::memory_order_seq_cst)) [[unlikely]]
     retire_idle_p(sched, *p);
 }
@@ -90,12 +90,12 @@ void set_procs(Sched& sched, std::int32_t n) {
   }
   sched.max_procs.store(n, std::memory_order_seq_cst);
   for (std::int32_t id = n; id < before; ++id) {
-    // seq_cst, against put_idle(): either its M sees the new maximum, or the P is found idle here.
+    // seq_cst, against put_idle(): either the P's M sees the new maximum, or this thread finds the P idle.
     sched.p(id).attention.store(true, std::memory_order_seq_cst);
     if (sched.idle_ps.take(id)) retire(sched, sched.p(id));
   }
   for (std::int32_t id = before; id < n; ++id) {
-    // One that was to retire but is still held stays with its M.
+    // A P that was about to retire but is still held stays with its M.
     P& p = sched.p(id);
     if (!p.retired.load(std::memory_order_relaxed)) continue;
     p.retired.store(false, std::memory_order_relaxed);
@@ -138,7 +138,7 @@ int max_procs() {
 }
 
 int set_max_procs(int n) {
-  const rt::Enter rt;  // it takes locks of the runtime
+  const rt::Enter rt;  // the call takes locks of the runtime
   const rt::ExternalEntry entry;
   rt::Sched* sched = entry.sched();
   if (sched == nullptr) rt::fatal("set_max_procs() outside tuza::run");

@@ -1,16 +1,17 @@
-// Who holds a P, how many there are, and changing that while everything runs.
+// The Ps: which M holds each P, how many Ps there are, and changing that number while everything runs.
 //
-// Growing makes new Ps idle. Shrinking retires the surplus: an idle P is emptied at once, a held one when
-// its M comes to the scheduler next. Nothing is stopped, so set_max_procs() returns while a goroutine may
-// still be running on a P that is about to go.
+// Growing makes new Ps idle. Shrinking retires the surplus: an idle P is emptied at once, a held P when its M
+// next comes to the scheduler. No goroutine is stopped, so set_max_procs() may return while a goroutine still
+// runs on a P that is about to retire.
 //
 // Each P that was ever made is in one of three places, and moves between them like this:
 //
-//     idle (a bit in idle_ps)  <-- put_idle / take -->  held (by an M, or on its way to one)
+//     idle (a bit in idle_ps)  <-- put_idle / take -->  held (by an M, or in transit to one)
 //           \                                              /
 //            `-------->  retired (P::retired)  <-----------'      ids >= max_procs only
 //
-// A P becomes or stops being retired under procs_mutex only, which is taken before any other lock.
+// A P becomes retired, or stops being retired, under procs_mutex only. That mutex is taken before any other
+// lock.
 #pragma once
 
 #include <tuza/sched/rt/m.h>
@@ -21,27 +22,27 @@ namespace tuza::rt {
 
 struct Sched;
 
-// -- Who holds a P.
+// -- Holding a P.
 
 // Takes an idle P for `m`, which has none; false if there is none.
 bool acquire_p(M* m);
 // Makes `m` the holder of `p`, which is neither held nor idle.
 void hold_p(M* m, P* p);
-// Parts `m` from its P, which the caller then gives to somebody or puts to the idle ones.
+// Detaches `m` from its P. The caller must then hand the P to another M, or make it idle.
 P* release_p(M* m);
 // Makes `p`, held by the caller, idle.
 void put_idle(Sched& sched, P* p);
 
-// -- How many there are.
+// -- The number of Ps.
 
-// Makes it `n` Ps, 1 to kMaxProcsLimit. Thread-safe.
+// Sets the number of Ps to `n`, 1 to kMaxProcsLimit. Thread-safe.
 void set_procs(Sched& sched, std::int32_t n);
 
-// `m` holds a P that wants attention: if that P is surplus, retires it, and `m` has none then. False: the
-// P stays.
+// Call when `m` holds a P whose attention flag is set. If that P is surplus, retires it, and `m` then has
+// none. False: the P stays.
 bool retire_p_if_surplus(M* m);
 
-// A surplus P was made idle while the number of Ps went down: retires it, unless somebody else does.
+// A surplus P was made idle while the number of Ps went down: retires it, unless another thread does so.
 void retire_idle_p(Sched& sched, P& p);
 
 }  // namespace tuza::rt

@@ -17,8 +17,8 @@
 // often without ever having stalled since (a ticker, a connection that has been served several times) also
 // become latecomers, and never join the others.
 //
-// The backlog ends when for a while no goroutine has stalled while so many are without a P and wait. All
-// goroutines then queue in one order again.
+// The backlog ends when, for a while, no goroutine has stalled while many were without a P and many waited.
+// All goroutines then queue in one order again.
 //
 // Owner: sysmon, except where a comment says otherwise.
 #pragma once
@@ -63,7 +63,7 @@ class PileUp {
     const bool lasted = lasts(), now_lasts = now < until_ns_;
     if (now_lasts != lasted) lasts_.store(now_lasts, std::memory_order_relaxed);
     if (stalled_latecomers_ != 0 && (!now_lasts || latecomers == 0)) stalled_latecomers_ = 0;
-    if (!now_lasts) return latecomers > 0 ? Do::kEnd : Do::kNothing;  // stragglers queue after the end
+    if (!now_lasts) return latecomers > 0 ? Do::kEnd : Do::kNothing;  // some may queue after the end
     if (!lasted) {
       ++number_;
       return Do::kFavourProven;

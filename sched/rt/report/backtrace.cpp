@@ -29,8 +29,8 @@ struct Walk {
   Context back;
 };
 
-// Runs on the stack of the parked goroutine, which no sanitizer has been told about and which a compiler
-// need not have aligned at the switch.
+// Runs on the stack of the parked goroutine. No sanitizer has been told about that stack, and the compiler
+// need not have aligned it at the switch.
 #if defined(__x86_64__)
 [[gnu::force_align_arg_pointer]]
 #endif
@@ -53,7 +53,7 @@ void print_name(Line& line, const char* mangled, Naming naming) {
   line << mangled;
 }
 
-// The program is known by what it was started as, which need not be a path from here.
+// The program itself is known by the name that started it, which need not be a valid path from here.
 const char* file_of(const Dl_info& info) {
   Dl_info own{};
   const bool program = dladdr(reinterpret_cast<const void*>(&tuza_context_entry), &own) != 0 &&
@@ -76,7 +76,7 @@ Backtrace backtrace_here() {
 
 Backtrace backtrace_of_parked(G& g) {
   Walk walk;
-  std::array<std::byte, kFrameBytes> frame;  // the walk runs over it
+  std::array<std::byte, kFrameBytes> frame;  // saved, because the walk overwrites it
   std::memcpy(frame.data(), g.context.sp, frame.size());
   tuza_context_call(&walk.back, g.context, &walk_here, &walk);
   std::memcpy(g.context.sp, frame.data(), frame.size());
@@ -96,7 +96,7 @@ void describe(Line& line, std::uintptr_t pc, Naming naming) {
     print_name(line, symbol.name, naming);
     line << "+" << symbol.offset << " ";
   }
-  // What addr2line -e wants.
+  // The argument for addr2line -e.
   (line << "(" << base_name(info.dli_fname) << "+").hex(pc - base) << ")";
 }
 

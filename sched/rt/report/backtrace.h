@@ -1,13 +1,13 @@
-// Back traces: of the calling code, and of a goroutine that is parked.
+// Back traces of the calling code, and of a parked goroutine.
 //
-// Both go through the unwinder of the C++ runtime and its tables, so they need no frame pointers. For a
-// parked goroutine the walk starts on its own stack: we switch there, walk, and switch back
-// (tuza_context_call). It needs some kilobytes below the goroutine's frames, which every stack has unless
-// it is about to overflow.
+// Both use the unwinder of the C++ runtime and its tables, and so need no frame pointers. For a parked
+// goroutine the walk runs on the goroutine's own stack: the caller switches there, walks, and switches back
+// (tuza_context_call). The walk needs some kilobytes below the goroutine's frames, which every stack has
+// unless it is about to overflow.
 //
-// While the program goes on, rt/report/walk.h takes the back trace of a parked goroutine.
+// While the program keeps running, rt/report/walk.h takes the back trace of a parked goroutine.
 //
-// Allocates nothing while walking. Printing looks names up in the files' symbol tables (rt/base/symbols.h), and
+// The walk allocates nothing. Printing looks names up in the files' symbol tables (rt/base/symbols.h), and
 // demangles them unless told that the process is in a signal handler.
 #pragma once
 
@@ -30,11 +30,11 @@ struct Backtrace {
 
 [[gnu::noinline]] Backtrace backtrace_here();
 
-// `g` must be parked and stay so. Must not be called on a goroutine.
+// `g` must be parked and stay parked. Must not be called on a goroutine.
 Backtrace backtrace_of_parked(G& g);
 
 enum class Naming { kDemangled, kAsyncSignalSafe };
-// One address: the function, how far in, and where addr2line finds it.
+// Describes one address: the function, the offset in it, and the position that addr2line takes.
 void describe(Line& line, std::uintptr_t pc, Naming naming = Naming::kDemangled);
 void print(std::span<const std::uintptr_t> pcs, Naming naming = Naming::kDemangled);
 inline void print(const Backtrace& trace, Naming naming = Naming::kDemangled) {

@@ -36,7 +36,7 @@ bool is_handler(const struct sigaction& action) {
          (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
 }
 
-// As the kernel would have done it.
+// Calls the previous handler as the kernel would have called it.
 void call(struct sigaction& previous, int number, siginfo_t* info, void* context) {
   const struct sigaction handler = previous;
   if ((handler.sa_flags & SA_RESETHAND) != 0) {
@@ -54,12 +54,12 @@ void call(struct sigaction& previous, int number, siginfo_t* info, void* context
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-// Runs on the M's alternate stack: the goroutine's own has no room left.
+// Runs on the M's alternate stack, because the goroutine's own stack has no room left.
 void on_fault(int signal_number, siginfo_t* info, void* context) {
   const M* m = current_m();
   const G* g = m == nullptr ? nullptr : m->current.get();
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
-  const bool sent = info->si_code <= 0;  // by raise() or kill(): it has no address
+  const bool sent = info->si_code <= 0;  // by raise() or kill(): there is no fault address
   if (!sent && g != nullptr && g != &m->g0 && g->stack.guard_contains(address)) {
     report_overflow(*g);
     std::abort();
@@ -68,10 +68,10 @@ void on_fault(int signal_number, siginfo_t* info, void* context) {
   if (is_handler(previous)) return call(previous, signal_number, info, context);
   if (sent && previous.sa_handler == SIG_IGN) return;
   signal(signal_number, SIG_DFL);
-  if (sent) raise(signal_number);  // a fault comes again by itself, now fatally
+  if (sent) raise(signal_number);  // a fault recurs by itself, now fatally
 }
 
-// Unless the program has replaced ours meanwhile.
+// Restores the previous handler, unless the program has replaced ours meanwhile.
 void give_back(int number, const struct sigaction& previous) {
   struct sigaction now{};
   if (sigaction(number, nullptr, &now) == 0 && now.sa_sigaction == &on_fault)
@@ -112,7 +112,7 @@ void describe_exception(Line& line) {
   // Nothing has been unwound: the stack is still that of the throw.
   print(backtrace_here());
   print_creator(g);
-  // The standard library's own handler would only say the same again; one of the program's gets its turn.
+  // The standard library's own handler would only repeat the report; a handler of the program is called.
   if (g_previous_terminate != &__gnu_cxx::__verbose_terminate_handler) g_previous_terminate();
   std::abort();
 }

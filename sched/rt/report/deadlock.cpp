@@ -14,9 +14,10 @@ namespace tuza {
 namespace rt {
 namespace {
 
-// Whether anything but a timer could make a goroutine runnable, seen without locks. Every way to be on the
-// way shows in one of these: a P that is held or handed over is not idle, what the poller has found is
-// queued before the role is given back, an M that was woken to look is spinning or holds a P soon after.
+// Whether nothing but a timer could make a goroutine runnable, as seen without locks. Every transition in
+// progress shows in one of these fields: a P that is held or handed over is not idle; the goroutines that the
+// poller found are queued before the role is given back; an M that was woken to look for work is spinning, or
+// holds a P soon afterwards.
 bool nobody_is_on_the_way(const Sched& sched) {
   return sched.idle_ps.count(std::memory_order_seq_cst) >= sched.procs() &&
          sched.surplus_held.load(std::memory_order_seq_cst) == 0 &&
@@ -30,7 +31,7 @@ bool timers_pend(const Sched& sched) {
   return sched.next_timer_ns(std::memory_order_seq_cst) != TimerHeap::kNever;
 }
 
-// Without any goroutine left, too, if main has ended by goexit: nobody can end the program any more.
+// Also true if no goroutine is left and main has ended by goexit: then nothing can end the program any more.
 bool all_goroutines_wait(const Sched& sched) {
   bool any = sched.main_goexited.load();
   for (std::size_t i = 0, n = sched.gs.count(); i < n; ++i) {
@@ -46,7 +47,7 @@ bool all_goroutines_wait(const Sched& sched) {
   return any;
 }
 
-// Its goroutine may have just parked, and not yet said what will wake it.
+// The goroutine of such an M may just have parked, without having published yet what will wake it.
 bool somebody_runs_without_p(const Sched& sched) {
   for (std::uint32_t i = 0, n = sched.ms_made.load(std::memory_order_acquire); i < n; ++i) {
     if ((sched.ms[i].taken.load(std::memory_order_acquire) & taken::kGone) != 0) return true;
@@ -59,8 +60,8 @@ bool somebody_runs_without_p(const Sched& sched) {
 bool stands_still(Sched& sched) {
   if (!nobody_is_on_the_way(sched) || work_visible(sched)) return false;
   if (sched.poll.holder() != PollRole::Holder::kNobody) {
-    // Somebody still waits in the poller for goroutines that have stopped waiting. Nobody will come out of
-    // there by itself; the one who is fetched out comes here and decides.
+    // A thread still waits in the poller for goroutines that no longer wait. It would never leave the poller
+    // by itself; once woken, it comes here and decides.
     sched.poll.source()->wake();
     return false;
   }
@@ -70,11 +71,11 @@ bool stands_still(Sched& sched) {
 
 void report_deadlock_if_any(Sched& sched) {
   if (FakeTime::installed() == nullptr && timers_pend(sched)) return;
-  const FakeTime::Turn turn = FakeTime::turn();  // nobody lets fake time pass meanwhile
+  const FakeTime::Turn turn = FakeTime::turn();  // prevents fake time from passing meanwhile
   if (!stands_still(sched)) return;
   if (FakeTime::could_pass()) {
-    // The caller could not let it: its thread ends, or waits for one goroutine only. Real timers do not hold
-    // it up.
+    // The caller could not make fake time pass: its thread ends, or waits for one goroutine only. Real timers
+    // do not delay fake time.
     nudge_idle_m(sched);
     return;
   }
@@ -101,9 +102,9 @@ ExternalWaker::~ExternalWaker() {
   const rt::Enter rt;  // nudge_idle_m() takes a lock of the runtime
   const rt::ExternalEntry entry;
   rt::Sched* sched = entry.sched();
-  // By number, not by address: another runtime may have been mapped where that one was.
+  // Compares by number, not by address: another runtime may have been mapped at the same address.
   if (sched == nullptr || sched->run_number != run_number_) return;
-  // The last promise gone, the program may be deadlocked: let an M look.
+  // If the last promise is gone, the program may be deadlocked: let an M check.
   if (sched->external_wakers.fetch_sub(1, std::memory_order_seq_cst) == 1) rt::nudge_idle_m(*sched);
 }
 

@@ -1,10 +1,10 @@
-// TUZA_DEBUG: what the runtime prints about itself, and what it does without.
+// TUZA_DEBUG: reports that the runtime prints about itself, and features that it does without.
 //
 //   TUZA_DEBUG=schedtrace=1000              a line about the scheduler every 1000 ms
-//   TUZA_DEBUG=schedtrace=1000,scheddetail=1     and every P, M and G with it
+//   TUZA_DEBUG=schedtrace=1000,scheddetail=1     also every P, M and G
 //   TUZA_DEBUG=asyncpreemptoff=1            no goroutine is suspended by a signal
-//   TUZA_DEBUG=membarrieroff=1              does without membarrier(2)
-//   TUZA_DEBUG=stalls=20ms                  reports goroutines that do not come back for so long
+//   TUZA_DEBUG=membarrieroff=1              membarrier(2) is not used
+//   TUZA_DEBUG=stalls=20ms                  reports goroutines that have run without their P for this long
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct DebugOptions {
   bool membarrier_off = false;
   std::int64_t stalls_ns = 0;  // 0: off
 
-  // Parses `text`; unknown keys and bad values are named on standard error and ignored.
+  // Parses `text`. Unknown keys and invalid values are reported on standard error and ignored.
   static DebugOptions parse(std::string_view text);
   static DebugOptions from_environment();
 };

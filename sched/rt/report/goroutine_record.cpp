@@ -45,7 +45,7 @@ bool read_goroutine(G& g, bool with_stack, GoroutineRecord& record) {
       g.unpin();
       return true;
     }
-    // Somebody else is at its stack, or it was woken just now.
+    // Another thread has pinned the goroutine, or the goroutine was woken just now.
     if (!rt::waits(record.status)) break;
     G::wait_for_unpin(tries);
   }
@@ -57,8 +57,8 @@ bool read_goroutine(G& g, bool with_stack, GoroutineRecord& record) {
     record.machine = m->id;
     record.runs = how_it_runs(g, *m);
   }
-  // The record of a goroutine that has ended meanwhile may hold the next one. (Processors that reorder loads
-  // may still mix the two: it is words for a reader.)
+  // The record of a goroutine that has ended meanwhile may hold the next goroutine. (Processors that reorder
+  // loads may still mix the two; the text is for human readers only.)
   return g.id.get() == record.id && g.status.load(std::memory_order_acquire) != GStatus::kDead;
 }
 

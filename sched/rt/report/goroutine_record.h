@@ -1,6 +1,6 @@
-// What a dump says of one goroutine: read inside the runtime, put into words outside.
+// What a dump says about one goroutine: the data is read inside the runtime and formatted outside.
 //
-// Thread safety: read_goroutine() may be called by any number of threads; the rest belongs to one.
+// Thread safety: any number of threads may call read_goroutine(); everything else belongs to one thread.
 #pragma once
 
 #include <tuza/sched/rt/g.h>
@@ -19,10 +19,10 @@ struct GoroutineRecord {
   std::uint64_t id = 0, parent_id = 0;
   GStatus status = GStatus::kDead;
   WaitReason reason = WaitReason::kNone;
-  const char* runs = "";           // how it runs: with a P, without, suspended
-  std::int64_t machine = -1;       // the M that runs it
+  const char* runs = "";           // how the goroutine runs: with a P, without, suspended
+  std::int64_t machine = -1;       // the M that runs the goroutine
   std::int64_t wait_since_ns = 0;  // by the coarse clock
-  bool locked = false;             // to its thread
+  bool locked = false;             // locked to its thread
   G::Name name{};
   const char* site_file = nullptr;
   const char* site_function = nullptr;
@@ -31,18 +31,18 @@ struct GoroutineRecord {
   std::size_t frame_count = 0;
 
   [[nodiscard]] bool waits() const { return status == GStatus::kWaiting; }
-  // Equal but for number, age, parent and M.
+  // Equal except for number, age, parent and M.
   [[nodiscard]] bool same_kind(const GoroutineRecord& other) const;
   [[nodiscard]] std::size_t hash() const;
 };
 
-// False: there is no goroutine any more. Inside the runtime, if on a goroutine: it may pin `g`. Allocates
-// nothing.
+// Returns false if there is no goroutine any more. Call inside the runtime if on a goroutine, because the
+// call may pin `g`. Allocates nothing.
 bool read_goroutine(G& g, bool with_stack, GoroutineRecord& record);
 
-// -- In words. These allocate, look into files, and take locks of libc: not inside the runtime.
+// -- Formatting. These functions allocate, read files, and take locks of libc: not inside the runtime.
 
-// Lines for addresses in code, each looked up once.
+// Descriptions of code addresses, each looked up once.
 class FrameNames {
  public:
   const std::string& of(std::uintptr_t pc);

@@ -1,18 +1,18 @@
-// A goroutine that is about to park, or to lose its thread in another way, with a std::mutex in its hands.
+// Checks that no goroutine parks, ends, or loses its thread in another way, while it holds a std::mutex.
 #pragma once
 
 #include <tuza/sched/rt/g.h>
 
 namespace tuza::rt {
 
-// Ends the process if the calling thread holds a lock of libc, with a report: `g`, the goroutine that runs
-// here, where it is, who created it, and where each lock was locked. Not if `g` owns its thread. Debug and
-// chaos builds only; elsewhere it does nothing.
+// Ends the process with a report if the calling thread holds a lock of libc. The report names `g`, the
+// goroutine that runs here, where it is, who created it, and where each lock was locked. Does nothing if `g`
+// owns its thread, and in builds other than debug and chaos builds.
 #if defined(TUZA_CHECK_MUTEXES)
 void check_no_mutex_held(const G& g);
 
-// The same for a goroutine that ends; for locks that it locked itself. The next goroutine on its thread would
-// be blamed for them.
+// The same for a goroutine that ends, limited to locks that the goroutine itself locked. Without this check
+// the next goroutine on the thread would be blamed for them.
 void check_no_mutex_left(const G& g);
 #else
 inline void check_no_mutex_held(const G&) {}

@@ -62,7 +62,7 @@ void print_gs(const Sched& sched, Patience patience) {
 }  // namespace
 
 void print_schedtrace(const Sched& sched, std::int64_t now) {
-  constexpr auto kPatience = Patience::kNone;  // by sysmon
+  constexpr auto kPatience = Patience::kNone;  // sysmon calls this, and must not wait
   print_summary(sched, now, kPatience);
   if (!sched.debug.scheddetail) return;
   print_ps(sched, kPatience);

@@ -1,4 +1,5 @@
-// TUZA_DEBUG=schedtrace: the state of the scheduler in Go's words, for people and for tools that read Go's.
+// TUZA_DEBUG=schedtrace: the state of the scheduler in Go's terms, for people and for tools that read Go's
+// traces.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +8,11 @@ namespace tuza::rt {
 
 struct Sched;
 
-// Prints the line, and with scheddetail every P, M and G. Looks without locks: a snapshot that may be torn.
+// Prints the summary line, and with scheddetail every P, M and G. Reads without locks: the snapshot may be
+// torn.
 void print_schedtrace(const Sched& sched, std::int64_t now_ns);
 
-// The same with every detail: for a process that is about to abort.
+// Prints the summary, every P and every M, whatever the options: for a process that is about to abort.
 void print_sched_state(const Sched& sched);
 
 }  // namespace tuza::rt

@@ -16,7 +16,7 @@ void StallReport::consider(Sched& sched, M& m, std::int64_t since_ns, std::int64
   const std::int64_t limit = sched.debug.stalls_ns;
   if (limit == 0 || now_ns - since_ns < limit || under_way()) return;
   const G* g = m.current.follow();
-  if (g == &m.g0) return;  // it has come back just now
+  if (g == &m.g0) return;  // the goroutine has come back just now
   if (g->blocking.get() != 0 || m.reported_stall_ns == since_ns) return;
   m.reported_stall_ns = since_ns;
   g_ = g;
@@ -24,7 +24,7 @@ void StallReport::consider(Sched& sched, M& m, std::int64_t since_ns, std::int64
   asked_ns_ = now_ns;
   away_ns_ = now_ns - since_ns;
   answered_.store(false, std::memory_order_relaxed);
-  target_.store(&m, std::memory_order_release);  // pairs with answer(): the room for it is empty
+  target_.store(&m, std::memory_order_release);  // pairs with answer(): trace_ is free
   if (!sched.preempt_signal.send(m)) print_report(false);
 }
 
@@ -42,7 +42,7 @@ void StallReport::finish(std::int64_t now_ns) {
 
 void StallReport::print_report(bool answered) {
   Line line(
-      2, Patience::kNone);  // by sysmon; if it found no room, those that follow are not given any time either
+      2, Patience::kNone);  // by sysmon: if this line finds no room, the lines that follow do not wait either
   line << "tuza: stall: goroutine " << goroutine_;
   if (const auto name = g_->copy_name(); name.text[0] != '\0' && g_->id == goroutine_)
     line << " (" << name.text << ")";

@@ -1,12 +1,13 @@
-// TUZA_DEBUG=stalls=20ms: who does not come back?
+// TUZA_DEBUG=stalls=20ms: reports goroutines that do not come back to the scheduler.
 //
-// When a goroutine has run on without its P for so long (rt/slice/lane.h; the duration counts from the loss of the
-// P, which comes up to a slice after it began), sysmon asks its thread, by the signal of rt/slice/preempt_signal.h,
-// to note where it is, and prints goroutine, duration and back trace, once for each time it stays away. The
-// signal ends a sleep or a poll(2) that it hits (EINTR), which is why this is not on by default. Marked
-// blocking calls are no stalls.
+// When a goroutine has run without its P for this long (rt/slice/lane.h), sysmon sends its thread the signal
+// of rt/slice/preempt_signal.h, which asks the thread to record where it is. Sysmon then prints the
+// goroutine, the duration and the back trace, once for each time the goroutine stays away. The duration
+// counts from the loss of the P, which comes up to a slice after the stall began. The signal ends a sleep or
+// a poll(2) that it interrupts (EINTR), which is why the report is off by default. Marked blocking calls do
+// not count as stalls.
 //
-// One request at a time. Between sysmon and the handler: `target_`.
+// Only one request is active at a time. `target_` synchronises sysmon and the handler.
 #pragma once
 
 #include <tuza/sched/rt/m.h>
@@ -21,14 +22,14 @@ struct Sched;
 
 class StallReport {
  public:
-  // -- Sysmon. The goroutine of `m` has been away since `since_ns`. Sends the signal, if it is time and no
-  // other request is under way.
+  // -- For sysmon. The goroutine of `m` has been away since `since_ns`: sends the signal, if the threshold is
+  // reached and no other request is active.
   void consider(Sched& sched, M& m, std::int64_t since_ns, std::int64_t now_ns);
-  // Prints what has been noted; gives up on a thread that does not answer.
+  // Prints the recorded back trace; gives up on a thread that does not answer.
   void finish(std::int64_t now_ns);
   [[nodiscard]] bool under_way() const { return target_.load(std::memory_order_relaxed) != nullptr; }
 
-  // -- The signal handler, on the thread of `m`: does what was asked for, if anything was.
+  // -- For the signal handler, on the thread of `m`: records the back trace if one was requested.
   void answer(M& m);
 
  private:

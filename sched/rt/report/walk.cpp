@@ -12,7 +12,7 @@ constexpr std::uintptr_t kAddressMask = (std::uintptr_t{1} << 48) - 1;
 constexpr std::uintptr_t kAddressMask = ~std::uintptr_t{0};
 #endif
 
-// Not instrumented: ASan knows what of a stack belongs to no variable, and this looks at all of it.
+// Not instrumented: ASan knows which parts of a stack belong to no variable, and the walk reads all of it.
 [[gnu::no_sanitize_address]] std::uintptr_t word_at(std::uintptr_t address) {
   return *reinterpret_cast<const std::uintptr_t*>(address);
 }
@@ -25,7 +25,8 @@ std::size_t walk_pinned(const G& g, std::span<std::uintptr_t> pcs) {
   if (sp < g.stack.low || sp + kFrameBytes > top || pcs.empty()) return 0;
   std::size_t n = 0;
   pcs[n++] = word_at(sp + kFrameResume) - 1;
-  // A frame pointer points to the caller's, and the return address lies above that: on both architectures.
+  // On both architectures, a frame pointer points to the caller's frame pointer, and the return address lies
+  // above it.
   std::uintptr_t previous = sp;
   std::uintptr_t frame = word_at(sp + kFrameFp);
   while (n < pcs.size() && frame > previous && frame % sizeof(void*) == 0 &&
