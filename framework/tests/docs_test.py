@@ -5,11 +5,12 @@
   the block is what lies there between two lines "//! [NAME]", without its indentation. Other languages may do the same.
 - README.md begins with a program of at most 20 lines.
 - Files that a page names in backquotes are there, and so is what its links point to, headings included.
-- README.md and HACKING.md keep their lengths.
+- README.md and HACKING.md keep their lengths, and README.md has the figures of the newest results.
 
 Exit status 0 or 1.
 """
 
+import importlib.util
 import pathlib
 import re
 import sys
@@ -86,10 +87,18 @@ def readme_complaints(text: str):
         yield f"README.md: begins with a program of at most {PROGRAM_LINES_MAX} lines"
 
 
+def figure_complaints(top: pathlib.Path):
+    spec = importlib.util.spec_from_file_location("figures", top / ".ci/figures.py")
+    figures = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(figures)
+    if said := figures.complaint(top):
+        yield said
+
+
 def main(top: pathlib.Path) -> int:
     pages = ["README.md", "HACKING.md", *(p.relative_to(top).as_posix() for folder in ("docs", "loadtests")
                                            for p in sorted((top / folder).rglob("*.md")))]
-    complaints = list(readme_complaints((top / "README.md").read_text()))
+    complaints = [*readme_complaints((top / "README.md").read_text()), *figure_complaints(top)]
     seen = 0
     for page in pages:
         text = (top / page).read_text()

@@ -3,7 +3,9 @@
 import os
 import platform
 import subprocess
+import sys
 import time
+from pathlib import Path
 
 
 def output_of(*command, default="unknown"):
@@ -72,3 +74,8 @@ def describe(build, commit_name, date):
 
 def now():
     return time.strftime("%Y-%m-%d %H:%M:%S %z")
+
+
+if __name__ == "__main__":
+    here = Path(__file__).resolve().parents[2]
+    print(*describe(Path(sys.argv[1]), commit(here), now()), sep="\n")
