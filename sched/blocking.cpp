@@ -1,4 +1,4 @@
-// A mark on the goroutine, which sysmon sees (rt/slice/slices.cpp), and a look at the end whether the P is gone.
+// Marks the goroutine for sysmon (rt/slice/slices.cpp), and checks at the end whether the P is gone.
 #include <tuza/sched/blocking.h>
 
 #include <tuza/sched/rt/enter.h>

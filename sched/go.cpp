@@ -35,7 +35,7 @@ Spawn spawn_begin(const SpawnRequest& request) {
   ExternalEntry entry(rt.m());
   Sched* sched = entry.sched();
   if (sched == nullptr) {
-    if (request.stack_now) return Spawn{nullptr, nullptr, false, true};  // try_go() says so
+    if (request.stack_now) return Spawn{nullptr, nullptr, false, true};  // try_go() reports it
     if (is_forked_child()) refuse_in_forked_child();
     fatal("go() outside tuza::run");
   }
@@ -54,7 +54,8 @@ Spawn spawn_begin(const SpawnRequest& request) {
   g->site_line = request.where.line();
   g->set_name(request.options.name);
   g->closure = small ? g->inline_closure : closure_on_stack(*g, request);
-  // Until it is committed or abandoned: the closure is written into memory of the runtime.
+  // The external entry stays detached until commit or abandon, because the closure is written into the
+  // runtime's memory.
   return Spawn{g, g->closure, entry.detach()};
 }
 

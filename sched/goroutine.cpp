@@ -14,8 +14,9 @@ namespace tuza {
 namespace rt {
 namespace {
 
-// The goroutine that yields goes behind those that wait. With nobody in the local queue these are in
-// the GRQ, and it must line up there: from the local queue it would be picked again before any of them.
+// The yielding goroutine queues behind those that wait. If the local queue is empty, the waiting goroutines
+// are in the GRQ, and the yielding one must queue there: from the local queue it would be picked again
+// before any of them.
 bool commit_yield(G* g, void*) {
   M* m = current_m();
   Sched& sched = *m->sched;
@@ -34,13 +35,13 @@ bool commit_yield(G* g, void*) {
 
 void yield() {
   using namespace rt;
-  parking_point();  // it may have lost its P: queues for one
+  parking_point();  // the goroutine may have lost its P; if so, it queues for one
   const Enter rt;
   M* m = require_goroutine(rt);
   if (m->p == nullptr) return switch_to_next(m, Leave{GStatus::kRunnable, &commit_yield, nullptr});
   P& p = *m->p;
   const bool alone = p.queued() == 0 && m->sched->grq.size() == 0;
-  // Alone it goes on at once, but the P's housekeeping (timers, poll) still gets its turn.
+  // A goroutine without competition continues at once, unless the P's housekeeping (timers, poll) is due.
   if (alone && !wants_housekeeping(p) && !p.attention.load(std::memory_order_relaxed)) {
     ++p.picks;
     return;
@@ -52,7 +53,8 @@ std::size_t num_goroutine() {
   const rt::ExternalEntry entry;
   const rt::Sched* sched = entry.sched();
   if (sched == nullptr) return 0;
-  // Exits first: a goroutine that ends meanwhile is counted once too often, never less than nothing.
+  // Count exits first: a goroutine that ends during the count is then counted once too often, so the result
+  // never becomes negative.
   std::uint64_t exited = sched->exited_outside.load(std::memory_order_relaxed);
   const std::int32_t ps = sched->procs_made.load(std::memory_order_acquire);
   for (std::int32_t i = 0; i < ps; ++i) exited += sched->p(i).exited.get();

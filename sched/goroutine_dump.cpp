@@ -18,15 +18,15 @@ namespace {
 
 using rt::GoroutineRecord;
 
-// So many are read in one stay inside the runtime, and formatted outside: some 50 us.
+// Goroutines read per stay inside the runtime; they are formatted outside. About 50 us.
 constexpr std::size_t kAtOnce = 64;
-// After so many in words the others get a turn: some 20 us. Often, because a P looks at its timers, and
-// polls, only before every 61st pick.
+// Formatted goroutines between two yields: about 20 us. Yields are frequent because a P checks its timers,
+// and polls, only before every 61st pick.
 constexpr std::size_t kTurn = 4;
 constexpr std::size_t kPieceBytes = 32 << 10;
 
-// Reads all goroutines, a batch at a time, and gives each to `take`; after each batch calls `pause`, whose
-// false ends it.
+// Reads all goroutines, a batch at a time, and passes each to `take`. Calls `pause` after each batch; a
+// false result ends the loop.
 template <class Take, class Pause>
 void each_goroutine(bool stacks, Take&& take, Pause&& pause) {
   const auto batch = std::make_unique<std::array<GoroutineRecord, kAtOnce>>();
@@ -35,7 +35,8 @@ void each_goroutine(bool stacks, Take&& take, Pause&& pause) {
   for (std::size_t at = 0, end = 1; at < end;) {
     std::size_t n = 0;
     {
-      // For a batch and no longer: the end of the run waits for it, and `take` and `pause` are the caller's.
+      // Entered for one batch and no longer: the end of the run waits for the entry, and `take` and `pause`
+      // are the caller's code.
       const rt::ExternalEntry entry;
       if (entry.sched() == nullptr) return;
       if (at == 0) run = entry.sched()->run_number;
@@ -66,8 +67,8 @@ std::string headline() {
 struct Group {
   GoroutineRecord first;
   std::size_t count = 0;
-  std::int64_t oldest_ns = 0, youngest_ns = 0;  // begin of their waits
-  std::vector<std::uint64_t> ids;               // the first few
+  std::int64_t oldest_ns = 0, youngest_ns = 0;  // when their waits began
+  std::vector<std::uint64_t> ids;               // only the first few
 };
 
 class Groups {

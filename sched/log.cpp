@@ -21,8 +21,8 @@ void log_line(LogLevel level, std::string_view line) { g_sink.load()(level, line
 void LogLimiter::log(LogLevel level, std::string_view line) {
   const std::int64_t now = rt::now_ns();
   std::int64_t next = next_ns_.load(std::memory_order_relaxed);
-  // Whoever moves the time logs, and so do the next few; the others of that second are counted. (Relaxed, and
-  // two words: at the turn of a second a few lines more or less may get through.)
+  // The caller that advances the time logs, and so do the next few; the others of that second are counted.
+  // (Relaxed, and two words: at a change of second a few lines more or less may pass.)
   if (now >= next && next_ns_.compare_exchange_strong(next, now + kIntervalNs)) {
     lines_.store(1, std::memory_order_relaxed);
   } else if (burst_ <= 1 || lines_.fetch_add(1, std::memory_order_relaxed) >= burst_) {

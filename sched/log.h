@@ -4,8 +4,8 @@
 //
 // The scheduler and the poller report rare events (no guard pages left, out of descriptors) through this
 // hook. They use no logging library, so that the runtime depends on none. Default sink: standard error; a
-// line that cannot be written there within a moment is lost. Thread-safe. Must not be called with a runtime
-// lock held.
+// line that cannot be written there within a moment is lost.
+// Thread-safe. Must not be called with a runtime lock held.
 #pragma once
 
 #include <atomic>

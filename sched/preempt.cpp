@@ -8,8 +8,7 @@ namespace tuza {
 
 void checkpoint() { rt::parking_point(); }
 
-// The handler of the preemption signal runs on this thread and reads the count: it needs no more than the
-// order of the program.
+// The handler of the preemption signal runs on this thread and reads the count: program order is sufficient.
 NoPreempt::NoPreempt() {
   if (const rt::M* m = rt::current_m(); m != nullptr) ++m->current->no_preempt;
   std::atomic_signal_fence(std::memory_order_seq_cst);

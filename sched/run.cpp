@@ -23,7 +23,8 @@ int report_error(const Error& error) {
   return 1;
 }
 
-// The main goroutine's function. However it ends, by goexit() too, `main` is called once.
+// The function of the main goroutine. It calls `main` once, and handles every way in which `main` ends,
+// including goexit().
 struct MainGoroutine {
   Sched& sched;
   MainFunction& main;
@@ -38,7 +39,7 @@ struct MainGoroutine {
       }
     } on_goexit{sched};
     status = main();
-    destroy_locals();  // they may need the runtime
+    destroy_locals();  // their destructors may need the runtime
     run_end_hooks();
     on_goexit.returned = true;
     const Enter rt;

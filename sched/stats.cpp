@@ -13,9 +13,9 @@ namespace {
 
 using rt::Sched;
 
-// Around each look at the runtime: its memory stays, and, as for all that is inside the runtime, the thread
-// is not suspended meanwhile. On a goroutine the runtime is the same at each look. On an external thread it
-// need not be; the entry around all looks sees to that.
+// Wraps each read of the runtime. The runtime's memory stays valid, and the thread is not suspended, as
+// always inside the runtime. On a goroutine every read sees the same runtime. On an external thread this
+// holds only because `entry` spans all reads.
 template <class Look>
 void look_inside(const rt::ExternalEntry& entry, Look&& look) {
   const rt::Enter rt;
@@ -23,7 +23,7 @@ void look_inside(const rt::ExternalEntry& entry, Look&& look) {
 }
 
 void read_procs(const Sched& sched, SchedStats& stats) {
-  // Ends before beginnings, as in num_goroutine().
+  // Read ends before starts, as in num_goroutine().
   const std::int32_t n = sched.procs_made.load(std::memory_order_acquire);
   stats.ended = sched.exited_outside.load(std::memory_order_relaxed);
   for (std::int32_t i = 0; i < n; ++i) stats.ended += sched.p(i).exited.get();
@@ -56,7 +56,7 @@ MachineStats read_machine(const rt::M& m, int proc) {
   stats.thread_id = m.thread_id.get();
   stats.proc = proc;
   stats.state = state_of(m, g, proc >= 0);
-  stats.goroutine = g == nullptr ? 0 : g->id.get();  // of g0: 0
+  stats.goroutine = g == nullptr ? 0 : g->id.get();  // g0 has id 0
   stats.locked_goroutine = locked == nullptr ? 0 : locked->id.get();
   return stats;
 }
@@ -99,7 +99,7 @@ SchedStats sched_stats() {
 std::vector<ProcStats> proc_stats() {
   const rt::ExternalEntry entry;
   std::vector<ProcStats> all;
-  all.reserve(rt::kMaxProcsLimit);  // not inside the runtime: it may take a lock
+  all.reserve(rt::kMaxProcsLimit);  // not inside the runtime: the allocation may take a lock
   look_inside(entry, [&](const Sched& sched) {
     for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
       const rt::P& p = sched.p(i);
@@ -145,7 +145,7 @@ std::vector<MachineStats> machine_stats() {
 }
 
 GoroutineCounts count_goroutines() {
-  constexpr std::size_t kAtOnce = 256;  // some 20 us, if none of them is in the cache
+  constexpr std::size_t kAtOnce = 256;  // about 20 us if none of them is in the cache
   GoroutineCounts counts;
   const rt::ExternalEntry entry;
   std::size_t at = 0, end = 0;

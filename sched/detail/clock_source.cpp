@@ -19,7 +19,7 @@ Armed clock_arm(Timer& timer, std::int64_t when_ns) {
   return fake == nullptr ? timer_arm(timer, when_ns) : fake->arm(timer, when_ns);
 }
 
-bool clock_stop(Timer& timer) { return timer_stop(timer); }  // it knows the heap it is in
+bool clock_stop(Timer& timer) { return timer_stop(timer); }  // the timer knows the heap it is in
 
 }  // namespace rt
 

@@ -1,8 +1,8 @@
-// A monotonic clock for those who look often: one memory read.
+// A monotonic clock for frequent readers: a read costs one memory access.
 //
-// Advanced whenever the scheduler looks at the real clock: when it polls, every 61 goroutines, by sysmon. It
-// never runs ahead, and lags by a millisecond or two under load, by ten at most. Any thread; outside
-// tuza::run it is the real clock.
+// The clock is advanced whenever the scheduler reads the real clock: when it polls, every 61 goroutines, and
+// by sysmon. It never runs ahead of the real clock. It lags by a millisecond or two under load, by ten at
+// most. Any thread; outside tuza::run it is the real clock.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
-// From the times that users write to the runtime's: nanoseconds of the monotonic clock, cut to what they can say.
+// Converts the times that users pass into the runtime's: nanoseconds of the monotonic clock, clamped to
+// their range.
 //
-// Never overflows: what is beyond the end of time is the end of time, and waits for ever.
+// Never overflows: a time beyond the end of time becomes the end of time, and waits for ever.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +13,10 @@
 
 namespace tuza::rt {
 
-// The last moment of the monotonic clock, in 292 years. Times beyond are cut to it, "for ever" among them; one more
-// nanosecond means "no timer" inside the runtime.
+// The last moment of the monotonic clock, in 292 years. Later times, "for ever" among them, are clamped to
+// it; one more nanosecond means "no timer" inside the runtime.
 inline constexpr std::int64_t kEndOfTimeNs = std::numeric_limits<std::int64_t>::max() - 1;
-// `base_ns` + `duration`, cut to what can be said.
+// `base_ns` + `duration`, clamped to the range.
 constexpr std::int64_t time_after(std::int64_t base_ns, std::chrono::nanoseconds duration) {
   if (duration.count() > 0 && base_ns > kEndOfTimeNs - duration.count()) return kEndOfTimeNs;
   if (duration.count() < 0 && base_ns < std::numeric_limits<std::int64_t>::min() - duration.count()) {
@@ -26,7 +27,7 @@ constexpr std::int64_t time_after(std::int64_t base_ns, std::chrono::nanoseconds
 // `duration` from now.
 std::int64_t deadline_after(std::chrono::nanoseconds duration);
 
-// Rounded up, and cut to what nanoseconds can say. What is no number is zero.
+// Rounds up, and clamps to the range of nanoseconds. NaN becomes zero.
 template <class Rep, class Period>
 std::chrono::nanoseconds whole_ns(const std::chrono::duration<Rep, Period>& duration) {
   using std::chrono::nanoseconds;
@@ -45,8 +46,8 @@ std::int64_t point_ns(const std::chrono::time_point<std::chrono::steady_clock, D
   return std::min(whole_ns(when.time_since_epoch()).count(), kEndOfTimeNs);
 }
 
-// As parameters: any duration, any point of the steady clock. A conversion of the caller's, by contrast, would overflow
-// for hours::max().
+// Parameter types that accept any duration and any point of the steady clock. A conversion by the caller
+// would overflow for hours::max().
 struct AnyDuration {
   template <class Rep, class Period>
   AnyDuration(const std::chrono::duration<Rep, Period>& any) : duration(whole_ns(any)) {}

@@ -8,9 +8,9 @@
 namespace tuza::rt {
 namespace {
 
-// For timers that were armed by somebody who holds no P: everybody may be asleep until some later time.
-// seq_cst, against TimerWatch (rt/idle/idle.cpp): the heap has published the timer, if it is its first; either an
-// M that watches some time reads that, or its watch is seen here.
+// For timers armed by a thread that holds no P: all Ms may be asleep until some later time. seq_cst, against
+// TimerWatch (rt/idle/idle.cpp): the heap has published the timer, if the timer is the heap's first. Either
+// an M that watches some time reads this timer, or its watch is visible here.
 void watch_out(Sched& sched, std::int64_t when_ns) {
   if (when_ns < sched.timer_watch_ns.load(std::memory_order_seq_cst)) wake_one(sched);
 }
@@ -22,12 +22,13 @@ Armed timer_arm(Timer& timer, std::int64_t when_ns) {
   const ExternalEntry entry;
   if (entry.sched() == nullptr) return Armed::kNoRuntime;  // the heap may be gone with its runtime
   for (TimerHeap* heap = nullptr; (heap = timer.heap.load(std::memory_order_acquire)) != nullptr;) {
-    if (!heap->move(timer, when_ns)) continue;  // it has just fired
+    if (!heap->move(timer, when_ns)) continue;  // the timer has just fired
     if (rt.p() == nullptr) watch_out(*entry.sched(), when_ns);
     return Armed::kMoved;
   }
   if (P* p = rt.p(); p != nullptr) {
-    // The holder of a P is awake; it looks at its timers before it idles, and sysmon does if it stays away.
+    // The holder of a P is awake. It checks its timers before it idles, and sysmon checks them if the holder
+    // stays away.
     p->timers.add(timer, when_ns);
     return Armed::kAdded;
   }
@@ -45,7 +46,7 @@ bool timer_stop(Timer& timer) {
     }
   }
   if (!timer_disarmed(timer)) return false;
-  timer.index = 0;  // true only once
+  timer.index = 0;  // so that only one call returns true
   return true;
 }
 

@@ -17,7 +17,7 @@ bool worth_spinning(int round) {
   const Sched& sched = *m->sched;
   const int busy = sched.procs() - sched.idle_ps.count() -
                    static_cast<int>(sched.spinning.load(std::memory_order_relaxed));
-  return busy > 1;  // with our own
+  return busy > 1;  // our own P included
 }
 
 void spin_a_round() {

@@ -1,8 +1,8 @@
-// Waiting for a moment before waiting in a queue: worth it only while the holder of a lock runs elsewhere.
+// Spins briefly before waiting in a queue: worth it only while the holder of the lock runs elsewhere.
 //
-// Go's rule. A goroutine spins if it has a P, there is another P at work, on which the holder may be running,
-// and nobody waits for the goroutine's own P. A thread spins always. At most kSpinRounds rounds of about a
-// microsecond, less than parking and waking cost.
+// Go's rule. A goroutine spins if it has a P, another P is busy, on which the holder may be running, and no
+// goroutine waits for its own P. A thread always spins. There are at most kSpinRounds rounds of about a
+// microsecond each, which is less than the cost of parking and waking.
 //
 // Any thread. Blocks the P for the time of a round.
 #pragma once
@@ -11,7 +11,7 @@ namespace tuza::rt {
 
 inline constexpr int kSpinRounds = 4;
 
-// `round`: how many there have been.
+// `round`: the number of rounds so far.
 [[nodiscard]] bool worth_spinning(int round);
 void spin_a_round();
 

@@ -14,7 +14,7 @@ void SpinLock::lock_contended() {
       if (locked_.load(std::memory_order_relaxed) == 0 && try_lock()) return;
       cpu_relax();
     }
-    if (is_forked_child()) return;  // the thread that holds it is the parent's: it is ours now
+    if (is_forked_child()) return;  // the holder is a thread of the parent: the lock is ours now
     futex_wait(locked_, 1, kNapNs);
   }
 }

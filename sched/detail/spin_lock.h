@@ -1,12 +1,13 @@
-// The lock inside channels, mutexes and the like: one atomic operation to lock it, a plain store to unlock
-// it.
+// The lock inside channels, mutexes and similar primitives: one atomic operation to lock, a plain store to
+// unlock.
 //
 // For sections of a few instructions that goroutines run all the time. RawMutex costs an atomic operation at
-// unlock too, to learn whether somebody sleeps; here nobody is woken: who finds the lock taken spins for a
-// moment and then naps, 50 us at a time, which happens only when the kernel has taken the holder's core away.
-// A goroutine that holds one is inside the runtime (rt/enter.h): it can neither lose its P nor be suspended.
+// unlock too, to learn whether a thread sleeps. Here nobody is woken: a thread that finds the lock taken
+// spins briefly and then naps, 50 us at a time. Naps happen only when the kernel has taken the holder's core
+// away. A goroutine that holds the lock is inside the runtime (rt/enter.h): it can neither lose its P nor be
+// suspended.
 //
-// Thread-safe; blocks the M. lock's acquire pairs with unlock's release.
+// Thread-safe; blocks the M. The acquire of lock pairs with the release of unlock.
 #pragma once
 
 #include <atomic>

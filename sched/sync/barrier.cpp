@@ -21,14 +21,14 @@ Barrier::~Barrier() {
   if (!queue_.empty()) rt::check_nobody_waits("Barrier", lock_, queue_);
 }
 
-// Under lock_.
+// Requires lock_.
 void Barrier::check_room() const {
   if (completing_ || arrived_ >= participants_) {
     rt::fatal("Barrier: more have arrived than there are participants");
   }
 }
 
-// Runs the completion function, then lets everybody go. The participants stay in the queue until then.
+// Runs the completion function, then releases all participants. They stay in the queue until then.
 void Barrier::complete_round() {
   struct LetGo {
     Barrier& barrier;
@@ -50,8 +50,8 @@ void Barrier::let_go() {
   released.wake_all();
 }
 
-// The context has ended the wait at `place`. Not taken back any more is the arrival at a round that is over,
-// or that is being completed; it waits for the end of the latter at `again`.
+// The context has ended the wait at `place`. An arrival cannot be taken back if its round is over, or is
+// being completed; in the latter case the caller waits for the end of the round at `again`.
 Barrier::GaveUp Barrier::give_up(rt::Waiter& place, std::uint64_t round, rt::Waiter& again) {
   const rt::Enter rt;
   const std::scoped_lock lock(lock_);
@@ -65,7 +65,7 @@ Barrier::GaveUp Barrier::give_up(rt::Waiter& place, std::uint64_t round, rt::Wai
   return GaveUp::kYes;
 }
 
-// The goroutine at `place` will never go on: as if it had not arrived.
+// The goroutine at `place` will never continue: undoes its arrival.
 void Barrier::take_back(rt::Waiter& place) {
   const rt::Enter rt;
   const std::scoped_lock lock(lock_);

@@ -1,23 +1,24 @@
 // Public header, part of <tuza/sync.h>.
 //
-// Barrier: a number of participants wait for each other, again and again.
+// Barrier: participants wait for each other, round after round.
 //
 //     tuza::Barrier step(4, [&] { std::swap(now, next); });
 //     ... each of the four:
 //     for (int i = 0; i < 1000; ++i) { compute(now, next); step.arrive_and_wait(); }
 //
-// When as many have arrived as there are participants, the last of them runs the completion function, if
-// there is one; then all go on, and the next round begins. The function may park, but must not use the
-// barrier. If it throws, the exception goes to the one who ran it, and the others go on all the same; as
-// after goexit().
+// When all participants have arrived, the last one runs the completion function, if there is one. Then all
+// of them continue, and the next round begins. The function may park, but must not use the barrier. If the
+// function throws, the exception goes to the participant that ran the function, and the others continue all
+// the same. goexit() in the function has the same effect.
 //
-// Ordering: what a participant did before it arrived is visible to the completion function; and what that
-// did, to everybody after arrive_and_wait(). Lifetime: may be destroyed as soon as every call has returned
-// but that of the one who ran the completion, or the last to come; that one does not touch it after it has
-// let the others go.
+// Ordering: everything that a participant did before it arrived is visible to the completion function.
+// Everything that the completion function did is visible to every participant after arrive_and_wait().
+// Lifetime: the barrier may be destroyed as soon as every call has returned except the call of the last
+// participant, which ran the completion function if there is one: that call does not touch the barrier after
+// it has released the others.
 //
-// Thread-safe; any thread, inside tuza::run and outside. arrive_and_wait() blocks the G (a thread: itself);
-// arrive_and_drop() does not park, unless the completion function does.
+// Thread-safe; any thread, inside and outside tuza::run. arrive_and_wait() parks the goroutine (a thread
+// blocks). arrive_and_drop() does not park, unless the completion function does.
 #pragma once
 
 #include <tuza/sched/detail/spin_lock.h>
@@ -41,10 +42,10 @@ class Barrier {
 
   // Parks until the round is complete. Aborts if more arrive than there are participants.
   void arrive_and_wait() { (void)arrive_until(rt::Until{}); }
-  // The context's cause if that ended before the round was complete, or had ended already: then this one has
-  // not arrived. Parks.
+  // Like arrive_and_wait(), but returns the context's cause if the context ends before the round is
+  // complete, or has already ended; the caller has not arrived then. Parks.
   [[nodiscard]] Result<void> arrive_and_wait(const Context& context);
-  // Arrives, and is no participant from then on. Does not wait.
+  // Arrives, and leaves the set of participants. Does not wait.
   void arrive_and_drop();
 
  private:
@@ -62,8 +63,8 @@ class Barrier {
   int participants_;
   int arrived_ = 0;
   bool completing_ = false;  // all have arrived; the completion function runs
-  std::uint64_t round_ = 0;  // rounds that are over, their completion functions included
-  rt::WaitQueue queue_;      // of this round
+  std::uint64_t round_ = 0;  // completed rounds, their completion functions included
+  rt::WaitQueue queue_;      // the waiters of this round
   // -- Constant.
   std::function<void()> completion_;
 };

@@ -13,26 +13,27 @@
 //     if (auto job = jobs.try_recv()) work(*job);
 //     else if (job.error() == tuza::TryRecvError::kClosed) return;
 //
-// First in, first out: elements leave in the order in which they went in, and those who wait are served in
-// the order in which they came. An element goes straight to a receiver that waits.
+// First in, first out: elements leave in the order in which they entered, and waiting callers are served in
+// the order in which they came. If a receiver waits, an element goes straight to it.
 //
-// Ordering: what was done before send(x) is visible after the recv() that returns x; what was done before
-// close() after the recv() that says so. In a channel of capacity C, what was done before the k-th recv() is
-// visible after the (k+C)-th send() has returned.
+// Ordering: everything done before send(x) is visible after the recv() that returns x. Everything done
+// before close() is visible after the recv() that reports it. In a channel of capacity C, everything done
+// before the k-th recv() is visible after the (k+C)-th send() has returned.
 //
-// Thread-safe: any number of senders and receivers, goroutines and threads, within tuza::run and without.
-// send(), recv() and loops over a channel park the goroutine (a thread sleeps) if they have to wait; nothing
-// else parks. No allocation but for the buffer, once.
+// Thread-safe: any number of senders and receivers, goroutines and threads, inside and outside tuza::run.
+// send(), recv() and loops over a channel park the goroutine (a thread blocks) if they have to wait; nothing
+// else parks. The only allocation is the buffer, once.
 //
-// Lifetime: the channel outlives all calls on it and all views of it; who has received the last element, or
-// seen it closed, may destroy it while the sender's call is still returning. Destroying it while somebody
-// waits aborts and names them. Elements that are left are destroyed with it.
+// Lifetime: the channel must outlive all calls on it and all views of it, with one exception: a receiver
+// that got the last element, or saw the channel closed, may destroy the channel while the sender's call is
+// still returning. Destroying a channel with waiters aborts and names them. Elements left in the buffer are
+// destroyed with the channel.
 //
-// Misuse aborts with the goroutine and its stack: sending on a closed channel, also by a sender that waited
-// when it was closed; closing twice; closing nil.
+// Misuse aborts with a report of the goroutine and its stack: sending on a closed channel, also if the
+// sender was already waiting when the channel was closed; closing twice; closing nil.
 //
 // T may be move-only. Its move constructor and its destructor must be noexcept, because elements are moved
-// between stacks of others, under a lock; keep both short. Neither may call into a channel.
+// between other goroutines' stacks, under a lock; keep both short. Neither may call into a channel.
 #pragma once
 
 #include <tuza/sched/result.h>
@@ -53,8 +54,8 @@ namespace tuza {
 
 class Context;
 
-// Why try_recv() has nothing.
-enum class TryRecvError { kEmpty, kClosed };  // kEmpty: something may come; kClosed: nothing ever will
+// Why try_recv() returned no element.
+enum class TryRecvError { kEmpty, kClosed };  // kEmpty: an element may come; kClosed: none ever will
 
 namespace rt {
 
@@ -72,11 +73,11 @@ inline constexpr Element kElement{
     .destroy = [](void* element) noexcept { std::destroy_at(static_cast<T*>(element)); },
 };
 
-// Room for an element that is about to arrive.
+// Uninitialized storage for an element that is about to arrive.
 template <class T>
 union Slot {
-  Slot() {}   // NOLINT: the element is made by the sender
-  ~Slot() {}  // NOLINT: and taken by take()
+  Slot() {}   // NOLINT: the sender constructs the element
+  ~Slot() {}  // NOLINT: take() destroys it
   std::optional<T> take() {
     std::optional<T> out(std::in_place, std::move(element));
     std::destroy_at(&element);
@@ -85,7 +86,7 @@ union Slot {
   T element;
 };
 
-// What can be done at the sending end.
+// Operations of the sending end.
 template <class T, class Self>
 class SendEnd {
  public:
@@ -94,12 +95,12 @@ class SendEnd {
     if (core() == nullptr) wait_on_nil();
     core()->send(std::addressof(value));
   }
-  // The same, until `context` ends: then its cause, and the element is destroyed. A context that has ended
-  // wins even if somebody waits for the element.
+  // The same, but if `context` ends first, returns its cause and destroys the element. A context that has
+  // already ended wins even if a receiver waits for the element.
   Result<void> send(const tuza::Context& context, T value) const {
     return chan_send(core(), std::addressof(value), context);
   }
-  // False: it would have to wait, and `value` has not been touched. Aborts if the channel is closed.
+  // False: send() would have to wait; `value` is untouched. Aborts if the channel is closed.
   [[nodiscard]] bool try_send(T&& value) const {
     return core() != nullptr && core()->try_send(std::addressof(value));
   }
@@ -109,12 +110,12 @@ class SendEnd {
     T copy(value);
     return try_send(std::move(copy));
   }
-  // No more will be sent. Those who wait for an element learn it once the channel is empty. Does not park.
+  // No more elements will be sent. Waiting receivers learn this once the channel is empty. Does not park.
   void close() const {
     if (core() == nullptr) fatal_close_of_nil();
     core()->close();
   }
-  // Elements in the buffer, and how many there can be. Of nil: 0.
+  // The number of elements in the buffer, and its capacity. Both are 0 for a nil channel.
   [[nodiscard]] std::size_t len() const { return core() == nullptr ? 0 : core()->length(); }
   [[nodiscard]] std::size_t cap() const { return core() == nullptr ? 0 : core()->capacity(); }
 
@@ -122,19 +123,20 @@ class SendEnd {
   [[nodiscard]] ChanCore* core() const { return static_cast<const Self*>(this)->core(); }
 };
 
-// What can be done at the receiving end.
+// Operations of the receiving end.
 template <class T, class Self>
 class RecvEnd {
  public:
   class Iterator;
 
-  // The next element; nullopt when the channel is closed and empty. Parks.
+  // Returns the next element; nullopt when the channel is closed and empty. Parks.
   std::optional<T> recv() const {
     Slot<T> slot;
     if (!receive(core(), slot)) return std::nullopt;
     return slot.take();
   }
-  // The same, until `context` ends: then its cause. A context that has ended wins even if there are elements.
+  // The same, but if `context` ends first, returns its cause. A context that has already ended wins even if
+  // there are elements.
   Result<std::optional<T>> recv(const tuza::Context& context) const {
     Slot<T> slot;
     const Result<bool> got = chan_recv(core(), &slot, context);
@@ -142,7 +144,7 @@ class RecvEnd {
     if (!*got) return std::nullopt;
     return slot.take();
   }
-  // What is there now.
+  // Returns an element that is available now. Does not park.
   [[nodiscard]] std::expected<T, TryRecvError> try_recv() const {
     Slot<T> slot;
     switch (core() == nullptr ? ChanCore::Attempt::kWouldBlock : core()->try_recv(&slot)) {
@@ -155,7 +157,7 @@ class RecvEnd {
   [[nodiscard]] std::size_t len() const { return core() == nullptr ? 0 : core()->length(); }
   [[nodiscard]] std::size_t cap() const { return core() == nullptr ? 0 : core()->capacity(); }
 
-  // for (auto job : jobs): each element, until the channel is closed and empty. Every step parks.
+  // for (auto job : jobs): visits each element, until the channel is closed and empty. Every step parks.
   Iterator begin() const { return Iterator(core()); }
   [[nodiscard]] std::default_sentinel_t end() const { return {}; }
 
@@ -167,7 +169,7 @@ class RecvEnd {
   }
 };
 
-// One pass only. *it gives the element away: once for each step.
+// Single-pass. *it moves the element out, so use it once per step.
 template <class T, class Self>
 class RecvEnd<T, Self>::Iterator {
  public:
@@ -206,8 +208,8 @@ class Chan : public rt::SendEnd<T, Chan<T>>, public rt::RecvEnd<T, Chan<T>> {
                 "its destructor must be noexcept (wrap it in a std::unique_ptr if they are not)");
 
  public:
-  // Keeps up to `capacity` elements for receivers to come; the memory for them is allocated here. With 0,
-  // send() waits for a receiver.
+  // Buffers up to `capacity` elements; the buffer is allocated here. With capacity 0, send() waits for a
+  // receiver.
   explicit Chan(std::size_t capacity = 0) : core_(rt::kElement<T>, capacity) {}
 
   using rt::SendEnd<T, Chan>::len;
@@ -217,16 +219,17 @@ class Chan : public rt::SendEnd<T, Chan<T>>, public rt::RecvEnd<T, Chan<T>> {
   [[nodiscard]] rt::ChanCore* core() const { return &core_; }
 
  private:
-  mutable rt::ChanCore core_;  // constness says nothing of a channel: it is a place where others meet
+  mutable rt::ChanCore core_;  // mutable: const callers send and receive, too
 };
 
-// A view of the sending end: copied freely, thread-compatible as a pointer is, and as thread-safe to use as
-// the channel. Without a channel it is nil: send() waits for ever, and as a case of select it never comes.
+// A view of the sending end. It is copied freely. The view object itself is thread-compatible, like a
+// pointer; its use is as thread-safe as the channel. Without a channel it is nil: send() waits for ever, and
+// a select case on it is never ready.
 template <class T>
 class SendChan : public rt::SendEnd<T, SendChan<T>> {
  public:
   SendChan() = default;
-  SendChan(const Chan<T>& chan) : core_(chan.core()) {}  // NOLINT: a channel is one, as in Go
+  SendChan(const Chan<T>& chan) : core_(chan.core()) {}  // NOLINT: a channel converts to its view, as in Go
 
   [[nodiscard]] rt::ChanCore* core() const { return core_; }
   explicit operator bool() const { return core_ != nullptr; }
@@ -235,13 +238,13 @@ class SendChan : public rt::SendEnd<T, SendChan<T>> {
   rt::ChanCore* core_ = nullptr;
 };
 
-// A view of the receiving end. Without a channel it is nil: recv() waits for ever, and as a case of select it
-// never comes.
+// A view of the receiving end. Without a channel it is nil: recv() waits for ever, and a select case on it
+// is never ready.
 template <class T>
 class RecvChan : public rt::RecvEnd<T, RecvChan<T>> {
  public:
   RecvChan() = default;
-  RecvChan(const Chan<T>& chan) : core_(chan.core()) {}  // NOLINT: a channel is one, as in Go
+  RecvChan(const Chan<T>& chan) : core_(chan.core()) {}  // NOLINT: a channel converts to its view, as in Go
 
   [[nodiscard]] rt::ChanCore* core() const { return core_; }
   explicit operator bool() const { return core_ != nullptr; }

@@ -23,7 +23,7 @@ Cond::Place::Place(Cond& cond) : cond_(cond), waiter_(wait_, rt::leave<&Cond::le
   cond_.queue_.push_back(waiter_);
 }
 
-// False: it has been signalled.
+// False: the waiter has been signalled.
 bool Cond::leave(rt::Waiter& place) {
   const rt::Enter rt;
   const std::scoped_lock lock(lock_);
@@ -35,7 +35,7 @@ bool Cond::leave(rt::Waiter& place) {
 Cond::Place::~Place() {
   if (blocked_ || cond_.leave(waiter_)) return;
   on_record_.reset();
-  wait_.block(WaitReason::kCond);  // whoever has claimed it still has to wake it
+  wait_.block(WaitReason::kCond);  // the thread that has claimed the waiter still has to wake it
   cond_.signal();
 }
 

@@ -1,6 +1,6 @@
 // Public header, part of <tuza/sync.h>.
 //
-// Cond: waits until another goroutine says that something may have changed.
+// Cond: a condition variable; a goroutine waits until another one signals that a condition may have changed.
 //
 //     std::unique_lock lock(mutex);
 //     while (queue.empty()) changed.wait(lock);                    // or: changed.wait(lock, [&] { ... })
@@ -8,19 +8,20 @@
 //     { const std::scoped_lock lock(mutex); queue.push(x); }
 //     changed.signal();
 //
-// wait() gives the lock back and waits in one step: a signal() after the lock was free is not missed. It
-// never returns without a signal for it; the condition may be false again all the same, so ask again.
-// signal() wakes the one that has waited longest.
+// wait() unlocks the lock and starts to wait in one step: no signal() after the unlock is missed. wait()
+// never returns without a signal of its own. The condition may be false again by then all the same, so test
+// it again. signal() wakes the longest waiter.
 //
-// The lock is anything with lock() and unlock(): Mutex, RWMutex, std::unique_lock or std::shared_lock of
-// them. Another one at each wait is allowed, and of no use.
+// The lock may be anything with lock() and unlock(): Mutex, RWMutex, std::unique_lock or std::shared_lock of
+// them. Different waits may use different locks, but this is of no use.
 //
-// Ordering: what was done before signal() is visible to the one that it woke; the lock gives the rest.
-// Lifetime: may be destroyed when all who wait have been signalled, though their waits have not returned; but
-// waits with a context must have returned.
+// Ordering: everything done before signal() is visible to the waiter that it woke; the lock orders the rest.
+// Lifetime: may be destroyed when all waiters have been signalled, even if their waits have not yet
+// returned. Waits with a context, however, must have returned.
 //
-// Thread-safe; any thread, inside tuza::run and outside. wait() blocks the G (a thread: itself); signal() and
-// broadcast() never park, with the lock or without. Source: Go's sync.Cond (tickets in order of waiting).
+// Thread-safe; any thread, inside and outside tuza::run. wait() parks the goroutine (a thread blocks).
+// signal() and broadcast() never park, whether the lock is held or not. Source: Go's sync.Cond (tickets in
+// order of waiting).
 #pragma once
 
 #include <tuza/sched/detail/spin_lock.h>
@@ -41,7 +42,8 @@ class Cond {
   Cond& operator=(const Cond&) = delete;
   ~Cond();
 
-  // Unlocks, waits, locks again, also when it throws what lock.unlock() threw. Parks.
+  // Unlocks, waits, and locks again. If lock.unlock() throws, wait() throws the same exception, and leaves
+  // the lock as unlock() left it. Parks.
   template <class Lock>
   void wait(Lock& lock) {
     Place place(*this);
@@ -49,14 +51,14 @@ class Cond {
     const Relock<Lock> relock(lock);
     (void)place.block(rt::Until{});
   }
-  // Until `condition()` holds, which is asked with the lock held.
+  // Waits until `condition()` holds. The condition is evaluated with the lock held.
   template <class Lock, std::predicate Condition>
   void wait(Lock& lock, Condition condition) {
     while (!condition()) wait(lock);
   }
 
-  // The context's cause if that ended before a signal came, or had ended already. The lock is held again
-  // then, too. Parks.
+  // Returns the context's cause if the context ends before a signal comes, or has already ended. The lock is
+  // held again in this case, too. Parks.
   template <class Lock>
   [[nodiscard]] Result<void> wait(const Context& context, Lock& lock) {
     Place place(*this);
@@ -64,7 +66,8 @@ class Cond {
     const Relock<Lock> relock(lock);
     return place.block(context);
   }
-  // Until `condition()` holds; the cause if the context ended before and it does not.
+  // Waits until `condition()` holds. Returns the cause if the context ends first and the condition does not
+  // hold.
   template <class Lock, std::predicate Condition>
   [[nodiscard]] Result<void> wait(const Context& context, Lock& lock, Condition condition) {
     while (!condition()) {
@@ -73,19 +76,19 @@ class Cond {
     return {};
   }
 
-  // Wakes the one that has waited longest, if anybody waits. notify_one, in C++'s words.
+  // Wakes the longest waiter, if there is one. notify_one in C++ terms.
   void signal();
-  // Wakes all who wait. notify_all.
+  // Wakes all waiters. notify_all in C++ terms.
   void broadcast();
   void notify_one() { signal(); }
   void notify_all() { broadcast(); }
 
  private:
-  // One wait: queued from its construction on, which is before the lock is given back.
+  // One wait. It is in the queue from its construction on, which is before the lock is unlocked.
   class Place {
    public:
     explicit Place(Cond& cond);
-    ~Place();  // unlock() has thrown: leaves; a signal that came goes to the next
+    ~Place();  // if unlock() threw: leaves the queue; a signal that came goes to the next waiter
     bool block(const rt::Until& until);
     Result<void> block(const Context& context);
 
@@ -93,7 +96,7 @@ class Cond {
     Cond& cond_;
     rt::Wait wait_;
     rt::Waiter waiter_;
-    // While user code unlocks: block() has a record of its own.
+    // On record while user code unlocks; block() has a record of its own.
     rt::PendingWait pending_{rt::Wait::kWithdrawal, &wait_};
     std::optional<rt::PendingWaitScope> on_record_;
     bool blocked_ = false;
@@ -101,7 +104,7 @@ class Cond {
   template <class Lock>
   struct Relock {
     explicit Relock(Lock& given_back) : lock(given_back) {}
-    // The lock is what the caller relies on: if it cannot be had again, nothing can.
+    // The caller relies on holding the lock: if it cannot be locked again, the program cannot continue.
     ~Relock() { lock.lock(); }
     Lock& lock;
   };

@@ -66,14 +66,14 @@ const void* Context::find(const void* key) const { return node_ == nullptr ? nul
 
 struct ContextMaker {
   static ContextNode* node(const Context& ctx) { return ctx.node_; }
-  // Its reference belongs to somebody else now.
+  // Drops the reference of `ctx` without releasing it: the reference has a new owner.
   static void give_up(Context& ctx) { ctx.node_ = nullptr; }
   static CancelNode* scope(const Context& ctx) { return ctx.scope(); }
   static Context context(ContextNode* node) { return Context(node); }
 
   static CancellableContext cancellable(const Context& parent, std::int64_t deadline_ns,
                                         rt::ContextCause cause) {
-    Context held(parent);  // given back if there is no memory
+    Context held(parent);  // released if there is no memory
     CancelNode* const above = scope(parent);
     const std::int64_t limit = above == nullptr ? CancelNode::kNever : above->deadline_ns();
     auto* const node = new CancelNode(held.node_, above, std::min(deadline_ns, limit));
@@ -92,7 +92,7 @@ struct ContextMaker {
     CancelNode* const above = scope(ctx);
     if (above != nullptr && above->add(*made)) return handle;
     if (above != nullptr) made->start();
-    rt::ContextFunction::unref(made);  // the list's
+    rt::ContextFunction::unref(made);  // the list's reference
     return handle;
   }
 
@@ -109,7 +109,7 @@ struct ContextMaker {
 
 namespace {
 
-// Kept for ever: cancelling needs no memory, and goes on while statics are destroyed.
+// Never freed: cancelling needs no memory, and works even while statics are destroyed.
 const rt::ContextCause& cancelled() {
   static const auto* const kCause =
       new rt::ContextCause(std::make_shared<const Error>(Errc::kCancelled, "context"));
@@ -127,7 +127,7 @@ CancellableContext with_deadline_ns(const Context& parent, std::int64_t when_ns,
 }  // namespace
 
 CancellableContext with_cancel(const Context& parent) {
-  cancelled();  // makes it, so that cancelling will need no memory
+  cancelled();  // creates the cause, so that cancelling will need no memory
   return ContextMaker::cancellable(parent, CancelNode::kNever, nullptr);
 }
 
@@ -142,7 +142,7 @@ CancellableContext with_timeout(const Context& parent, rt::AnyDuration timeout, 
 }
 
 Context without_cancel(const Context& parent) {
-  Context held(parent);  // given back if there is no memory
+  Context held(parent);  // released if there is no memory
   auto* const node = new ContextNode(ContextMaker::node(held), nullptr);
   ContextMaker::give_up(held);
   return ContextMaker::context(node);
@@ -194,7 +194,7 @@ bool AfterFunc::stop() {
   CancelNode* const scope = ctx_.scope();
   const bool stopped = scope == nullptr || scope->remove(*function_);
   if (stopped) function_->forget();
-  if (stopped && scope != nullptr) rt::ContextFunction::unref(function_);  // the list's
+  if (stopped && scope != nullptr) rt::ContextFunction::unref(function_);  // the list's reference
   detach();
   return stopped;
 }

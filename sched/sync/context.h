@@ -1,6 +1,6 @@
 // Public header, part of <tuza/sync.h>.
 //
-// Context: when to stop, by when, and what belongs to the request; handed down from caller to callee.
+// Context: cancellation, deadline and values of a request; handed down from caller to callee.
 //
 //     // Ends after 2 s, with `request`, or with `cancel`, whichever comes first.
 //     auto [ctx, cancel] = tuza::with_timeout(request, 2s);
@@ -8,22 +8,23 @@
 //     tuza::Result<std::optional<Row>> row = rows.recv(ctx);        // a wait that ends with the context
 //     if (!row) return std::unexpected(row.error());                // ctx.cause()
 //
-// A context ends once, with a cause. Contexts are a tree: what ends one ends all that were made from it, with
-// the same cause; a child never ends its parent. Each call of Tuza's that can wait takes a context, and
-// returns std::unexpected(ctx.cause()) if that ended first. A loop that computes asks done().
+// A context ends once, with a cause. Contexts form a tree: the end of a context ends all contexts made from
+// it, with the same cause; a child never ends its parent. Every Tuza call that can wait takes a context, and
+// returns std::unexpected(ctx.cause()) if the context ends first. A loop that computes checks done().
 //
-// The canceller that comes with a context is what `defer cancel()` is in Go: when it goes out of scope the
-// context ends, and its memory, timer and place in its parent are free.
+// The canceller returned with a context corresponds to `defer cancel()` in Go: when the canceller goes out
+// of scope, the context ends, and its memory, its timer and its place in the parent are freed.
 //
-// Ordering: what was done before a context was ended is visible to whoever sees that it has ended. When the
-// call of a canceller returns the context has ended, and if that call ended it so have those made from it,
-// but for those that another canceller or a deadline has just begun to end.
+// Ordering: everything done before a context ended is visible to every caller that sees that it has ended.
+// When the call of a canceller returns, the context has ended. If this call ended the context, all contexts
+// made from it have ended as well, except those that another canceller or a deadline has just begun to end.
 //
-// Lifetime: a Context is a handle; copy it, it is as cheap as a shared_ptr. The state lives as long as a
-// handle to it or to a child. Contexts are not tied to the scope they were made in, their cancellers are.
+// Lifetime: a Context is a handle, and as cheap to copy as a shared_ptr. The state lives as long as a handle
+// to the context or to a child of it. Contexts are not tied to the scope they were made in; their cancellers
+// are.
 //
-// Thread-safe, one handle apart: two threads must not assign to one object. Nothing here parks but wait(). A
-// context that has a deadline needs tuza::run; the others do not. Source: Go's context.
+// Thread-safe, with one exception: two threads must not assign to the same handle. Only wait() parks. Only
+// contexts with a deadline need tuza::run. Source: Go's context.
 #pragma once
 
 #include <tuza/sched/detail/deadline.h>
@@ -45,7 +46,8 @@ class CancelNode;
 class ContextFunction;
 }  // namespace rt
 
-// Names a value that contexts carry, and its type. The object is the key: two keys of one name are two keys.
+// Identifies a value that contexts carry, and its type. The key is the object: two keys with the same name
+// are different keys.
 //
 //     inline constexpr tuza::ContextKey<User> kUser{"user"};
 template <class T>
@@ -64,7 +66,7 @@ class Context {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  // Never ends, has no values: the root of all others. Costs nothing.
+  // The root of all contexts: it never ends, has no values, and costs nothing.
   Context() = default;
   static Context background() { return {}; }
 
@@ -76,44 +78,44 @@ class Context {
   }
   ~Context();
 
-  // Whether it has ended.
+  // Whether the context has ended.
   [[nodiscard]] bool done() const;
-  // What it was ended with: Errc::kCancelled, Errc::kTimeout, or what the canceller gave. While it has not
-  // ended, an Error whose code is 0.
+  // Why the context ended: Errc::kCancelled, Errc::kTimeout, or the error passed to the canceller. Before
+  // the end, an Error whose code is 0.
   [[nodiscard]] Error cause() const;
-  // Both: nothing while it goes on, then the cause. For loops: if (auto ok = ctx.check(); !ok) return ok;
+  // Success before the end, then the cause. For loops: if (auto ok = ctx.check(); !ok) return ok;
   [[nodiscard]] Result<void> check() const;
 
-  // Waits until it ends, for ever if it never does. Parks (a thread blocks).
+  // Waits until the context ends; for ever if it never does. Parks (a thread blocks).
   void wait() const;
 
-  // When it ends at the latest; nothing if there is no limit.
+  // The latest time at which the context ends; nullopt if there is no limit.
   [[nodiscard]] std::optional<TimePoint> deadline() const;
 
-  // What with_value() put there, nearest first; null if nobody did. Valid as long as this handle or one to a
-  // child is.
+  // The value that with_value() attached under `key`, nearest ancestor first; null if there is none. Valid
+  // as long as this handle, or a handle to a child.
   template <class T>
   [[nodiscard]] const T* value(const ContextKey<T>& key) const {
     return static_cast<const T*>(find(&key));
   }
 
-  // For calls that wait (rt::Until, select): happens when the context ends; null if it never can. Valid as
-  // long as this handle.
+  // For calls that wait (rt::Until, select): the event fires when the context ends. Null if it can never
+  // end. Valid as long as this handle.
   [[nodiscard]] rt::Event* event() const;
 
  private:
   friend class Canceller;
   friend class AfterFunc;
   friend struct ContextMaker;
-  explicit Context(rt::ContextNode* node) : node_(node) {}  // takes the reference over
+  explicit Context(rt::ContextNode* node) : node_(node) {}  // takes over the reference
   [[nodiscard]] const void* find(const void* key) const;
-  [[nodiscard]] rt::CancelNode* scope() const;  // the nearest that can end; null: none
+  [[nodiscard]] rt::CancelNode* scope() const;  // the nearest node that can end; null: none
 
   rt::ContextNode* node_ = nullptr;
 };
 
-// Ends its context when it is called or destroyed, once; later calls do nothing. A canceller that was moved
-// from does nothing either. Does not park.
+// Ends its context when it is called or destroyed, once; later calls do nothing. A moved-from canceller does
+// nothing. Does not park.
 class [[nodiscard]] Canceller {
  public:
   Canceller() = default;
@@ -121,15 +123,15 @@ class [[nodiscard]] Canceller {
   Canceller& operator=(Canceller&& other) noexcept;
   ~Canceller();
 
-  // Errc::kCancelled.
+  // Ends the context with Errc::kCancelled.
   void operator()() const;
   void operator()(Error cause) const;
-  // Lets the context live on: it ends with its parent or at its deadline.
+  // Gives up control of the context: it then ends only with its parent or at its deadline.
   void detach();
 
  private:
   friend struct ContextMaker;
-  explicit Canceller(rt::CancelNode* node) : node_(node) {}  // takes the reference over
+  explicit Canceller(rt::CancelNode* node) : node_(node) {}  // takes over the reference
   rt::CancelNode* node_ = nullptr;
 };
 
@@ -141,18 +143,19 @@ struct [[nodiscard]] CancellableContext {
 
 CancellableContext with_cancel(const Context& parent);
 
-// Ends at `when` at the latest, with `cause`. A deadline of the parent that is earlier stays. One in the past
-// ends it at once. Inside tuza::run only.
+// The new context ends with `cause` at `when` at the latest. An earlier deadline of the parent still
+// applies. A deadline in the past ends the context at once. Inside tuza::run only.
 CancellableContext with_deadline(const Context& parent, rt::AnyTimePoint when,
                                  Error cause = Error(Errc::kTimeout, "context"));
 CancellableContext with_timeout(const Context& parent, rt::AnyDuration timeout,
                                 Error cause = Error(Errc::kTimeout, "context"));
 
-// The values of `parent`, but neither its end nor its deadline: for what must outlive the request.
+// Keeps the values of `parent`, but neither its end nor its deadline: for work that must outlive the
+// request.
 [[nodiscard]] Context without_cancel(const Context& parent);
 
-// `parent` with a value more. Values are for what crosses API boundaries with the request (its id, its user),
-// not for optional parameters: finding one takes as many steps as there are contexts above.
+// `parent` with one more value. Values are for data that crosses API boundaries with the request (its id,
+// its user), not for optional parameters: a lookup takes as many steps as there are contexts above.
 namespace detail {
 [[nodiscard]] Context with_erased_value(const Context& parent, const void* key,
                                         std::shared_ptr<const void> value);
@@ -162,7 +165,7 @@ template <class T, class U = T>
   return detail::with_erased_value(parent, &key, std::make_shared<const T>(std::forward<U>(value)));
 }
 
-// What after_func() has registered. Destroying it stops the function, unless detach() was called.
+// The registration made by after_func(). Its destructor stops the function, unless detach() was called.
 class [[nodiscard]] AfterFunc {
  public:
   AfterFunc(AfterFunc&& other) noexcept
@@ -170,10 +173,10 @@ class [[nodiscard]] AfterFunc {
   AfterFunc& operator=(AfterFunc&&) = delete;
   ~AfterFunc();
 
-  // True: the function will not run, thanks to this call. False: it has been started, and may still be
-  // running, or was stopped before. Does not wait for it.
+  // True: this call has prevented the function from running. False: the function was started, and may still
+  // be running, or was stopped before. Does not wait for the function.
   bool stop();
-  // Lets it stand when this object goes.
+  // Keeps the registration in force after this object is destroyed.
   void detach();
 
  private:
@@ -181,16 +184,18 @@ class [[nodiscard]] AfterFunc {
   AfterFunc(Context ctx, rt::ContextFunction* function) : ctx_(std::move(ctx)), function_(function) {}
 
   Context ctx_;
-  rt::ContextFunction* function_;  // a reference; null: stopped or detached
+  rt::ContextFunction* function_;  // holds a reference; null: stopped or detached
 };
 
-// Runs `function` in a goroutine of its own when `ctx` ends; at once if it has ended. An exception that
-// leaves it ends the process, as with go(). Does not park; does not keep the context.
+// Runs `function` in a goroutine of its own when `ctx` ends; at once if `ctx` has already ended. An
+// exception that escapes the function ends the process, as with go(). Does not park. The registration does
+// not keep the context alive; the handle does.
 AfterFunc after_func(const Context& ctx, std::move_only_function<void()> function);
 
 namespace detail {
-// The same, but whoever ends the context calls it, on the spot: it must neither park nor throw, and take a
-// few instructions. It may come late, while or after stop() says false. For waits of other layers.
+// The same, but the thread that ends the context calls the function directly: the function must neither park
+// nor throw, and take only a few instructions. It may run late, while or after stop() returns false. For
+// waits of other layers.
 AfterFunc at_end(const Context& ctx, std::move_only_function<void()> function);
 }  // namespace detail
 

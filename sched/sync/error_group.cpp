@@ -25,8 +25,8 @@ void ErrorGroup::begun() {
 
 void ErrorGroup::ended() {
   if (limit_) limit_->release();
-  members_.fetch_sub(1, std::memory_order_release);  // set_limit() may replace limit_ now
-  running_.done();                                   // may be the end of the group
+  members_.fetch_sub(1, std::memory_order_release);  // set_limit() may replace limit_ from now on
+  running_.done();                                   // the group may be destroyed from now on
 }
 
 void ErrorGroup::fail(Error error) {

@@ -1,6 +1,6 @@
 // Public header, part of <tuza/sync.h>.
 //
-// ErrorGroup: goroutines that work on one thing, of which the first that fails stops the others.
+// ErrorGroup: goroutines that work on one task; the first failure stops the others.
 //
 //     tuza::ErrorGroup group(request);
 //     group.set_limit(8);                                    // eight at a time
@@ -9,16 +9,18 @@
 //     }
 //     return group.wait();                                   // the first error
 //
-// The first goroutine that returns an error ends the group's context with it, and wait() returns it. One that
-// throws does so too: the context ends with Errc::kCancelled, and wait() throws what was thrown. What fails
-// later is dropped. goexit() is no failure. When wait() returns the context has ended in any case.
+// The first goroutine that returns an error ends the group's context with this error, and wait() returns the
+// error. An exception counts as a failure too: the context ends with Errc::kCancelled, and wait() rethrows
+// the exception. Later failures are dropped. goexit() is not a failure. When wait() returns, the context has
+// always ended.
 //
-// Ordering: what the goroutines did is visible after wait(); when it returns they have ended, and what their
-// functions had captured is destroyed.
-// Lifetime: the destructor ends the context and waits for those that still run; what they return or throw
-// then is lost. It parks if there are any. Those that the end of tuza::run has left behind are not waited for.
+// Ordering: everything that the goroutines did is visible after wait(). When wait() returns, the goroutines
+// have ended, and the captures of their functions are destroyed.
+// Lifetime: the destructor ends the context and waits for the goroutines that still run; their later errors
+// and exceptions are lost. The destructor parks if there are any. It does not wait for goroutines that the
+// end of tuza::run has left behind.
 //
-// Thread-safe: goroutines of the group may start others in it, if the owner has not yet come back from
+// Thread-safe: goroutines of the group may start others in it, as long as the owner has not returned from
 // wait(). Source: golang.org/x/sync/errgroup.
 #pragma once
 
@@ -52,18 +54,19 @@ class ErrorGroup {
   [[nodiscard]] const Context& context() const { return made_.ctx; }
   void cancel() { made_.cancel(); }
 
-  // At most `n` at a time from now on; 0: none at all; less: no limit, as at first. Aborts while goroutines
-  // of the group run.
+  // From now on at most `n` goroutines run at a time; 0: none at all; negative: no limit, which is the
+  // default. Aborts while goroutines of the group run.
   void set_limit(std::int64_t n);
 
   // Runs `function`, which returns void or Result<void>, in a goroutine of its own. Parks while the limit is
-  // reached, whatever becomes of the context.
+  // reached, even if the context ends.
   template <class F>
   void go(F&& function, const std::source_location& where = std::source_location::current()) {
     if (limit_) limit_->acquire();
     start(std::forward<F>(function), where);
   }
-  // The same if the limit is not reached; else false, and `function` is as it was. Does not park.
+  // The same if the limit is not reached; otherwise returns false, and `function` is untouched. Does not
+  // park.
   template <class F>
   [[nodiscard]] bool try_go(F&& function,
                             const std::source_location& where = std::source_location::current()) {
@@ -72,13 +75,14 @@ class ErrorGroup {
     return true;
   }
 
-  // Waits until all have ended; the first error. Throws the first exception, if that came first. Parks.
+  // Waits until all goroutines have ended and returns the first error. Rethrows the first exception if that
+  // was the first failure. Parks.
   Result<void> wait();
-  // The same; ctx.cause() if `ctx` ended before, and then the goroutines go on.
+  // The same, but returns ctx.cause() if `ctx` ends first; the goroutines continue then.
   Result<void> wait(const Context& ctx);
 
  private:
-  // One goroutine of the group: says that it has ended.
+  // One goroutine of the group; the destructor reports its end.
   struct Member {
     ErrorGroup* group;
     ~Member() {
@@ -93,7 +97,7 @@ class ErrorGroup {
     tuza::go(
         [this, captured = std::forward<F>(function)]() mutable {
           const Member member{this};
-          std::decay_t<F> mine(std::move(captured));  // gone before the group hears of the end
+          std::decay_t<F> mine(std::move(captured));  // destroyed before the group learns of the end
           run(mine);
         },
         where);
@@ -117,11 +121,11 @@ class ErrorGroup {
   Result<void> outcome();
 
   CancellableContext made_;
-  std::optional<Semaphore> limit_;  // changed while nobody runs
+  std::optional<Semaphore> limit_;  // changed only while no goroutine of the group runs
   WaitGroup running_;
-  rt::RunMark run_;  // in which goroutines were started last
+  rt::RunMark run_;  // the run in which goroutines were last started
   std::atomic<std::int64_t> members_{0};
-  std::atomic<bool> failed_{false};  // who makes it true writes one of these; read when nobody runs
+  std::atomic<bool> failed_{false};  // its setter writes one of the next two; read when no goroutine runs
   std::optional<Error> error_;
   std::exception_ptr thrown_;
 };

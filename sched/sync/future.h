@@ -1,6 +1,6 @@
 // Public header, part of <tuza/sync.h>.
 //
-// Future: a result that is being made by somebody else.
+// Future: a result that another goroutine or thread produces.
 //
 //     tuza::Future<Row> row = tuza::async([&] { return db.find(id); });
 //     ... do something else ...
@@ -10,17 +10,17 @@
 //     tuza::Future<int> answer = promise.future();
 //     tuza::go([promise = std::move(promise)]() mutable { promise.set_value(42); });
 //
-// Ordering: what was done before the result was set (in async's function: all that it did) is visible after
-// a wait, a get() or a ready() that returned true.
+// Ordering: everything done before the result was set (with async: everything the function did) is visible
+// after a wait(), a get(), or a ready() that returned true.
 //
-// Lifetime: the result belongs to both sides together. A Future may be dropped before the result is there:
-// the function goes on, and its result is destroyed (an exception too, without a word). A Promise, or a
-// goroutine of async, that ends without a result (goexit) leaves std::future_error with broken_promise. What
-// is not allowed is destroying a Future during a call to it.
+// Lifetime: the result belongs to both sides together. A Future may be dropped before the result is set: the
+// function continues, and its result is destroyed (also an exception, silently). A Promise, or a goroutine
+// of async, that ends without a result (goexit) leaves std::future_error with broken_promise. A Future must
+// not be destroyed during a call to it.
 //
-// Thread-safe between the two sides, and wait() and ready() for any number of callers. One goroutine at a
-// time calls get(). Waiting parks the goroutine, or blocks the thread; nothing else parks. No allocation in
-// steady state besides what the result itself needs: states are recycled (sync/detail/block_pool.h). Unlike
+// Thread-safe between the two sides; wait() and ready() for any number of callers. Only one goroutine at a
+// time may call get(). Waiting parks the goroutine, or blocks the thread; nothing else parks. No allocation
+// in steady state apart from the result's own needs: states are recycled (sync/detail/block_pool.h). Unlike
 // std::future, the destructor never waits.
 #pragma once
 
@@ -46,19 +46,19 @@ class Context;
 
 namespace rt {
 
-// The part of a shared state that does not know the type of the result.
+// The part of a shared state that does not depend on the result's type.
 class FutureCore : public FromBlockPool {
  public:
   Event done;
-  // Written before `done`, read after it.
+  // Written before `done` fires, read after.
   std::exception_ptr error;
 
   void wait();
-  Result<void> wait(const ::tuza::Context& ctx);  // its cause if it ended first
+  Result<void> wait(const ::tuza::Context& ctx);  // returns the cause if ctx ends first
   void rethrow_error() const {
     if (error != nullptr) std::rethrow_exception(error);
   }
-  // By one of the two sides. True for the last.
+  // Called once by each of the two sides. True for the last.
   [[nodiscard]] bool drop() { return sides_.fetch_sub(1, std::memory_order_acq_rel) == 1; }
   void break_promise();
 
@@ -69,7 +69,7 @@ class FutureCore : public FromBlockPool {
 template <class T>
 struct FutureState final : FutureCore {
   using Reference = T&;
-  std::optional<T> value;  // as FutureCore::error
+  std::optional<T> value;  // written and read like FutureCore::error
 
   Reference get() {
     rethrow_error();
@@ -96,7 +96,7 @@ struct FutureState<void> final : FutureCore {
   }
 };
 
-// The side that makes the result. Without one when it goes, breaks the promise.
+// The producing side. If it is destroyed without a result, it breaks the promise.
 template <class T>
 class FutureMaker {
  public:
@@ -112,7 +112,7 @@ class FutureMaker {
     if (state_->drop()) delete state_;
   }
   [[nodiscard]] FutureState<T>* state() const { return state_; }
-  // The result is there.
+  // Publishes the result.
   void finish() {
     state_->done.fire();
     if (state_->drop()) delete state_;
@@ -123,7 +123,7 @@ class FutureMaker {
   FutureState<T>* state_;
 };
 
-// Misuse, in every build.
+// Aborts on misuse, in every build.
 [[noreturn, gnu::cold]] void future_is_empty();
 [[noreturn, gnu::cold]] void promise_is_empty();
 
@@ -145,28 +145,30 @@ class [[nodiscard]] Future {
     if (state_ != nullptr && state_->drop()) delete state_;
   }
 
-  // False: default-made, moved from, or its result was moved out. All calls below but this abort then.
+  // False: default-constructed, moved from, or the result was moved out. All calls below except valid()
+  // abort then.
   [[nodiscard]] bool valid() const { return state_ != nullptr; }
-  // The result, or an exception, is there: get() will not wait.
+  // Whether the result, or an exception, is set: get() will not wait.
   [[nodiscard]] bool ready() const { return state().done.happened(); }
 
-  // Waits until it is ready. Parks.
+  // Waits until the result is ready. Parks.
   void wait() const { state().wait(); }
-  // The same; ctx.cause() if the context ended first. The Future stays as it is.
+  // The same, but returns ctx.cause() if the context ends first. The Future stays as it is.
   Result<void> wait(const Context& ctx) const { return state().wait(ctx); }
 
-  // Waits; the result, which stays here, or its exception. May be called again. Parks.
+  // Waits, then returns a reference to the result, which stays in the Future, or rethrows its exception. May
+  // be called again. Parks.
   typename State::Reference get() & {
     state().wait();
     return state().get();
   }
-  // Waits; moves the result out, or throws its exception. The Future is empty then. Parks.
+  // Waits, then moves the result out, or rethrows its exception. The Future is empty afterwards. Parks.
   T get() && {
     const Future last(std::move(*this));
     last.state().wait();
     return last.state().take();
   }
-  // The same; ctx.cause(), and the Future stays as it is, if the context ended first.
+  // The same, but if the context ends first, returns ctx.cause() and the Future stays as it is.
   Result<T> get(const Context& ctx) && {
     if (Result<void> waited = wait(ctx); !waited) return std::unexpected(std::move(waited.error()));
     if constexpr (std::is_void_v<T>) {
@@ -177,7 +179,7 @@ class [[nodiscard]] Future {
     }
   }
 
-  // For select: happens when it is ready. Valid as long as this Future has its result.
+  // For select: the event fires when the result is ready. Valid as long as this Future has its result.
   [[nodiscard]] rt::Event& event() const { return state().done; }
 
  private:
@@ -192,17 +194,17 @@ class [[nodiscard]] Future {
     return *state_;
   }
 
-  State* state_ = nullptr;  // one of its two sides
+  State* state_ = nullptr;  // this Future is one of the state's two sides
 };
 
-// The other side, for those who set the result by hand. One of set_value() and set_exception(), once: a
-// second call aborts.
+// The producing side, for code that sets the result itself. Call either set_value() or set_exception(),
+// once: a second call aborts.
 template <class T>
 class Promise {
  public:
   Promise() : Promise(new rt::FutureState<T>) {}
 
-  // Once. Aborts the second time.
+  // Callable once; aborts the second time.
   Future<T> future() {
     if (!future_.valid()) rt::promise_is_empty();
     return std::move(future_);
@@ -214,7 +216,7 @@ class Promise {
       static_assert(sizeof...(args) == 0);
       (void)state;
     } else {
-      state.value.emplace(std::forward<Args>(args)...);  // what it throws leaves the promise as it was
+      state.value.emplace(std::forward<Args>(args)...);  // if this throws, the promise is unchanged
     }
     maker_.finish();
   }
@@ -234,7 +236,7 @@ class Promise {
   Future<T> future_;
 };
 
-// Runs `function` in a goroutine of its own; the Future gets what it returns or throws. Does not park.
+// Runs `function` in a goroutine of its own; the Future receives its result or exception. Does not park.
 template <class F>
 auto async(const GoOptions& options, F&& function,
            const std::source_location& where = std::source_location::current()) {
@@ -245,7 +247,7 @@ auto async(const GoOptions& options, F&& function,
       options,
       [maker = rt::FutureMaker<T>(state), captured = std::forward<F>(function)]() mutable {
         {
-          std::decay_t<F> mine(std::move(captured));  // gone before the result is seen
+          std::decay_t<F> mine(std::move(captured));  // destroyed before the result is visible
           maker.state()->run(mine);
         }
         maker.finish();

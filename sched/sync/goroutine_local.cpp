@@ -11,7 +11,7 @@
 
 namespace tuza::rt {
 
-// Owner: the goroutine. The oldest value first.
+// Owner: the goroutine. The oldest value comes first.
 class LocalTable {
  public:
   struct Entry {
@@ -69,7 +69,7 @@ void remove_local(std::uint64_t id) {
 void destroy_locals() noexcept {
   G* const g = current_g();
   if (g == nullptr || g->locals == nullptr) return;
-  // One at a time, off the end: a destructor may look for other values, and make new ones.
+  // One value at a time, from the end: a destructor may look up other values, and make new ones.
   std::vector<LocalTable::Entry>& entries = g->locals->entries;
   while (!entries.empty()) {
     const LocalTable::Entry entry = entries.back();

@@ -1,21 +1,22 @@
 // Public header, part of <tuza/sync.h>.
 //
-// GoroutineLocal: a variable of which each goroutine has its own, as each thread has of a thread_local (which
-// goroutines must not use: they change threads).
+// GoroutineLocal: a variable of which each goroutine has its own value. It replaces thread_local, which
+// goroutines must not use because they change threads.
 //
 //     tuza::GoroutineLocal<Random> random;                      // at namespace scope
 //     ...
 //     return random->below(6);                                  // made when this goroutine first asks
 //
-// A goroutine's value is made at its first use, by T() or by the function given, and destroyed when it ends,
-// by goexit() too; the youngest first. A destructor may use other goroutine-locals, and may park. Nothing is
-// inherited: a goroutine that is started begins without values. What belongs to a request goes into its
-// Context instead. Goroutines that the end of the runtime leaves behind do not destroy theirs.
+// A goroutine's value is made at its first use, by T() or by the given function. It is destroyed when the
+// goroutine ends, by goexit() too; the newest value is destroyed first. A destructor may use other
+// goroutine-locals, and may park. Nothing is inherited: a new goroutine begins without values. Data of a
+// request belongs in its Context instead. Goroutines that the end of the runtime leaves behind do not
+// destroy their values.
 //
-// Lifetime: values live as long as their goroutine. The variable must outlive its use, not the values.
+// Lifetime: values live as long as their goroutine. The variable must outlive its uses, not the values.
 //
-// Thread-safe: different goroutines never meet in it. Goroutines only: aborts elsewhere. Does not park. The
-// first value of a goroutine allocates a table, each value its own memory; finding one takes as many
+// Thread-safe: different goroutines share no state in it. Goroutines only: aborts elsewhere. Does not park.
+// The first value of a goroutine allocates a table, and each value its own memory. A lookup takes as many
 // comparisons as the goroutine has values.
 #pragma once
 
@@ -31,13 +32,13 @@ namespace rt {
 using DestroyLocal = void (*)(void* value);
 
 [[nodiscard]] std::uint64_t new_local_id();
-// Of the calling goroutine; null: it has none.
+// The calling goroutine's value; null: it has none.
 [[nodiscard]] void* find_local(std::uint64_t id);
-// It has none yet. `value` belongs to the goroutine when this returns.
+// Call only if the goroutine has no value for `id`. When this returns, the goroutine owns `value`.
 void add_local(std::uint64_t id, void* value, DestroyLocal destroy);
-// Destroys the one it has, if any.
+// Destroys the goroutine's value, if it has one.
 void remove_local(std::uint64_t id);
-// All of them: the goroutine ends. What destructors make anew goes as well.
+// Destroys all values because the goroutine ends, including values that destructors create anew.
 void destroy_locals() noexcept;
 
 }  // namespace rt
@@ -46,12 +47,12 @@ template <class T>
 class GoroutineLocal {
  public:
   GoroutineLocal() : GoroutineLocal([] { return T(); }) {}
-  // `make` is called by each goroutine that needs a value. What it throws leaves get().
+  // Each goroutine that needs a value calls `make`. Its exceptions propagate out of get().
   explicit GoroutineLocal(std::move_only_function<T() const> make) : make_(std::move(make)) {}
   GoroutineLocal(const GoroutineLocal&) = delete;
   GoroutineLocal& operator=(const GoroutineLocal&) = delete;
 
-  // The calling goroutine's. The reference is good until it ends, or calls reset().
+  // The calling goroutine's value. The reference is valid until the goroutine ends or calls reset().
   [[nodiscard]] T& get() const {
     if (void* const value = rt::find_local(id_); value != nullptr) return static_cast<Holder*>(value)->value;
     return make_value();
@@ -74,7 +75,7 @@ class GoroutineLocal {
     return made.release()->value;
   }
 
-  const std::uint64_t id_ = rt::new_local_id();  // never used again: values may outlive the variable
+  const std::uint64_t id_ = rt::new_local_id();  // ids are never reused: values may outlive the variable
   const std::move_only_function<T() const> make_;
 };
 

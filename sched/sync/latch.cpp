@@ -50,7 +50,7 @@ bool Latch::wait_until(const rt::Until& until) {
   return wait.block(WaitReason::kBarrier, until) == &place || !give_up(place);
 }
 
-// False: the count has come to zero meanwhile.
+// False: the count has reached zero since.
 bool Latch::give_up(rt::Waiter& place) {
   const rt::Enter rt;
   const std::scoped_lock lock(lock_);

@@ -12,17 +12,17 @@
 
 namespace tuza {
 
-// What lock_slow() remembers from one attempt to the next.
+// State that lock_slow() keeps from one attempt to the next.
 struct Mutex::Attempt {
-  int rounds = 0;             // spun since it came or was woken
-  bool awake = false;         // kAwake is its to clear
-  bool starving = false;      // it has waited for too long
-  std::int64_t since_ns = 0;  // when it queued first; 0: not yet
+  int rounds = 0;             // spins since the caller came or was woken
+  bool awake = false;         // this caller must clear kAwake
+  bool starving = false;      // the caller has waited for too long
+  std::int64_t since_ns = 0;  // when the caller first queued; 0: not yet
 };
 
 void Mutex::check_nobody_waits(const char* type) { rt::check_nobody_waits(type, lock_, queue_); }
 
-// True: it is ours. False: it is locked, and waiting for a moment does not pay.
+// True: the caller has the lock. False: the mutex is locked, and spinning does not pay.
 bool Mutex::take_or_spin(Attempt& attempt) {
   std::uint32_t seen = state_.load(std::memory_order_relaxed);
   for (;;) {
@@ -33,10 +33,11 @@ bool Mutex::take_or_spin(Attempt& attempt) {
       }
       continue;
     }
-    // Spinning is of no use to a starving mutex: it will be handed over.
+    // Spinning on a starving mutex is useless: the lock will be handed over.
     if ((seen & kStarving) != 0 || !rt::worth_spinning(attempt.rounds)) return false;
     ++attempt.rounds;
-    // Who unlocks meanwhile need not wake another one. Relaxed: a hint; the lock itself has acquire.
+    // A holder that unlocks during the spinning need not wake a waiter. Relaxed: a hint; taking the lock has
+    // its own acquire.
     if (!attempt.awake && (seen & (kWaiters | kAwake)) == kWaiters &&
         state_.compare_exchange_strong(seen, seen | kAwake, std::memory_order_relaxed)) {
       attempt.awake = true;
@@ -46,9 +47,9 @@ bool Mutex::take_or_spin(Attempt& attempt) {
   }
 }
 
-// Announces the waiter in one step with seeing the lock taken, so that unlock() either sees the announcement
-// or happened before it; and finds the waiter in the queue, because lock_ is held until it is there. False:
-// the lock has become free.
+// Announces the waiter in the same step that sees the lock taken: unlock() either sees the announcement or
+// happened before it. If unlock() sees the announcement, it finds the waiter in the queue, because lock_ is
+// held until the waiter is queued. False: the lock has become free.
 bool Mutex::enqueue(rt::Waiter& place, const Attempt& attempt) {
   const rt::Enter rt;  // a goroutine must not lose its P while it holds lock_
   const std::scoped_lock lock(lock_);
@@ -82,7 +83,7 @@ bool Mutex::lock_slow(WaitReason reason, const rt::Until& until) {
       return false;
     }
     const bool starved = rt::now_ns() - attempt.since_ns > kStarvingNs;
-    if (place.ok) {  // handed over. Only the holder, which this is, ends the starving mode
+    if (place.ok) {  // handed over. Only the holder, now this caller, ends starving mode
       if (!starved) state_.fetch_and(~kStarving, std::memory_order_relaxed);
       return true;
     }
@@ -93,8 +94,8 @@ bool Mutex::lock_slow(WaitReason reason, const rt::Until& until) {
   return true;
 }
 
-// `until` has ended the wait. The mutex may be destroyed as soon as the caller says so, and it is: who takes
-// a waiter off the queue has let lock_ go before this one gets it.
+// `until` has ended the wait. The caller may destroy the mutex once give_up() has returned. This is safe: a
+// thread that takes a waiter off the queue has released lock_ before this function gets it.
 void Mutex::give_up(rt::Waiter& place) {
   const rt::Enter rt;
   const std::scoped_lock lock(lock_);
@@ -102,7 +103,8 @@ void Mutex::give_up(rt::Waiter& place) {
   if (queue_.empty()) state_.fetch_and(~(kWaiters | kStarving), std::memory_order_relaxed);
 }
 
-// Also for one that was woken to try for the lock: unlock() wakes nobody else until kAwake is cleared.
+// Also handles a waiter that was woken to try for the lock: unlock() wakes no other waiter until kAwake is
+// cleared.
 void Mutex::leave(rt::Waiter& place, rt::Waiter::Outcome outcome) {
   auto& self = *static_cast<Mutex*>(place.owner);
   if (outcome == rt::Waiter::Outcome::kUnserved) {
@@ -113,9 +115,9 @@ void Mutex::leave(rt::Waiter& place, rt::Waiter::Outcome outcome) {
   }
 }
 
-// Announces that the holder, who unlocks, is about to wake somebody: before it claims one, for if a spinner
-// comes to be awake meanwhile two would, and the one that was to be first might be second. False: somebody is
-// awake.
+// The unlocking holder announces that it is about to wake a waiter. It must do so before it claims one: if a
+// spinner set kAwake in between, two callers would be awake, and the waiter that was to be first might come
+// second. False: a caller is already awake.
 bool Mutex::announce_awake() {
   std::uint32_t seen = state_.load(std::memory_order_relaxed);
   while ((seen & kAwake) == 0) {
@@ -124,11 +126,12 @@ bool Mutex::announce_awake() {
   return false;
 }
 
-// Claims the first waiter and passes the lock on: to it, if the mutex is starving, else it becomes free.
-// Null: nobody is to be woken, and the mutex is still locked. Inside the runtime.
+// Claims the first waiter and passes the lock on: to this waiter if the mutex is starving, otherwise the
+// mutex becomes free. Null: no waiter must be woken, and the mutex is still locked. Inside the runtime.
 rt::Waiter* Mutex::next_owner() {
   const std::scoped_lock lock(lock_);
-  // Set under lock_, and cleared by the holder, who is here: it does not change any more.
+  // kStarving is set under lock_, and cleared under lock_ or by the holder, which is this caller: it cannot
+  // change here.
   const bool starving = (state_.load(std::memory_order_relaxed) & kStarving) != 0;
   if (!starving && !announce_awake()) return nullptr;
   rt::Waiter* const next = queue_.claim_first();
@@ -143,8 +146,9 @@ rt::Waiter* Mutex::next_owner() {
   return next;
 }
 
-// The last access to the mutex is the step that makes it free, if nobody was claimed: whoever takes it then
-// may destroy it. If somebody was, the mutex lives until that one has been woken and had it.
+// If no waiter was claimed, the last access to the mutex is the step that frees it: the next holder may then
+// destroy the mutex. If a waiter was claimed, the mutex lives until this waiter has been woken and has held
+// the lock.
 void Mutex::unlock_slow() {
   const rt::Enter rt;
   std::uint32_t seen = state_.load(std::memory_order_relaxed);

@@ -6,25 +6,26 @@
 //     { const std::scoped_lock lock(mutex); table[key] = value; }
 //     if (mutex.lock(context)) { ...; mutex.unlock(); }            // gives up when the context ends
 //
-// It may be held across parking calls, and unlocked by another goroutine or thread than the one that
-// locked it. It is not recursive.
+// The lock may be held across parking calls, and may be unlocked by another goroutine or thread than the one
+// that locked it. It is not recursive.
 //
-// Two modes, as in Go. Normally the lock is free after unlock() and goes to whoever comes first: one that
-// runs already gets it without a switch, before the one that was woken for it. Those who wait are woken in
-// the order in which they came; one that is woken in vain goes back to the front. If it has waited for more
-// than 1 ms by then, the mutex is starving: unlock() hands the lock to the first who waits, nobody
-// overtakes, until one gets it that has waited for less, or that is the last.
+// There are two modes, as in Go. In normal mode the mutex is free after unlock(), and the first caller to
+// try gets it: a caller that is already running gets it without a switch, ahead of a waiter that was woken
+// for it. Waiters are woken in the order in which they came. A waiter that wakes up and fails to get the
+// lock goes back to the front of the queue. If it has waited for more than 1 ms by then, the mutex becomes
+// starving: unlock() hands the lock directly to the first waiter, and nobody overtakes. Starving mode ends
+// when a waiter gets the lock that has waited for less, or that is the last one.
 //
-// Ordering: what was done before unlock() is visible after the next lock().
+// Ordering: everything done before unlock() is visible after the next lock().
 // Lifetime: may be destroyed as soon as nobody holds it or waits for it, even while the unlock() that
-// released it is still returning: it does not touch the mutex after that.
+// released it is still returning: unlock() does not touch the mutex after the release.
 //
-// Thread-safe; any thread, inside tuza::run and outside. lock() blocks the G (a thread: itself) if it has to
-// wait; try_lock() and unlock() never park.
+// Thread-safe; any thread, inside and outside tuza::run. lock() parks the goroutine (a thread blocks) if it
+// has to wait; try_lock() and unlock() never park.
 //
-// Source: Go's sync.Mutex (its two modes). Its waiters are counted and wait in a semaphore; here they are in
-// a queue with its own lock, so that one can leave it when its context ends. sched/model/mutex.pml is the
-// protocol in Promela.
+// Source: Go's sync.Mutex (its two modes). Go counts the waiters, and they wait in a semaphore. Here they
+// wait in a queue with its own lock, so that a waiter can leave when its context ends. sched/model/mutex.pml
+// models the protocol in Promela.
 #pragma once
 
 #include <tuza/sched/detail/deadline.h>
@@ -42,7 +43,7 @@ class Context;
 
 class Mutex {
  public:
-  // A waiter that has waited for longer, and is woken in vain, turns on the starving mode.
+  // A waiter that wakes up after more than this time, and fails to get the lock, turns on starving mode.
   static constexpr std::int64_t kStarvingNs = 1'000'000;
 
   Mutex() = default;
@@ -56,9 +57,9 @@ class Mutex {
   void lock() {
     if (!try_lock()) (void)lock_slow(WaitReason::kMutex, rt::Until{});
   }
-  // As lock(); the context's cause if that ended before, or had ended already. Parks.
+  // Like lock(), but returns the context's cause if the context ends first, or has already ended. Parks.
   [[nodiscard]] Result<void> lock(const Context& context);
-  // False: the time has passed. Parks.
+  // False: timed out. Parks.
   template <class Rep, class Period>
   [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& duration) {
     if (try_lock()) return true;
@@ -72,7 +73,8 @@ class Mutex {
     return try_lock() || lock_slow(WaitReason::kMutex, rt::Until{.deadline_ns = rt::point_ns(when)});
   }
 
-  // True: it was free and is the caller's now. A free mutex is taken even if somebody has been woken for it.
+  // True: the mutex was free, and the caller now holds it. A free mutex is taken even if a waiter has been
+  // woken for it.
   [[nodiscard]] bool try_lock() {
     std::uint32_t seen = 0;
     while ((seen & kLocked) == 0) {
@@ -100,23 +102,23 @@ class Mutex {
   //   3          2       1         0
   //  | Starving | Awake | Waiters | Locked |
   //
-  // Locked    somebody has it. Handed over it stays set.
+  // Locked    held. Stays set during a handover.
   // Waiters   the queue is not empty; changed under lock_ only.
-  // Awake     one who is awake wants it and will take it or queue: unlock() wakes nobody, so that they
-  //           come in order. Whoever sets it for itself, or is woken with it, clears it in the step with
-  //           which it takes or queues.
-  // Starving  set only while Locked and Waiters are: unlock() hands over.
+  // Awake     a caller that is awake wants the lock, and will take it or queue. unlock() then wakes
+  //           nobody, so that waiters get the lock in order. A caller that sets the bit for itself, or is
+  //           woken with it, clears it in the same step in which it takes the lock or queues.
+  // Starving  set only while Locked and Waiters are set: unlock() hands over.
   static constexpr std::uint32_t kLocked = 1;
   static constexpr std::uint32_t kWaiters = 2;
   static constexpr std::uint32_t kAwake = 4;
   static constexpr std::uint32_t kStarving = 8;
 
-  // Whether unlock() only has to free it: it is locked, and nobody is to be woken.
+  // Whether unlock() only has to clear the bit: the mutex is locked, and no waiter must be woken.
   static bool frees(std::uint32_t seen) {
     return (seen & (kLocked | kWaiters)) == kLocked ||
            (seen & (kLocked | kAwake | kStarving)) == (kLocked | kAwake);
   }
-  // False: `until` ended it.
+  // False: `until` ended the wait.
   bool lock_slow(WaitReason reason, const rt::Until& until);
   struct Attempt;
   bool take_or_spin(Attempt& attempt);

@@ -1,7 +1,7 @@
 // Public header, part of <tuza/sync.h>.
 //
-// Once: a function that is run once, by whoever comes first; the others wait until it has.
-// OnceValue: a value that is made when it is first asked for.
+// Once: runs a function once, in the first caller; the other callers wait until it has finished.
+// OnceValue: a value that is made at its first use.
 //
 //     static tuza::Once once;
 //     once.call([] { load_tables(); });
@@ -9,16 +9,16 @@
 //     tuza::OnceValue config([] { return parse(read_file("tuza.conf")); });
 //     use(config());                                               // the same object each time
 //
-// An exception: goes to the caller whose function threw it, and the next one, or one that waits, runs its
-// own, as std::call_once has it. (In Go a panic counts as done, which leaves those that come later with
+// An exception goes to the caller whose function threw it; the next caller, or a waiting one, then runs its
+// own function, as with std::call_once. (In Go a panic counts as done, which leaves later callers with
 // something that was never made.) goexit() in the function counts like an exception.
 //
-// The function may park. It must not call the same Once: that waits for itself.
+// The function may park. It must not call the same Once: it would wait for itself.
 //
-// Ordering: what the function did is visible to everybody whose call() returns.
+// Ordering: everything that the function did is visible to every caller whose call() returns.
 // Lifetime: may be destroyed when every call has returned.
-// Thread-safe; any thread, inside tuza::run and outside. call() blocks the G (a thread: itself) while another
-// one runs the function; afterwards it costs one load.
+// Thread-safe; any thread, inside and outside tuza::run. call() parks the goroutine (a thread blocks) while
+// another caller runs the function; afterwards it costs one load.
 #pragma once
 
 #include <tuza/sched/result.h>
@@ -40,15 +40,15 @@ class Once {
   Once& operator=(const Once&) = delete;
   ~Once() { mutex_.check_nobody_waits("Once"); }
 
-  // Parks if another one runs the function.
+  // Parks if another caller runs the function.
   template <class F>
   void call(F&& function) {
     if (done()) return;
     if (!mutex_.try_lock()) (void)mutex_.lock_slow(WaitReason::kOnce, rt::Until{});
     run(std::forward<F>(function));
   }
-  // The context's cause if that ended before the other one's function, or had ended already; it does not
-  // interrupt `function`. Parks.
+  // Returns the context's cause if the context ends before another caller's function does, or has already
+  // ended. The context does not interrupt `function`. Parks.
   template <class F>
   [[nodiscard]] Result<void> call(const Context& context, F&& function) {
     if (done()) return {};
@@ -56,7 +56,7 @@ class Once {
     run(std::forward<F>(function));
     return {};
   }
-  // acquire: pairs with run(), so that what the function did is there.
+  // acquire: pairs with the store in run(), so that the effects of the function are visible.
   [[nodiscard]] bool done() const { return done_.load(std::memory_order_acquire); }
 
  private:
@@ -80,12 +80,13 @@ class OnceValue {
 
   explicit OnceValue(F function) : function_(std::move(function)) {}
 
-  // The first call makes the value. Valid as long as the OnceValue. Parks, as Once::call().
+  // The first call makes the value. The reference is valid as long as the OnceValue. Parks like
+  // Once::call().
   Value& operator()() {
     once_.call([this] { value_.emplace(function_()); });
     return *value_;
   }
-  // Or the context's cause, as Once::call().
+  // The same, or the context's cause, like Once::call().
   [[nodiscard]] Result<Value*> operator()(const Context& context) {
     if (Result<void> made = once_.call(context, [this] { value_.emplace(function_()); }); !made) {
       return std::unexpected(made.error());

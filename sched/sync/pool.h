@@ -1,23 +1,26 @@
 // Public header, part of <tuza/sync.h>.
 //
-// Pool: objects that are costly to make and needed for a moment, kept for the next one who needs one.
+// Pool: keeps objects that are expensive to make and needed only briefly, for reuse.
 //
 //     tuza::Pool<std::string> buffers([] { return std::string(4096, '\0'); });
 //
 //     auto buffer = buffers.get();          // one that was given back, or a new one
 //     render(*buffer);                      // given back when `buffer` goes
 //
-// An object comes back as it was left: who needs it clean cleans it. Which one comes is not said; usually the
-// one that this processor has given back last, whose memory is in the cache. Objects that have not been
-// needed for a second are destroyed by and by; trim() destroys what lies there at once.
+// An object comes back in the state in which it was left: a caller that needs a clean object must clean it.
+// get() may return any object of the pool, usually the one that this processor gave back last, whose memory
+// is in the cache. Objects that have not been needed for a second are destroyed gradually; trim() destroys
+// the unused objects at once.
 //
-// Ordering: what was done with an object before it was given back is visible to who gets it next.
-// Lifetime: the pool must outlive what was taken from it; destroying it inside tuza::run while objects are in
-// use aborts, also if goroutines have them that an earlier run has left behind. Objects in the pool are destroyed
-// with it. A static pool outlives such goroutines, whose objects go with the process.
+// Ordering: everything done with an object before it was given back is visible to the caller that gets it
+// next.
+// Lifetime: the pool must outlive the objects taken from it. Destroying the pool inside tuza::run while
+// objects are in use aborts, also if goroutines have them that an earlier run has left behind. Objects in
+// the pool are destroyed with it. A static pool outlives such goroutines; their objects live until the
+// process ends.
 //
-// Thread-safe; goroutines and threads alike, also outside tuza::run. Does not park. Allocates only what it
-// makes. Source: Go's sync.Pool; how memory comes back differs (sync/detail/pool_lists.h).
+// Thread-safe; goroutines and threads alike, also outside tuza::run. Does not park. Allocates only the
+// objects it makes. Source: Go's sync.Pool; memory is returned differently (sync/detail/pool_lists.h).
 #pragma once
 
 #include <tuza/sched/sync/detail/pool_lists.h>
@@ -29,8 +32,8 @@
 namespace tuza {
 
 namespace rt {
-// Aborts if objects of a pool are in use that was made in the run that is on. What is missing in an older one may be with
-// goroutines that were left behind.
+// Aborts if objects of a pool are in use and the pool was made in the current run. Objects missing from an
+// older pool may be with goroutines that were left behind.
 void check_pool_unused(const PoolLists& lists, const RunMark& run);
 }  // namespace rt
 
@@ -43,7 +46,7 @@ class Pool {
   };
 
  public:
-  // An object that was taken. Moves; gives it back when it goes.
+  // An object taken from the pool. Movable; the destructor gives the object back.
   class [[nodiscard]] Item {
    public:
     Item(Item&& other) noexcept : lists_(other.lists_), node_(std::exchange(other.node_, nullptr)) {}
@@ -65,7 +68,8 @@ class Pool {
     Node* node_;
   };
 
-  // `make` makes an object where there is none; several may run at once. What it throws leaves get().
+  // `make` makes an object when the pool has none; several calls may run at once. Its exceptions propagate
+  // out of get().
   explicit Pool(std::move_only_function<T() const> make = [] { return T(); }) : make_(std::move(make)) {
     run_.set();
   }
@@ -78,7 +82,7 @@ class Pool {
     return make_item();
   }
 
-  // Destroys what is not in use, but for one object at each processor.
+  // Destroys the objects that are not in use, except one per processor.
   void trim() { lists_.trim(); }
 
  private:
@@ -95,7 +99,7 @@ class Pool {
   }
 
   const std::move_only_function<T() const> make_;
-  rt::RunMark run_;  // in which it was made
+  rt::RunMark run_;  // the run in which the pool was made
   rt::PoolLists lists_{[](rt::PoolNode* node) { delete static_cast<Node*>(node); }};
 };
 

@@ -33,8 +33,9 @@ bool RWMutex::try_lock() {
 
 bool RWMutex::lock_until(const rt::Until& until) {
   if (!writers_.try_lock() && !writers_.lock_slow(WaitReason::kRWMutexWrite, until)) return false;
-  // The writer before this one lets writers_ go first and the gate last: it may be about to. Looks before it
-  // tries, or it would take away the cache line in which that one is about to write.
+  // The previous writer releases writers_ first and the gate last, so it may be about to release the gate.
+  // Read before trying to write: an attempt would take away the cache line that the previous writer is about
+  // to write.
   constexpr int kPauses = 30;
   for (int i = 0; i < kPauses; ++i) {
     std::uint64_t seen = gate_.load(std::memory_order_relaxed);
@@ -59,7 +60,7 @@ bool RWMutex::enter_gate(const rt::Until& until) {
   return false;
 }
 
-// False: it is inside, for there was nobody.
+// False: the gate was free, and the writer is inside.
 bool RWMutex::queue_writer(rt::Waiter& place) {
   const rt::Enter rt;  // a goroutine must not lose its P while it holds lock_
   const std::scoped_lock lock(lock_);
@@ -74,19 +75,19 @@ bool RWMutex::queue_writer(rt::Waiter& place) {
   }
 }
 
-// The readers that waited for it must not wait on: they go in, unless a writer is still inside, who will let
-// them in.
+// Readers that waited for this writer must not keep waiting: they enter now, unless a writer is still
+// inside, which will let them in.
 void RWMutex::writer_gives_up(rt::Waiter& place) {
   const rt::Enter rt;
   rt::WakeList readers;
   {
     const std::scoped_lock lock(lock_);
-    if (!place.queued) return;  // who would have let it in has seen to the readers
+    if (!place.queued) return;  // the thread that took it off the queue takes care of the readers
     writer_.remove(place);
     std::uint64_t seen = gate_.load(std::memory_order_relaxed);
     if ((seen & kWriter) == 0) {
       const std::uint64_t entering = readers.claim_all(readers_) * kReader;
-      // Readers may leave meanwhile, without lock_.
+      // Readers may leave at the same time, without lock_.
       while (!gate_.compare_exchange_weak(seen, (seen & ~(kWriterWaits | kReadersWait)) + entering,
                                           std::memory_order_release, std::memory_order_relaxed)) {
       }
@@ -97,14 +98,14 @@ void RWMutex::writer_gives_up(rt::Waiter& place) {
   readers.wake_all();
 }
 
-// The writer at `place` will never go on, and has writers_.
+// The writer at `place` will never continue, and holds writers_.
 void RWMutex::writer_never_enters(rt::Waiter& place) {
   writer_gives_up(place);
   writers_.unlock();
 }
 
-// writers_ goes first, so that the last access to the RWMutex is at the gate: a reader that is let in may
-// be the one who destroys it.
+// Releases writers_ first, so that the last access to the RWMutex is at the gate: a reader that is let in
+// may destroy the RWMutex.
 void RWMutex::unlock() {
   if ((gate_.load(std::memory_order_relaxed) & kWriter) == 0) {
     rt::fatal("unlock of an RWMutex that is not locked for writing");
@@ -122,7 +123,7 @@ void RWMutex::leave_gate() {
   for (;;) {
     {
       const std::scoped_lock lock(lock_);
-      // With kWriter set and lock_ held nobody else changes the gate.
+      // With kWriter set and lock_ held, nobody else changes the gate.
       const std::uint64_t seen = gate_.load(std::memory_order_relaxed);
       if (const std::size_t entering = next.claim_all(readers_); entering > 0) {
         gate_.store(entering * kReader | (seen & kWriterWaits), std::memory_order_release);
@@ -135,7 +136,7 @@ void RWMutex::leave_gate() {
       }
       gate_.store(kWriter, std::memory_order_relaxed);  // all have given up
     }
-    // Not under lock_: whoever comes in now may destroy the mutex.
+    // Not under lock_: a caller that enters now may destroy the mutex.
     std::uint64_t alone = kWriter;
     if (gate_.compare_exchange_strong(alone, 0, std::memory_order_release, std::memory_order_relaxed)) break;
   }
@@ -157,7 +158,7 @@ bool RWMutex::lock_shared_slow(const rt::Until& until) {
   return false;
 }
 
-// False: it is inside.
+// False: the reader is inside.
 bool RWMutex::queue_reader(rt::Waiter& place) {
   const rt::Enter rt;
   const std::scoped_lock lock(lock_);
@@ -180,8 +181,8 @@ void RWMutex::reader_gives_up(rt::Waiter& place) {
   if (readers_.empty()) gate_.fetch_and(~kReadersWait, std::memory_order_relaxed);
 }
 
-// The last reader while a writer waits: lets it in, while it is itself still counted, so that nobody destroys
-// the mutex under it.
+// The last reader while a writer waits: lets the writer in while this reader is itself still counted, so
+// that nobody destroys the mutex under it.
 void RWMutex::unlock_shared_slow() {
   const rt::Enter rt;
   std::uint64_t seen = gate_.load(std::memory_order_relaxed);
@@ -198,15 +199,15 @@ void RWMutex::unlock_shared_slow() {
     bool left = false;
     {
       const std::scoped_lock lock(lock_);
-      // Under lock_, with a writer at the gate and this reader alone, nobody else changes it. acquire: pairs
-      // with the other readers as they left, so that the writer comes after them too.
+      // Under lock_, with a writer at the gate and this reader alone, nobody else changes the gate. acquire:
+      // pairs with the release of the other readers that left, so that the writer comes after them too.
       seen = gate_.load(std::memory_order_acquire);
       if (seen >= kReader && seen < 2 * kReader && (seen & kWriterWaits) != 0) {
         if (rt::Waiter* writer = writer_.claim_first()) {
           gate_.store(kWriter | (seen & kReadersWait), std::memory_order_release);
           next.push_back(*writer);
           left = true;
-        } else {  // it has given up: those who waited because of it join this reader
+        } else {  // the writer has given up: the readers that waited for it join this reader
           const std::size_t entering = next.claim_all(readers_);
           gate_.store((entering + 1) * kReader, std::memory_order_release);
         }

@@ -1,26 +1,27 @@
 // Public header, part of <tuza/sync.h>.
 //
-// RWMutex: many readers or one writer.
+// RWMutex: a lock for many readers or one writer.
 //
 //     tuza::RWMutex mutex;
 //     { const std::shared_lock lock(mutex); return table.at(key); }
 //     { const std::unique_lock lock(mutex); table[key] = value; }
 //
-// A writer that waits keeps new readers out, so readers cannot starve it; the readers that have waited while
-// it wrote go before the next writer, so writers cannot starve them. Hence a goroutine must not lock for
-// reading what it has locked already: a writer that came in between would wait for it, and it for the writer.
-// Writers among each other are as fair as Mutex is.
+// A waiting writer keeps new readers out, so readers cannot starve it. Readers that waited while a writer
+// wrote go before the next writer, so writers cannot starve readers. Hence a goroutine must not lock for
+// reading what it has already locked: if a writer comes in between, the writer waits for the goroutine, and
+// the goroutine for the writer. Writers are as fair among each other as with Mutex.
 //
-// Ordering: what was done before unlock() is visible after the next lock() and lock_shared(); what was done
-// before unlock_shared(), after the next lock().
-// Lifetime: as of Mutex; may be destroyed as soon as nobody holds it or waits for it.
+// Ordering: everything done before unlock() is visible after the next lock() and lock_shared(). Everything
+// done before unlock_shared() is visible after the next lock().
+// Lifetime: as for Mutex; may be destroyed as soon as nobody holds it or waits for it.
 // Either lock may be held across parking calls, and released by another goroutine or thread.
 //
-// Thread-safe; any thread, inside tuza::run and outside. lock() and lock_shared() block the G (a thread:
-// itself) if they have to wait; the others never park. A reader that need not wait costs one atomic operation
-// to come and one to go, all on one word: readers on many cores at once contend for its cache line.
+// Thread-safe; any thread, inside and outside tuza::run. lock() and lock_shared() park the goroutine (a
+// thread blocks) if they have to wait; the others never park. A reader that need not wait costs one atomic
+// operation to enter and one to leave, all on the same word: readers on many cores at once contend for its
+// cache line.
 //
-// Source: Go's sync.RWMutex, a Mutex for writers before a gate for one writer and many readers.
+// Source: Go's sync.RWMutex, a Mutex for writers in front of a gate for one writer and many readers.
 #pragma once
 
 #include <tuza/sched/detail/spin_lock.h>
@@ -44,11 +45,11 @@ class RWMutex {
 
   // Parks if it has to wait.
   void lock() { (void)lock_until(rt::Until{}); }
-  // The context's cause if that ended before, or had ended already. Readers that waited for this writer go on
-  // then. Parks.
+  // Returns the context's cause if the context ends first, or has already ended. Readers that waited for
+  // this writer continue then. Parks.
   [[nodiscard]] Result<void> lock(const Context& context);
   [[nodiscard]] bool try_lock();
-  // Aborts if it is not locked for writing. Does not park.
+  // Aborts if the mutex is not locked for writing. Does not park.
   void unlock();
 
   // -- For readers.
@@ -57,9 +58,9 @@ class RWMutex {
   void lock_shared() {
     if (!try_lock_shared()) (void)lock_shared_slow(rt::Until{});
   }
-  // The context's cause if that ended before, or had ended already. Parks.
+  // Returns the context's cause if the context ends first, or has already ended. Parks.
   [[nodiscard]] Result<void> lock_shared(const Context& context);
-  // False also while a writer waits.
+  // Also false while a writer waits.
   [[nodiscard]] bool try_lock_shared() {
     std::uint64_t seen = gate_.load(std::memory_order_relaxed);
     while ((seen & (kWriter | kWriterWaits)) == 0) {
@@ -70,11 +71,11 @@ class RWMutex {
     }
     return false;
   }
-  // Aborts if it is not locked for reading. Does not park.
+  // Aborts if the mutex is not locked for reading. Does not park.
   void unlock_shared() {
     std::uint64_t seen = gate_.load(std::memory_order_relaxed);
     while (seen >= 2 * kReader || (seen >= kReader && (seen & kWriterWaits) == 0)) {
-      // release: what the reader has read may be overwritten now
+      // release: a writer may now overwrite the data that this reader has read
       if (gate_.compare_exchange_weak(seen, seen - kReader, std::memory_order_release,
                                       std::memory_order_relaxed)) {
         return;
@@ -89,10 +90,11 @@ class RWMutex {
   //   63      3        2             1          0
   //  | readers | ReadersWait | WriterWaits | Writer |       the gate
   //
-  // Writer       a writer is inside; then there are no readers.
-  // WriterWaits  one waits at the gate: new readers queue, and the last reader lets it in.
-  // ReadersWait  readers_ is not empty; set only while one of the other two is.
-  // Both Waits bits change under lock_ only. While one of them is set, whoever lets somebody in holds lock_.
+  // Writer       a writer is inside; there are no readers then.
+  // WriterWaits  a writer waits at the gate: new readers queue, and the last reader lets the writer in.
+  // ReadersWait  readers_ is not empty; set only while one of the other two is set.
+  // Both Waits bits change under lock_ only. While one of them is set, a thread that lets another in holds
+  // lock_.
   static constexpr std::uint64_t kWriter = 1;
   static constexpr std::uint64_t kWriterWaits = 2;
   static constexpr std::uint64_t kReadersWait = 4;
@@ -109,7 +111,7 @@ class RWMutex {
   void reader_gives_up(rt::Waiter& place);
   void unlock_shared_slow();
 
-  Mutex writers_;  // held by the writer that is inside, or waits at the gate; the others wait here
+  Mutex writers_;  // held by the writer that is inside or at the gate; the other writers wait here
   std::atomic<std::uint64_t> gate_{0};
   rt::SpinLock lock_;
   rt::WaitQueue writer_;   // guarded by lock_; at most one

@@ -3,7 +3,7 @@
 namespace tuza {
 
 Scope::~Scope() noexcept(false) {
-  // What is thrown while the stack is unwound would end the process.
+  // An exception thrown during stack unwinding would end the process.
   const bool unwinds =
       std::uncaught_exceptions() > exceptions_at_begin_ || (rt::in_goexit() && !in_goexit_at_begin_);
   if (unwinds) made_.cancel();

@@ -1,6 +1,6 @@
 // Public header, part of <tuza/sync.h>.
 //
-// Scope: goroutines that end before the block that started them does.
+// Scope: goroutines that end before the block that started them ends.
 //
 //     {
 //       tuza::Scope scope(request);
@@ -9,22 +9,22 @@
 //     }                                                 // both have ended; an exception of theirs comes out
 //     here total = left + right;
 //
-// The end of the block waits for all goroutines of the scope. If the block is left by an exception or
-// goexit(), the scope's context is ended first, so that those end soon who look at it; that exception goes
-// on, and theirs are dropped.
+// The end of the block waits for all goroutines of the scope. If an exception or goexit() leaves the block,
+// the scope's context ends first, so that goroutines that check it end soon. The block's exception
+// propagates; exceptions of the goroutines are dropped.
 //
-// The first goroutine that throws ends the scope's context (Errc::kCancelled), so that the others need not go
-// on in vain. Its exception comes out of join(), or of the destructor if nobody has called that. Of several
-// exceptions the first counts, the others are dropped; an ErrorGroup is the same for errors that are values.
-// goexit() of a goroutine is no failure.
+// The first goroutine that throws ends the scope's context (Errc::kCancelled), so that the others need not
+// continue for nothing. join() rethrows the goroutine's exception, or the destructor does if join() was not
+// called. If several goroutines throw, the first exception counts, and the others are dropped. An ErrorGroup
+// does the same for errors that are values. goexit() in a goroutine is not a failure.
 //
-// Ordering: what the goroutines did is visible behind the scope, and what their functions had captured is
-// destroyed.
+// Ordering: everything that the goroutines did is visible after the scope, and the captures of their
+// functions are destroyed.
 //
-// Goroutines that the end of tuza::run has left behind are not waited for by the destructor.
+// The destructor does not wait for goroutines that the end of tuza::run has left behind.
 //
-// Thread-safe: go() may be called by goroutines of the scope. The destructor and join() park the goroutine,
-// or block the thread; go() does not park.
+// Thread-safe: goroutines of the scope may call go(). The destructor and join() park the goroutine, or block
+// the thread; go() does not park.
 #pragma once
 
 #include <tuza/sched/go.h>
@@ -61,7 +61,7 @@ class Scope {
     tuza::go(
         [this, captured = std::forward<F>(function)]() mutable {
           const Member member{this};
-          std::decay_t<F> mine(std::move(captured));  // gone before the owner goes on
+          std::decay_t<F> mine(std::move(captured));  // destroyed before the owner continues
           if (auto thrown = rt::catch_exception([&] { std::invoke(std::move(mine)); }); thrown != nullptr) {
             fail(std::move(thrown));
           }
@@ -70,7 +70,8 @@ class Scope {
     unless_started.scope = nullptr;
   }
 
-  // Waits for all that were started, and throws the first exception, once. Others may be started then.
+  // Waits for all goroutines started so far, and throws the first exception, once. More may be started
+  // afterwards.
   void join();
 
  private:
@@ -86,8 +87,8 @@ class Scope {
   const int exceptions_at_begin_ = std::uncaught_exceptions();
   const bool in_goexit_at_begin_ = rt::in_goexit();
   WaitGroup running_;
-  rt::RunMark run_;                  // in which goroutines were started last
-  std::atomic<bool> failed_{false};  // who makes it true writes thrown_, which is read when nobody runs
+  rt::RunMark run_;                  // the run in which goroutines were last started
+  std::atomic<bool> failed_{false};  // its setter writes thrown_, read when no goroutine runs
   std::exception_ptr thrown_;
 };
 

@@ -1,6 +1,6 @@
 // Public header, part of <tuza/sync.h>.
 //
-// select: waits until one of several things can happen, and does that one.
+// select: waits until one of several operations can proceed, and performs it.
 //
 //     std::size_t chosen = tuza::select(
 //         tuza::on_recv(jobs, [&](std::optional<Job> job) { ... }),     // nullopt: closed and empty
@@ -10,7 +10,8 @@
 //
 //     select(on_recv(jobs, work), otherwise([] { ... }));               // does not wait
 //
-// In a loop, without functions: each case has a number, its place in the call, and that is what comes back.
+// In a loop, without functions: the number of a case is its position in the call, and select returns the
+// number of the chosen case.
 //
 //     std::optional<Job> job;
 //     switch (select(on_recv(jobs, job), on_recv(quit))) {
@@ -18,24 +19,25 @@
 //       case 1: return;
 //     }
 //
-// As many cases as a program finds at run time: a range of cases, or of pointers to cases of several types.
+// For a number of cases known only at run time, pass a range of cases, or of pointers to cases of several
+// types.
 //
 //     std::vector<decltype(on_recv(inputs[0], take))> cases;
 //     for (auto& in : inputs) cases.push_back(on_recv(in, take));
 //     std::size_t chosen = select(cases);
 //
-// Which one: of those that are ready, each with the same chance. If none is, the one that comes first. If
-// there is none that could (all are nil, or there are no cases), it waits for ever. A channel may be in
-// several cases, in both directions.
+// Choice: if several cases are ready, each has the same chance. If none is ready, the first to become ready
+// is chosen. If none can ever become ready (all are nil, or there are no cases), select waits for ever. A
+// channel may be in several cases, in both directions.
 //
-// Ordering: as for the send, recv or event that was chosen. Nothing has happened to the others.
+// Ordering: as for the chosen send, recv or event. The other cases have no effect.
 //
-// The functions run after everything is done, on the caller's stack: they may park, select again, throw and
-// goexit(). What they return is ignored.
+// The functions run after the select is complete, on the caller's stack: they may park, select again, throw
+// and goexit(). Their results are ignored.
 //
-// Thread-safe. Parks the goroutine (a thread sleeps) if it has to wait; with otherwise() it never parks. No
-// allocation but for ranges. Lifetime: every channel and event in the cases, not only the chosen one,
-// outlives the call. Misuse aborts: a chosen send on a closed channel; two otherwise(); one case in two
+// Thread-safe. Parks the goroutine (a thread blocks) if it has to wait; with otherwise() it never parks.
+// Only ranges allocate. Lifetime: every channel and event in the cases, not only in the chosen one, must
+// outlive the call. Misuse aborts: a chosen send on a closed channel; two otherwise(); one case in two
 // selects at once.
 #pragma once
 
@@ -105,7 +107,7 @@ struct RecvCase : SelectCase {
   F function;
 };
 
-// V is T, a copy, or T&&, the caller's own.
+// V is T for a copy, or T&& for a reference to the caller's own element.
 template <class V, class F>
 struct SendCase : SelectCase {
   static_assert(std::invocable<F&>, "the function of on_send() takes nothing");
@@ -142,7 +144,8 @@ struct PlainCase : SelectCase {
   F function;
 };
 
-// A case that refers to an rvalue of the caller's must not outlive the statement it is made in.
+// Whether a case may outlive the statement it is made in. A case that refers to an rvalue of the caller must
+// not.
 template <class Case>
 inline constexpr bool kMayBeKept = true;
 template <class T, class F>
@@ -158,21 +161,21 @@ Event* event_of(const tuza::Context& context);
 
 }  // namespace rt
 
-// The next element of `chan` (a Chan or RecvChan), or nullopt if it is closed and empty: ready in either
-// case. A nil channel is never ready.
+// Receives the next element of `chan` (a Chan or RecvChan), or nullopt if the channel is closed and empty:
+// the case is ready either way. A nil channel is never ready.
 template <class T, class Self, class F = rt::Nothing>
 auto on_recv(const rt::RecvEnd<T, Self>& chan, F function = {}) {
   return rt::RecvCase<T, F>(static_cast<const Self&>(chan).core(), std::move(function));
 }
-// Into a variable.
+// Stores the element in a variable.
 template <class T, class Self>
 auto on_recv(const rt::RecvEnd<T, Self>& chan, std::optional<T>& into) {
   return rt::RecvCase<T, rt::AssignTo<T>>(static_cast<const Self&>(chan).core(), rt::AssignTo<T>{&into});
 }
 
-// Sends to `chan` (a Chan or SendChan); a closed one is ready, and sending on it aborts. An lvalue is copied
-// when the case is made, and the copy is gone when it has been sent. An rvalue is moved from only if this
-// case is chosen, and is the caller's otherwise; such a case is written inside the select.
+// Sends to `chan` (a Chan or SendChan). A closed channel is ready, and sending on it aborts. An lvalue is
+// copied when the case is made, and the copy is gone once it has been sent. An rvalue is moved from only if
+// this case is chosen, and otherwise stays with the caller; such a case must be written inside the select.
 template <class T, class Self, class F = rt::Nothing>
   requires std::copy_constructible<T>
 auto on_send(const rt::SendEnd<T, Self>& chan, const std::type_identity_t<T>& value, F function = {}) {
@@ -183,7 +186,7 @@ auto on_send(const rt::SendEnd<T, Self>& chan, std::type_identity_t<T>&& value, 
   return rt::SendCase<T&&, F>(static_cast<const Self&>(chan).core(), std::move(value), std::move(function));
 }
 
-// The end of `context`. One that never ends is never ready.
+// Ready when `context` has ended. A context that never ends is never ready.
 template <class F = rt::Nothing>
 auto on_done(const Context& context, F function = {}) {
   rt::PlainCase<F> made(rt::SelectCase::Kind::kSource, std::move(function));
@@ -192,7 +195,7 @@ auto on_done(const Context& context, F function = {}) {
 }
 
 namespace rt {
-// For primitives that are, or have, something to wait for: results, timers.
+// For primitives that are, or have, a source to wait for: results, timers.
 template <SelectSource S, class F = Nothing>
 auto on_source(S& source, F function = {}) {
   PlainCase<F> made(SelectCase::Kind::kSource, std::move(function));
@@ -201,8 +204,8 @@ auto on_source(S& source, F function = {}) {
 }
 }  // namespace rt
 
-// A result that is there: `future` is a Future, which the select does not touch. Take the result in the
-// function.
+// Ready when the result is set. `future` is a Future, which the select does not touch; take the result in
+// the function.
 template <class Result, class F = rt::Nothing>
   requires requires(const Result& future) {
     { future.event() } -> std::same_as<rt::Event&>;
@@ -211,7 +214,7 @@ auto on_ready(const Result& future, F function = {}) {
   return rt::on_source(future.event(), std::move(function));
 }
 
-// A fire of a Timer or a tick of a Ticker (sched/time): receives it.
+// Receives a fire of a Timer or a tick of a Ticker (sched/time).
 template <class Timed, class F = rt::Nothing>
   requires requires(Timed& timed) {
     { timed.channel() } -> rt::SourceReference;
@@ -220,7 +223,8 @@ auto on_fire(Timed& timed, F function = {}) {
   return rt::on_source(timed.channel(), std::move(function));
 }
 
-// When nothing else has come about for so long, from the beginning of the wait. Of several, the shortest.
+// Chosen when no other case became ready for this long after the wait began. With several, the shortest
+// applies.
 template <class Rep, class Period, class F>
 auto after(const std::chrono::duration<Rep, Period>& timeout, F function) {
   rt::PlainCase<F> made(rt::SelectCase::Kind::kAfter, std::move(function));
@@ -228,16 +232,16 @@ auto after(const std::chrono::duration<Rep, Period>& timeout, F function) {
   return made;
 }
 
-// When nothing else is ready at once.
+// Chosen when no other case is ready at once.
 template <class F = rt::Nothing>
 auto otherwise(F function = {}) {
   return rt::PlainCase<F>(rt::SelectCase::Kind::kOtherwise, std::move(function));
 }
 
-// What the cases of a select have in common, for ranges of pointers to cases of several types.
+// The common base of the cases, for ranges of pointers to cases of several types.
 using SelectCase = rt::SelectCase;
 
-// Returns the number of the case that was chosen, from 0.
+// Returns the number of the chosen case, from 0.
 template <class... Cases>
   requires(rt::IsCase<Cases> && ...)
 std::size_t select(Cases&&... cases) {

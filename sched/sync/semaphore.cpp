@@ -21,7 +21,7 @@ std::int64_t Semaphore::not_negative(std::int64_t permits) {
   return permits;
 }
 
-// Under lock_.
+// Requires lock_.
 bool Semaphore::take(std::int64_t permits) {
   if (!queue_.empty() || permits_ < permits) return false;
   permits_ -= permits;
@@ -35,7 +35,7 @@ bool Semaphore::try_acquire(std::int64_t permits) {
   return take(permits);
 }
 
-// Under lock_: those at the head of the queue for whom there is enough.
+// Requires lock_. Serves waiters at the head of the queue as long as there are enough permits.
 void Semaphore::serve(rt::WakeList& served) {
   while (rt::Waiter* first = queue_.front()) {
     const std::int64_t wanted = *static_cast<const std::int64_t*>(first->slot);
@@ -66,7 +66,7 @@ bool Semaphore::acquire_until(std::int64_t permits, const rt::Until& until) {
 
 void Semaphore::give_up(rt::Waiter& place) {
   const rt::Enter rt;
-  rt::WakeList served;  // those that waited only because it was before them
+  rt::WakeList served;  // waiters that waited only because `place` was ahead of them
   {
     const std::scoped_lock lock(lock_);
     if (place.queued) queue_.remove(place);

@@ -1,22 +1,22 @@
 // Public header, part of <tuza/sync.h>.
 //
-// Semaphore: a number of permits that goroutines and threads take and give back, one or several at a time.
+// Semaphore: permits that goroutines and threads acquire and release, one or several at a time.
 //
 //     tuza::Semaphore megabytes(100);
 //     megabytes.acquire(size);  ...  megabytes.release(size);
 //     if (megabytes.acquire(context, size)) ...                    // gives up when the context ends
 //
-// Ordering: what was done before release() is visible after the acquire() that got its permits.
-// Fair: first come, first served. One that waits for many permits is not overtaken by those that want few;
+// Ordering: everything done before release() is visible after the acquire() that got its permits.
+// Fair: first come, first served. Callers that want few permits do not overtake a waiter that wants many;
 // they wait behind it, even if there are permits for them.
-// Lifetime: may be destroyed as soon as nobody waits, even while the release() that served the last one is
-// still returning.
+// Lifetime: may be destroyed as soon as nobody waits, even while the release() that served the last waiter
+// is still returning.
 //
-// There is no upper limit: release() of more than was acquired adds permits, so that a semaphore may begin
-// with none and count events. acquire() of more than there will ever be waits for ever.
+// There is no upper limit: releasing more than was acquired adds permits, so a semaphore may begin with none
+// and count events. An acquire() of more permits than there will ever be waits for ever.
 //
-// Thread-safe; any thread, inside tuza::run and outside. acquire() blocks the G (a thread: itself) if it has
-// to wait; try_acquire() and release() never park.
+// Thread-safe; any thread, inside and outside tuza::run. acquire() parks the goroutine (a thread blocks) if
+// it has to wait; try_acquire() and release() never park.
 #pragma once
 
 #include <tuza/sched/detail/spin_lock.h>
@@ -34,7 +34,7 @@ class Context;
 
 class Semaphore {
  public:
-  // Aborts if `permits` is negative; so do the calls below.
+  // Aborts if `permits` is negative, as do the calls below.
   explicit Semaphore(std::int64_t permits) : permits_(not_negative(permits)) {}
   Semaphore(const Semaphore&) = delete;
   Semaphore& operator=(const Semaphore&) = delete;
@@ -42,11 +42,12 @@ class Semaphore {
 
   // Parks if it has to wait.
   void acquire(std::int64_t permits = 1) { (void)acquire_until(permits, rt::Until{}); }
-  // The context's cause if that ended before, or had ended already; no permits are taken then. Parks.
+  // Returns the context's cause if the context ends first, or has already ended; no permits are taken then.
+  // Parks.
   [[nodiscard]] Result<void> acquire(const Context& context, std::int64_t permits = 1);
-  // False: there are not so many, or others wait.
+  // False: there are too few permits, or others wait.
   [[nodiscard]] bool try_acquire(std::int64_t permits = 1);
-  // Aborts if there would be more than 2^63 - 1.
+  // Aborts if there would be more than 2^63 - 1 permits.
   void release(std::int64_t permits = 1);
 
  private:
@@ -57,8 +58,8 @@ class Semaphore {
   void give_up(rt::Waiter& place);
 
   rt::SpinLock lock_;
-  std::int64_t permits_;  // guarded by lock_; fewer than the first in the queue wants
-  rt::WaitQueue queue_;   // guarded by lock_; Waiter::slot: how many it wants
+  std::int64_t permits_;  // guarded by lock_; fewer than the first waiter wants
+  rt::WaitQueue queue_;   // guarded by lock_; Waiter::slot: how many permits it wants
 };
 
 }  // namespace tuza

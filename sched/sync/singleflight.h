@@ -1,21 +1,23 @@
 // Public header, part of <tuza/sync.h>.
 //
-// singleflight: of those who want the same thing at the same time one works for it, and all get it.
+// singleflight: of several callers that want the same result at the same time, one computes it, and all get
+// it.
 //
 //     tuza::singleflight::Group<std::string, Page> pages;
 //     auto [page, shared] = pages.call(url, [&] { return render(url); });
 //
-// While the function for a key runs, further calls with that key wait for it instead of running theirs, and
-// get a copy of its result, or its exception. It is no cache: when it has ended, the next call runs anew.
+// While the function for a key runs, further calls with that key do not run their own function: they wait,
+// and get a copy of the result, or the exception. This is not a cache: once the function has ended, the next
+// call runs its own function.
 //
-// call(ctx, ...) runs the function in a goroutine of its own, so that it goes on when the context of one that
-// wants the result ends: others may still wait for it.
+// call(ctx, ...) runs the function in a goroutine of its own. The function therefore continues when the
+// context of one caller ends: others may still wait for the result.
 //
-// Ordering: what the function did is visible to all that get its result.
-// Lifetime: the group may be destroyed when no call is on; functions that were started with a context may
-// outlive it.
+// Ordering: everything that the function did is visible to all callers that get its result.
+// Lifetime: the group may be destroyed when no call is in progress; functions that were started with a
+// context may outlive it.
 //
-// Thread-safe. V is copied, concurrently: make it a shared_ptr<const ...> if it is large. All calls park.
+// Thread-safe. V is copied, concurrently: use a shared_ptr<const ...> if V is large. All calls park.
 // Source: golang.org/x/sync/singleflight.
 #pragma once
 
@@ -41,14 +43,14 @@ namespace tuza::singleflight {
 template <class V>
 struct Outcome {
   V value;
-  bool shared;  // others got it, too
+  bool shared;  // other callers got the value, too
 };
 
 template <class K, class V, class Hash = std::hash<K>, class Equal = std::equal_to<K>>
 class Group {
  public:
-  // The result of `function()`, run here or by somebody else who is at it. If a function ends by goexit(),
-  // who waits for it gets std::future_error (broken_promise).
+  // Returns the result of `function()`, run here or by another caller that is already running it. If the
+  // function ends by goexit(), its waiters get std::future_error (broken_promise).
   template <class F>
   Outcome<V> call(const K& key, F&& function) {
     const auto [flight, mine] = state_->join(key);
@@ -59,7 +61,7 @@ class Group {
     }
     return flight->outcome();
   }
-  // The same; ctx.cause() if that ended first. `function` goes on then.
+  // The same, but returns ctx.cause() if the context ends first; `function` continues then.
   template <class F>
   Result<Outcome<V>> call(const Context& ctx, const K& key, F&& function) {
     if (ctx.done()) return std::unexpected(ctx.cause());
@@ -76,7 +78,7 @@ class Group {
     }
     return flight->outcome();
   }
-  // Calls from now on do not wait for the function that is running for `key`, if any.
+  // Calls from now on do not wait for the function that is currently running for `key`, if any.
   void forget(const K& key) {
     const std::scoped_lock lock(state_->mutex);
     state_->flights.erase(key);
@@ -85,7 +87,7 @@ class Group {
  private:
   struct Flight {
     rt::Event done;
-    // Written before `done`.
+    // Written before `done` fires.
     std::optional<V> value;
     std::exception_ptr error;
     bool shared = false;  // guarded by the group's mutex until `done`
@@ -99,9 +101,9 @@ class Group {
 
   struct State {
     Mutex mutex;
-    std::unordered_map<K, FlightPtr, Hash, Equal> flights;  // guarded by mutex: those under way
+    std::unordered_map<K, FlightPtr, Hash, Equal> flights;  // guarded by mutex: flights in progress
 
-    // The one under way, or a new one that is the caller's to fly (true).
+    // The flight in progress, or a new one that the caller must fly (true).
     std::pair<FlightPtr, bool> join(const K& key) {
       const std::scoped_lock lock(mutex);
       const auto [at, added] = flights.try_emplace(key);
@@ -119,7 +121,7 @@ class Group {
     }
   };
 
-  // Its end, also by goexit(): off the list, and everybody goes on.
+  // The end of a flight, also by goexit(): removes it from the map, and releases all waiters.
   class Landing {
    public:
     Landing(State& state, const K& key, FlightPtr flight)

@@ -26,12 +26,13 @@ WaitGroup::~WaitGroup() {
 
 void WaitGroup::add(std::int32_t delta) {
   const auto change = static_cast<std::uint64_t>(static_cast<std::int64_t>(delta)) << 32;
-  // release: the work before done(); acquire: whoever brings it to zero passes all of that on to the waiters.
+  // release: the work before done(). acquire: the call that reaches zero passes all this work on to the
+  // waiters.
   const std::uint64_t before = state_.fetch_add(change, std::memory_order_acq_rel);
   const std::uint64_t now = before + change;
   if (counter_of(now) < 0) rt::fatal("WaitGroup: more done() than add()");
-  // Without waiters the write above was the last access: a wait() that sees zero may return, and the group
-  // be destroyed, at once. With waiters the group lives until they have been let go.
+  // Without waiters, the write above was the last access: a wait() that sees zero may return, and the group
+  // be destroyed, at once. With waiters, the group lives until they have been released.
   if (counter_of(now) == 0 && waiters_of(now) != 0) release_waiters();
 }
 
@@ -46,9 +47,9 @@ void WaitGroup::release_waiters() {
   released.wake_all();
 }
 
-// Counts itself and learns, in one step, whether the counter has come to zero meanwhile: then nobody would
-// come to release it. Otherwise whoever brings it to zero sees this waiter, and finds it in the queue because
-// the lock is held until it is there. False: the counter is zero.
+// Counts the waiter and learns, in one step, whether the counter has already reached zero: in that case
+// nobody would come to release the waiter. Otherwise the call that brings the counter to zero sees this
+// waiter, and finds it in the queue because the lock is held until it is queued. False: the counter is zero.
 bool WaitGroup::enqueue(rt::Waiter& place) {
   const rt::Enter rt;
   const std::scoped_lock lock(lock_);
@@ -61,9 +62,9 @@ bool WaitGroup::enqueue(rt::Waiter& place) {
   return true;
 }
 
-// `until` has ended the wait at `place`. If the counter has come to zero meanwhile, whoever did that has
-// counted this waiter, is on his way to release it, and touches the group until he has: it must not return
-// before, and waits for him at `again`.
+// `until` has ended the wait at `place`. If the counter has reached zero by now, the thread that brought it
+// there has counted this waiter, is about to release it, and touches the group until then. The waiter must
+// not return before that, and waits for the release at `again`.
 WaitGroup::GaveUp WaitGroup::give_up(rt::Waiter& place, rt::Waiter& again) {
   const rt::Enter rt;
   const std::scoped_lock lock(lock_);
@@ -77,8 +78,8 @@ WaitGroup::GaveUp WaitGroup::give_up(rt::Waiter& place, rt::Waiter& again) {
   return GaveUp::kReleaseIsComing;
 }
 
-// The goroutine at `place` will never go on. It stays in the count: whoever brings the counter to zero finds the
-// queue without it, and clears the count.
+// The goroutine at `place` will never continue. It stays in the count of waiters: the call that brings the
+// counter to zero finds the queue without it, and clears the count.
 void WaitGroup::leave(rt::Waiter& place) {
   const rt::Enter rt;
   const std::scoped_lock lock(lock_);

@@ -6,13 +6,13 @@
 //     for (Shard& shard : shards) group.go([&shard] { shard.compact(); });
 //     group.wait();
 //
-// Ordering: what a goroutine did before done() is visible after the wait() that it released.
+// Ordering: everything that a goroutine did before done() is visible after the wait() that it released.
 // Lifetime: may be destroyed as soon as every wait() has returned and the counter is zero, even while the
-// last done() is still returning: done() does not touch the group after it has let the waiters go. Reuse: a
-// new round may begin when all waits of the last one have returned.
+// last done() is still returning: done() does not touch the group after it has released the waiters. Reuse:
+// a new round may begin when all waits of the previous round have returned.
 //
-// Thread-safe; any thread, inside tuza::run and outside (but go()). add() and done() never park; wait()
-// blocks the G (a thread: itself).
+// Thread-safe; any thread, inside and outside tuza::run (except go(): inside only). add() and done() never
+// park; wait() parks the goroutine (a thread blocks).
 #pragma once
 
 #include <tuza/sched/detail/spin_lock.h>
@@ -42,13 +42,14 @@ class WaitGroup {
   void add(std::int32_t delta);
   void done() { add(-1); }
 
-  // Returns when the counter is zero, or has been since the call. Parks.
+  // Returns when the counter is zero, or has been zero since the call. Parks.
   void wait() { (void)wait_until(rt::Until{}); }
-  // The context's cause if that ended before, or had ended already: the goroutines still run then, and the
-  // group must outlive them. Parks.
+  // Returns the context's cause if the context ends first, or has already ended. The goroutines still run in
+  // this case, and the group must outlive them. Parks.
   [[nodiscard]] Result<void> wait(const Context& context);
 
-  // add(1), go(function), and done() when it has ended, by goexit() too, and what it had captured is destroyed.
+  // Calls add(1) and go(function). Calls done() when the goroutine has ended, by goexit() too, and the
+  // captures of its function are destroyed.
   template <class F>
   void go(F&& function, const std::source_location& where = std::source_location::current()) {
     add(1);
@@ -78,8 +79,10 @@ class WaitGroup {
   void release_waiters();
 
   //   63          32 31            0
-  //  |   counter    |   waiters    |      one word, so that done() learns with its one write whether it
-  //                                       is the last and whether anybody waits. Waiters: under lock_ only
+  //  |   counter    |   waiters    |
+  //
+  // One word, so that the single write of done() tells whether it is the last and whether anybody waits. The
+  // number of waiters changes under lock_ only.
   std::atomic<std::uint64_t> state_{0};
   rt::SpinLock lock_;
   rt::WaitQueue queue_;  // guarded by lock_

@@ -11,8 +11,9 @@
 namespace tuza {
 namespace rt {
 
-// What handle, timer and running goroutines share, counted. The timer's reference goes to the goroutine that
-// it starts, so none is given back on the scheduler's stack, where nothing may be freed.
+// State shared by the handle, the timer and running goroutines, with a reference count. The timer's
+// reference passes to the goroutine that it starts. Hence no reference is released on the scheduler's stack,
+// where nothing may be freed.
 class DelayedFunction {
  public:
   DelayedFunction(std::move_only_function<void()> body, const std::source_location& where)
@@ -21,12 +22,13 @@ class DelayedFunction {
   bool arm(std::int64_t when_ns);
   bool disarm();
   void unref() {
-    // acq_rel: whoever deletes it sees what the others have done with it.
+    // acq_rel: the thread that deletes it sees everything that the others have done with it.
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
  private:
-  // The closure of the goroutine: the function may end it by goexit().
+  // The closure of the goroutine. Its destructor releases the reference, since the function may end the
+  // goroutine by goexit().
   struct Run {
     explicit Run(DelayedFunction* f) : function(f) {}
     Run(Run&& other) noexcept : function(std::exchange(other.function, nullptr)) {}
@@ -57,12 +59,12 @@ bool DelayedFunction::disarm() {
   const Enter rt;
   const std::scoped_lock lock(alarm_.lock());
   if (!alarm_.disarm()) return false;
-  references_.fetch_sub(1, std::memory_order_relaxed);  // the caller has another one
+  references_.fetch_sub(1, std::memory_order_relaxed);  // the caller has another reference
   return true;
 }
 
-// On the scheduler's stack. Starting a goroutine is allowed there: its record comes from the P or from pages,
-// and the closure lies in it.
+// Runs on the scheduler's stack. Starting a goroutine is allowed there: its record comes from the P or from
+// fresh pages, and the closure lies in the record.
 void DelayedFunction::on_fire(Timer& timer) {
   auto& self = *static_cast<DelayedFunction*>(timer.argument);
   static_assert(sizeof(Run) <= 64, "go() must not need a stack for it");

@@ -1,6 +1,6 @@
 // Public header, part of <tuza/time.h>.
 //
-// after_func(): runs a function in a goroutine of its own, later, unless it is stopped before.
+// after_func(): runs a function in a goroutine of its own after a delay, unless it is stopped before.
 //
 //     tuza::DelayedCall watchdog = tuza::after_func(5s, [&] { conn.close(); });
 //     serve(conn);
@@ -8,14 +8,15 @@
 //
 //     tuza::after_func(1h, [] { rotate_keys(); }).detach();
 //
-// Semantics of Go's time.AfterFunc, but for one thing: destroying the handle stops the call, since what the
-// function refers to seldom lives longer; detach() lets it stand. stop() does not wait for a function that
-// has been started. reset() lets it run (again) later, also while an earlier run is still on.
+// Semantics of Go's time.AfterFunc, with one exception: destroying the handle stops the call, because the
+// objects that the function refers to seldom live longer. detach() keeps the call in force. stop() does not
+// wait for a function that has been started. reset() runs the function (again) later, also while an earlier
+// run is still in progress.
 //
-// Ordering: what was done before after_func() or reset() is visible to the function.
-// Thread-safe, but for moving, assigning and destroying a handle. Does not park. Starting one takes a
+// Ordering: everything done before after_func() or reset() is visible to the function.
+// Thread-safe, except for moving, assigning and destroying a handle. Does not park. Starting a call needs
 // tuza::run (fatal elsewhere), and allocates once; firing, stop() and reset() allocate nothing. An exception
-// that leaves the function ends the process, as with go().
+// that escapes the function ends the process, as with go().
 #pragma once
 
 #include <tuza/sched/time/sleep.h>
@@ -31,7 +32,7 @@ namespace rt {
 class DelayedFunction;
 }  // namespace rt
 
-// The handle. One that was moved from, or detached, does nothing.
+// The handle of a delayed call. A handle that was moved from, or detached, does nothing.
 class [[nodiscard]] DelayedCall {
  public:
   DelayedCall() = default;
@@ -42,15 +43,15 @@ class [[nodiscard]] DelayedCall {
   }
   ~DelayedCall();
 
-  // True: the function will not run, thanks to this call. False: it has been started, and may still be
-  // running, or it was stopped before.
+  // True: this call has prevented the function from running. False: the function was started, and may still
+  // be running, or was stopped before.
   bool stop();
-  // Starts the function `delay` from now, and not otherwise. True if it was pending.
+  // Starts the function `delay` from now, and at no other time. True if the function was pending.
   template <class Rep, class Period>
   bool reset(const std::chrono::duration<Rep, Period>& delay) {
     return reset_ns(rt::whole_ns(delay));
   }
-  // Lets it stand when this object goes; nobody can stop it any more.
+  // Keeps the call in force after this object is destroyed; it cannot be stopped any more.
   void detach();
 
  private:
@@ -59,10 +60,10 @@ class [[nodiscard]] DelayedCall {
   explicit DelayedCall(rt::DelayedFunction* function) : function_(function) {}
   bool reset_ns(std::chrono::nanoseconds delay);
 
-  rt::DelayedFunction* function_ = nullptr;  // a reference
+  rt::DelayedFunction* function_ = nullptr;  // holds a reference
 };
 
-// Runs `function` after `delay`; at once if that is not positive.
+// Runs `function` after `delay`; at once if the delay is not positive.
 DelayedCall after_func(rt::AnyDuration delay, std::move_only_function<void()> function,
                        const std::source_location& where = std::source_location::current());
 

@@ -1,13 +1,13 @@
 // Public header, part of <tuza/time.h>.
 //
-// The monotonic clock that Tuza's timers go by.
+// The monotonic clock that Tuza's timers use.
 //
 //     const auto began = tuza::now();
 //     work();
 //     log("took {}", tuza::now() - began);
 //
-// It is std::chrono::steady_clock, but for tests that have a tuza::testing::FakeClock: code that asks
-// tuza::now() can be tested with it. Any thread. Does not park.
+// It is std::chrono::steady_clock, except in tests that have a tuza::testing::FakeClock: code that uses
+// tuza::now() can be tested with a fake clock. Any thread. Does not park.
 #pragma once
 
 #include <chrono>

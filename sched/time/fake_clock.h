@@ -1,6 +1,6 @@
 // Public header, part of <tuza/time.h>.
 //
-// FakeClock: time for tests, which passes only when nothing else happens.
+// FakeClock: a clock for tests, whose time passes only when nothing else can happen.
 //
 //     tuza::run([] {
 //       tuza::testing::FakeClock clock;
@@ -10,19 +10,21 @@
 //       EXPECT_FALSE(cache.get("key"));
 //     });
 //
-// While it lives, tuza::now(), sleeping, Timer, Ticker, after_func(), deadlines of contexts, rate limiters
-// and all waits with a time limit in sched go by it. It stands still while any goroutine can run; when all of
-// them wait, it jumps to the time at which the first timer is due. So tests of timeouts are exact, and fast.
-// It begins at the present of the steady clock. As Go's testing/synctest.
+// While a FakeClock lives, tuza::now(), sleeping, Timer, Ticker, after_func(), deadlines of contexts, rate
+// limiters and all waits with a time limit in sched use it. The clock stands still while any goroutine can
+// run. When all goroutines wait, it jumps to the time at which the first timer is due. Tests of timeouts are
+// therefore exact, and fast. The clock begins at the current time of the steady clock. Modelled on Go's
+// testing/synctest.
 //
-// It also stands still while a goroutine waits for I/O, is in a blocking call or computes without a P, and
-// while there is a tuza::ExternalWaker: something outside may wake somebody. Deadlines of connections, the
-// scheduler and other clocks stay real. Timers that were started before keep real time, and do not hold it
-// up. If all goroutines wait and there is nothing to jump to, they are deadlocked, and the process ends as
-// ever.
+// The clock also stands still while a goroutine waits for I/O, is in a blocking call or computes without a
+// P, and while there is a tuza::ExternalWaker: an outside event may then wake a goroutine. Deadlines of
+// connections, the scheduler and other clocks use real time. Timers that were started before the FakeClock
+// keep real time, and do not hold the fake clock up. If all goroutines wait and there is no timer to jump
+// to, they are deadlocked, and the process ends as usual.
 //
-// One at a time, on a goroutine (fatal otherwise). Create it before what it shall govern, and let that end
-// before it: when it goes, timers that are left go on in real time with what they had left.
+// Only one at a time, on a goroutine (fatal otherwise). Create the FakeClock before everything that it is to
+// govern, and destroy it last. When it is destroyed, the remaining timers continue in real time with their
+// remaining durations.
 #pragma once
 
 #include <tuza/sched/time/sleep.h>
@@ -40,17 +42,17 @@ class FakeClock {
   FakeClock& operator=(const FakeClock&) = delete;
 
   [[nodiscard]] std::chrono::steady_clock::time_point now() const;
-  // Since it was created, by itself.
+  // The fake time since the FakeClock was created.
   [[nodiscard]] std::chrono::nanoseconds elapsed() const;
 
-  // Lets so much time pass, with all that happens meanwhile, and returns when everybody else waits for
+  // Lets `duration` pass, with all that happens in that time, and returns when all other goroutines wait for
   // something later. Parks.
   template <class Rep, class Period>
   void advance(const std::chrono::duration<Rep, Period>& duration) {
     sleep_for(duration);
     settle();
   }
-  // Returns when everybody else waits; no time passes. Parks.
+  // Returns when all other goroutines wait; no time passes. Parks.
   void settle();
 
  private:

@@ -18,7 +18,7 @@ namespace {
 
 template <class Visit>
 void each_goroutine(Visit&& visit) {
-  const rt::Sched& sched = *rt::current_m()->sched;  // one for the whole run, on whatever M
+  const rt::Sched& sched = *rt::current_m()->sched;  // the same for the whole run, on any M
   for (std::size_t i = 0, n = sched.gs.count(); i < n; ++i) {
     const rt::G& g = sched.gs.at(i);
     if (g.status.load(std::memory_order_acquire) != rt::GStatus::kDead && !g.system) visit(g);

@@ -1,6 +1,6 @@
 // Public header, part of <tuza/time.h>.
 //
-// LeakCheck: whether a test has left goroutines behind, and which.
+// LeakCheck: reports the goroutines that a test has left behind.
 //
 //     tuza::run([] {
 //       const tuza::testing::LeakCheck leaks;
@@ -11,13 +11,14 @@
 //       EXPECT_EQ(leaks.report(), "");      // without this the destructor ends the process if any are left
 //     });
 //
-// Counted are goroutines that were not there when the check was created, but for the caller and the
-// runtime's own. A line for each: its number, what it waits for, its name, and where it was started:
+// LeakCheck counts goroutines that did not exist when the check was created, except the caller and the
+// runtime's own goroutines. The report has one line for each: its number, what it waits for, its name, and
+// where it was started:
 //
 //     goroutine 7 [chan receive] cleaner, created in Server::Server() at server.cpp:42
 //
-// On a goroutine (fatal elsewhere). It gives goroutines that are about to end some time, in real time even
-// if there is a FakeClock.
+// On a goroutine (fatal elsewhere). LeakCheck gives goroutines that are about to end some time, in real time
+// even if there is a FakeClock.
 #pragma once
 
 #include <tuza/sched/time/sleep.h>
@@ -32,12 +33,13 @@ namespace tuza::testing {
 class LeakCheck {
  public:
   LeakCheck();
-  // Prints what is left and aborts, unless report() was called, or an exception is on its way. Parks.
+  // Prints the remaining goroutines and aborts, unless report() was called or an exception is propagating.
+  // Parks.
   ~LeakCheck();
   LeakCheck(const LeakCheck&) = delete;
   LeakCheck& operator=(const LeakCheck&) = delete;
 
-  // Those that are left after `patience`; empty if there are none, and as soon as there are none. Parks.
+  // The goroutines that remain after `patience`. Returns an empty string as soon as none remain. Parks.
   [[nodiscard]] std::string report(rt::AnyDuration patience = std::chrono::seconds(1)) const;
 
  private:

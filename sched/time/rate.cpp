@@ -21,14 +21,14 @@ std::int64_t ns_of(TimePoint time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }
 
-// How long `tokens` take to come.
+// The time in which `tokens` accrue.
 std::int64_t ns_for(Limit limit, double tokens) {
   if (!(limit > 0)) return kForeverNs;
   const double ns = tokens / limit * 1e9;
   return ns >= 9.2e18 ? kForeverNs : static_cast<std::int64_t>(ns);
 }
 
-// How many come in that time.
+// The number of tokens that accrue in that time.
 double tokens_in(Limit limit, double ns) { return limit > 0 ? ns / 1e9 * limit : 0; }
 
 std::int64_t add_ns(std::int64_t time, std::int64_t duration) {
@@ -50,7 +50,7 @@ std::chrono::nanoseconds Reservation::delay_from(TimePoint now) const {
   if (!ok_) return kForever;
   const std::int64_t now_ns = ns_of(now);
   if (act_ns_ <= now_ns) return std::chrono::nanoseconds(0);
-  // As unsigned numbers: the difference may be more than what fits into 63 bits.
+  // Computed unsigned: the difference may not fit into 63 bits.
   const std::uint64_t left = static_cast<std::uint64_t>(act_ns_) - static_cast<std::uint64_t>(now_ns);
   return std::chrono::nanoseconds(std::min(left, static_cast<std::uint64_t>(kForeverNs)));
 }
@@ -74,7 +74,7 @@ int Limiter::burst() const {
 }
 
 double Limiter::tokens_at_ns(std::int64_t now_ns) const {
-  // As doubles: the difference may be more than what fits into 64 bits.
+  // Computed in doubles: the difference may not fit into 64 bits.
   const double elapsed = std::max(static_cast<double>(now_ns) - static_cast<double>(last_ns_), 0.0);
   const double exact = last_ns_ > 0 && now_ns > last_ns_ ? static_cast<double>(now_ns - last_ns_) : elapsed;
   return std::min(tokens_ + tokens_in(limit_, exact), static_cast<double>(burst_));
@@ -122,7 +122,7 @@ void Limiter::give_back(const Reservation& reservation, std::int64_t now_ns) {
   const rt::Enter rt;
   const std::scoped_lock lock(lock_);
   if (limit_ == kInfinite || reservation.tokens_ == 0 || reservation.act_ns_ < now_ns) return;
-  // What was reserved after it counts on the tokens being gone.
+  // Later reservations count on these tokens being gone.
   const double later = tokens_in(reservation.limit_, static_cast<double>(last_act_ns_ - reservation.act_ns_));
   const double restored = reservation.tokens_ - later;
   if (restored <= 0) return;

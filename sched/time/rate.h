@@ -1,6 +1,6 @@
 // Public header, part of <tuza/time.h>.
 //
-// rate::Limiter: how often something may happen, with bursts: a token bucket.
+// rate::Limiter: limits how often something may happen, with bursts: a token bucket.
 //
 //     tuza::rate::Limiter limiter(100, 20);            // 100 a second, 20 at once
 //     for (Job& job : jobs) {
@@ -10,16 +10,17 @@
 //
 //     if (!limiter.allow()) return too_many_requests();
 //
-// The bucket holds `burst` tokens, is full at first, and gets `limit` tokens a second. An event takes one, or
-// n. allow() takes them if they are there; reserve() takes them in advance, and says how long to wait before
-// acting; wait() does that waiting. Reservations may make the bucket negative, and those who come later wait
-// for longer: first come, first served.
+// The bucket holds `burst` tokens, starts full, and gains `limit` tokens per second. An event takes one
+// token, or n. allow() takes the tokens if they are available. reserve() takes them in advance, and returns
+// how long to wait before acting. wait() does this waiting. Reservations may make the bucket negative; later
+// callers then wait longer: first come, first served.
 //
 // Semantics of golang.org/x/time/rate. Calls with a time `now` are for simulations and tests; times may go
 // backwards, which adds no tokens.
 //
-// Thread-safe; any thread, and but for waiting also outside tuza::run. Only wait() parks. No allocation.
-// Lifetime: must outlive its reservations and those who wait.
+// Thread-safe; any thread. All calls except wait() also work outside tuza::run. Only wait() parks. No
+// allocation.
+// Lifetime: must outlive its reservations and its waiters.
 #pragma once
 
 #include <tuza/sched/detail/spin_lock.h>
@@ -38,27 +39,27 @@ namespace rate {
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
-// Events a second. Zero or less: none but the first burst.
+// Events per second. Zero or less: only the first burst.
 using Limit = double;
-inline constexpr Limit kInfinite = std::numeric_limits<double>::infinity();  // always allowed, burst or not
-// One event every `interval`; kInfinite if that is not positive.
+inline constexpr Limit kInfinite = std::numeric_limits<double>::infinity();  // always allowed, any burst
+// One event every `interval`; kInfinite if the interval is not positive.
 [[nodiscard]] Limit every(rt::AnyDuration interval);
 
-// What cannot happen at all has to wait for so long.
+// The delay of an event that can never happen.
 inline constexpr std::chrono::nanoseconds kForever = std::chrono::nanoseconds::max();
 
 class Limiter;
 
-// Tokens taken for a time to come. A value; thread-compatible.
+// Tokens taken for a future time. A value; thread-compatible.
 class Reservation {
  public:
-  // Whether they can be had: not if they are more than the burst.
+  // Whether the tokens can be had: false if they exceed the burst.
   [[nodiscard]] bool ok() const { return ok_; }
-  // How long to wait before acting; 0: not at all. kForever if not ok().
+  // The time to wait before acting; 0: none. kForever if not ok().
   [[nodiscard]] std::chrono::nanoseconds delay() const;
   [[nodiscard]] std::chrono::nanoseconds delay_from(TimePoint now) const;
-  // Its owner will not act: gives back what nobody has reserved upon meanwhile. Nothing, once it was time to
-  // act.
+  // The owner will not act: gives back the tokens on which no later reservation depends. Does nothing once
+  // the time to act has come.
   void cancel();
   void cancel_at(TimePoint now);
 
@@ -68,7 +69,7 @@ class Reservation {
   bool ok_ = false;
   int tokens_ = 0;
   std::int64_t act_ns_ = 0;
-  Limit limit_ = 0;  // of the limiter at that time
+  Limit limit_ = 0;  // the limiter's limit at the time of the reservation
 };
 
 class Limiter {
@@ -79,26 +80,27 @@ class Limiter {
 
   [[nodiscard]] Limit limit() const;
   [[nodiscard]] int burst() const;
-  // Tokens in the bucket; negative: reserved already.
+  // Tokens in the bucket; negative: reserved in advance.
   [[nodiscard]] double tokens() const;
   [[nodiscard]] double tokens_at(TimePoint now) const;
 
-  // Whether the event may happen now. n < 0 is a mistake, and fatal, here and below.
+  // Whether the event may happen now; takes its tokens if so. n < 0 is a programming error, and fatal, here
+  // and below.
   [[nodiscard]] bool allow();
   [[nodiscard]] bool allow_n(TimePoint now, int n);
 
   [[nodiscard]] Reservation reserve();
   [[nodiscard]] Reservation reserve_n(TimePoint now, int n);
 
-  // Waits until the event may happen. Errors: EINVAL if n is more than the burst; Errc::kTimeout at once if
-  // the context would end before; the context's cause if it does end. Nothing is taken then. Parks (a thread
-  // blocks).
+  // Waits until the event may happen. Errors: EINVAL if n exceeds the burst; Errc::kTimeout at once if the
+  // context would end first; the context's cause if the context does end. No tokens are taken then. Parks (a
+  // thread blocks).
   Result<void> wait();
   Result<void> wait(const Context& ctx);
   Result<void> wait_n(int n);
   Result<void> wait_n(const Context& ctx, int n);
 
-  // From now on. Reservations that have been made keep their times.
+  // Effective from now on. Existing reservations keep their times.
   void set_limit(Limit limit);
   void set_limit_at(TimePoint now, Limit limit);
   void set_burst(int burst);
@@ -118,7 +120,7 @@ class Limiter {
   int burst_;
   double tokens_;  // at last_ns_
   std::int64_t last_ns_ = std::numeric_limits<std::int64_t>::min();
-  std::int64_t last_act_ns_ = std::numeric_limits<std::int64_t>::min();  // latest reservation's
+  std::int64_t last_act_ns_ = std::numeric_limits<std::int64_t>::min();  // time of the latest reservation
 };
 
 }  // namespace rate

@@ -16,10 +16,10 @@ void wake_sleeper(Timer& timer) {
   g->win();
   GList one;
   one.push_back(g);
-  ready(std::move(one));  // behind those that were woken before it
+  ready(std::move(one));  // behind goroutines that were woken before it
 }
 
-// Armed only now: a timer that fired earlier would find the goroutine not yet parked.
+// Armed only in the commit: a timer that fired earlier would find the goroutine not yet parked.
 bool commit_sleep(G* g, void* when_ns) {
   clock_arm(g->timer, *static_cast<const std::int64_t*>(when_ns));
   return true;

@@ -1,15 +1,15 @@
 // Public header, part of <tuza/time.h>.
 //
-// Sleeping: the goroutine waits, the thread works on.
+// Sleeping: the goroutine waits, while its thread runs other goroutines.
 //
 //     tuza::sleep_for(250ms);
 //     tuza::sleep_until(std::chrono::steady_clock::now() + 1s);
 //
-// By tuza::now(), monotonic. Never wakes early; late by what the scheduler needs, normally well under a
-// millisecond. Parks. No allocation. Goroutines only; with a Context, threads too.
+// Uses tuza::now(), monotonic. A sleep never ends early. It ends late by what the scheduler needs, normally
+// well under a millisecond. Parks. No allocation. Goroutines only; with a Context, threads too.
 //
-// All times saturate, in any unit: what is beyond the clock's end of time, in 292 years, is that moment; what has
-// passed is now; what is no number is no time at all.
+// All times saturate, in any unit: a time beyond the clock's end of time, in 292 years, becomes that moment;
+// a time in the past is now; NaN means no wait at all.
 #pragma once
 
 #include <tuza/sched/detail/deadline.h>
@@ -23,9 +23,9 @@ namespace tuza {
 class Context;
 
 namespace rt {
-// Until `when_ns` on the monotonic clock; returns at once if that has passed.
+// Sleeps until `when_ns` on the monotonic clock; returns at once if that time has passed.
 void sleep_until_ns(std::int64_t when_ns);
-// The context's cause if that ends first; it is asked before the time.
+// Returns the context's cause if the context ends first; the context is checked before the time.
 Result<void> sleep_until_ns(const tuza::Context& ctx, std::int64_t when_ns);
 }  // namespace rt
 
@@ -38,7 +38,7 @@ void sleep_until(const std::chrono::time_point<std::chrono::steady_clock, Durati
   rt::sleep_until_ns(rt::point_ns(when));
 }
 
-// The same, but ends early with the context: with its cause then.
+// The same, but ends early when the context ends, and returns its cause.
 template <class Rep, class Period>
 Result<void> sleep_for(const Context& ctx, const std::chrono::duration<Rep, Period>& duration) {
   return rt::sleep_until_ns(ctx, rt::deadline_after(rt::whole_ns(duration)));

@@ -26,7 +26,7 @@ void Ticker::on_fire(rt::Timer& timer) {
   self.channel_.fire([&self] { return self.next_tick_ns(); });
 }
 
-// The first one after now; those that have been missed are dropped.
+// Returns the first tick after now; missed ticks are dropped.
 std::int64_t Ticker::next_tick_ns() {
   const std::int64_t now = rt::clock_now_ns();
   tick_ns_ = std::min(tick_ns_, now);  // a fake clock was ahead of the real one, and is gone

@@ -1,13 +1,13 @@
 // Public header, part of <tuza/time.h>.
 //
-// Ticker: something that happens again and again, at fixed distances from its start.
+// Ticker: a periodic timer, whose ticks have fixed distances from its start.
 //
 //     tuza::Ticker ticker(10s);
 //     while (ticker.wait(ctx)) report();
 //
-// It never drifts: the ticks are at start + n * period, whatever the lateness of each. It drops ticks for
-// slow receivers: one tick is kept until it is received, and those that come meanwhile are lost. When stop()
-// or reset() has returned, no tick of before is ever seen (Go 1.23). stop() wakes nobody.
+// A ticker never drifts: the ticks are at start + n * period, however late each of them is. It drops ticks
+// for slow receivers: one tick is kept until it is received, and ticks that come before then are lost. When
+// stop() or reset() has returned, no earlier tick is ever seen (Go 1.23). stop() wakes nobody.
 //
 // Ordering, threads, lifetime: as for Timer. No allocation.
 #pragma once
@@ -25,7 +25,7 @@ class Context;
 
 class Ticker {
  public:
-  // The first tick is one period from now. A period that is not positive is a mistake, and fatal.
+  // The first tick is one period from now. A period that is not positive is a programming error, and fatal.
   template <class Rep, class Period>
   explicit Ticker(const std::chrono::duration<Rep, Period>& period) : Ticker() {
     start(rt::whole_ns(period));
@@ -33,19 +33,19 @@ class Ticker {
   Ticker(const Ticker&) = delete;
   Ticker& operator=(const Ticker&) = delete;
 
-  // Begins anew with that period, now; also when it was stopped. Does not park.
+  // Restarts the ticker now with the new period, even if it was stopped. Does not park.
   template <class Rep, class Period>
   void reset(const std::chrono::duration<Rep, Period>& period) {
     start(rt::whole_ns(period));
   }
-  // No more ticks. Does not park.
+  // Stops the ticks. Does not park.
   void stop() { channel_.disarm(); }
 
   // Waits for a tick and receives it. Parks (a thread blocks).
   void wait() { channel_.wait(); }
-  // The context's cause if that ended first; it is asked before the ticker.
+  // Returns the context's cause if the context ends first; the context is checked before the ticker.
   Result<void> wait(const Context& ctx);
-  // Receives a tick that is there. Does not park.
+  // Receives a tick if one is kept. Does not park.
   bool try_wait() { return channel_.try_wait(); }
 
   // For select.
@@ -59,7 +59,7 @@ class Ticker {
 
   rt::TimerChannel channel_;
   std::int64_t period_ns_ = 0;  // guarded by the channel's lock
-  std::int64_t tick_ns_ = 0;    // guarded by the channel's lock: when the tick that is armed is due
+  std::int64_t tick_ns_ = 0;    // guarded by the channel's lock: due time of the armed tick
 };
 
 }  // namespace tuza

@@ -1,6 +1,6 @@
 // Public header, part of <tuza/time.h>.
 //
-// Timer: something that happens once, later, and that can be waited for, stopped and postponed.
+// Timer: fires once, after a delay; it can be waited for, stopped and postponed.
 //
 //     tuza::Timer idle(30s);
 //     while (auto request = read_request(conn, idle)) {   // gives up when `idle` fires
@@ -8,15 +8,15 @@
 //       answer(*request);
 //     }
 //
-// Semantics of Go 1.23: when stop() or reset() has returned, no fire of before is ever seen, however close
-// it was. A fire is kept until one caller of wait() or a select receives it, which gets it alone; of several
-// that wait, the first. After that, and after stop(), wait() waits for whoever calls reset().
+// Semantics of Go 1.23: when stop() or reset() has returned, no earlier fire is ever seen, however close it
+// was. A fire is kept until exactly one caller of wait() or select receives it; if several wait, the first
+// one gets it. After that, and after stop(), wait() waits until another goroutine calls reset().
 //
-// Ordering: what was done before reset() is visible after the wait() that receives its fire.
-// Thread-safe: any goroutine, any thread, but start it inside tuza::run (fatal elsewhere). It goes by
-// tuza::now(), never fires early, and late by what the scheduler needs.
-// Lifetime: may be destroyed at any time, armed or firing; not while somebody waits for it (fatal). No
-// allocation. What a pending one costs: 64 bytes, and 16 in the scheduler.
+// Ordering: everything done before reset() is visible after the wait() that receives its fire.
+// Thread-safe: any goroutine, any thread, but it must be started inside tuza::run (fatal elsewhere). It uses
+// tuza::now(), never fires early, and fires late by what the scheduler needs.
+// Lifetime: may be destroyed at any time, armed or firing, but not while a caller waits for it (fatal). No
+// allocation. A pending timer costs 64 bytes, and 16 in the scheduler.
 #pragma once
 
 #include <tuza/sched/result.h>
@@ -32,9 +32,9 @@ class Context;
 
 class alignas(64) Timer {
  public:
-  // Not started.
+  // A timer that is not started.
   Timer() : channel_(&Timer::on_fire, this) {}
-  // Fires after `delay`; at once if that is not positive.
+  // Fires after `delay`; at once if the delay is not positive.
   template <class Rep, class Period>
   explicit Timer(const std::chrono::duration<Rep, Period>& delay) : Timer() {
     reset(delay);
@@ -42,8 +42,8 @@ class alignas(64) Timer {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  // Fires `delay` from now, and not otherwise. True if it was pending, or had a fire that nobody has
-  // received. Does not park.
+  // Fires `delay` from now, and at no other time. True if the timer was pending, or had an unreceived fire.
+  // Does not park.
   template <class Rep, class Period>
   bool reset(const std::chrono::duration<Rep, Period>& delay) {
     return reset_at_ns(rt::deadline_after(rt::whole_ns(delay)));
@@ -52,14 +52,14 @@ class alignas(64) Timer {
   bool reset_at(const std::chrono::time_point<std::chrono::steady_clock, Duration>& when) {
     return reset_at_ns(rt::point_ns(when));
   }
-  // Does not fire. True as for reset(). Does not park.
+  // Prevents the fire. Returns the same as reset(). Does not park.
   bool stop() { return channel_.disarm(); }
 
   // Waits for the fire and receives it. Parks (a thread blocks).
   void wait() { channel_.wait(); }
-  // The context's cause if that ended first; it is asked before the timer.
+  // Returns the context's cause if the context ends first; the context is checked before the timer.
   Result<void> wait(const Context& ctx);
-  // Receives a fire that is there. Does not park.
+  // Receives a fire if one is kept. Does not park.
   bool try_wait() { return channel_.try_wait(); }
 
   // For select.
@@ -72,7 +72,7 @@ class alignas(64) Timer {
   rt::TimerChannel channel_;
 };
 
-// A timer that has been started, for one wait or select: after(1s).wait().
+// Returns a started timer, for one wait or select: after(1s).wait().
 template <class Rep, class Period>
 [[nodiscard]] Timer after(const std::chrono::duration<Rep, Period>& delay) {
   return Timer(delay);

@@ -14,7 +14,7 @@ constexpr std::size_t kClasses = 8;
 
 constexpr auto kFree = [](PoolNode* node) { ::operator delete(node); };
 
-// Kept for ever: goroutines that the runtime has abandoned may still come back.
+// Never freed: goroutines that the runtime has abandoned may still return.
 union Blocks {
   constexpr Blocks()
       : lists{PoolLists(kFree), PoolLists(kFree), PoolLists(kFree), PoolLists(kFree),

@@ -1,10 +1,11 @@
-// Small blocks of memory for objects that are made and dropped all the time, often on another processor than
-// they were made on: the states of futures, the nodes of contexts. Recycled (sync/detail/pool_lists.h), so that a
-// steady state allocates nothing; larger ones come from operator new.
+// Small memory blocks for objects that are made and dropped all the time, often on another processor than
+// the one that made them: the states of futures, the nodes of contexts. Blocks are recycled
+// (sync/detail/pool_lists.h), so that a steady state allocates nothing; larger blocks come from operator
+// new.
 //
 //     struct State : rt::FromBlockPool { ... };        // new State, delete state
 //
-// Thread-safe. Does not park. ASan builds use operator new, so that it sees uses after the end.
+// Thread-safe. Does not park. ASan builds use operator new, so that ASan detects uses after the end.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,7 @@ void give_block(void* block, std::size_t bytes) noexcept;
 struct FromBlockPool {
   static void* operator new(std::size_t bytes) { return take_block(bytes); }
   static void operator delete(void* block, std::size_t bytes) noexcept { give_block(block, bytes); }
-  // Those with a greater alignment than blocks have.
+  // For types with a greater alignment than the blocks have.
   static void* operator new(std::size_t bytes, std::align_val_t alignment) {
     return ::operator new(bytes, alignment);
   }

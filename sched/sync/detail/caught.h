@@ -1,7 +1,8 @@
-// Calling a user's function whose exception somebody else shall get: the owner of a future, of a group.
+// Calls a user's function and catches its exception for another goroutine: the owner of a future, of a
+// group.
 //
-// Not for what is no exception: goexit() passes through, as it must (catch (...) without a rethrow would end
-// the process).
+// goexit() is not an exception: it passes through, as it must (catch (...) without a rethrow would end the
+// process).
 #pragma once
 
 #include <exception>
@@ -9,10 +10,10 @@
 
 namespace tuza::rt {
 
-// Whether goexit() unwinds the goroutine: std::uncaught_exceptions() does not count it.
+// Whether goexit() is unwinding the goroutine; std::uncaught_exceptions() does not count goexit().
 [[nodiscard]] bool in_goexit();
 
-// What `function()` threw; null if it returned.
+// The exception thrown by `function()`; null if it returned.
 template <class F>
 std::exception_ptr catch_exception(F&& function) {
   try {
@@ -20,7 +21,7 @@ std::exception_ptr catch_exception(F&& function) {
     return nullptr;
   } catch (...) {
     std::exception_ptr thrown = std::current_exception();
-    if (thrown == nullptr) throw;  // goexit(): no exception of C++
+    if (thrown == nullptr) throw;  // goexit(): not a C++ exception
     return thrown;
   }
 }

@@ -68,7 +68,7 @@ ChanCore::Attempt ChanCore::recv_now(void* to, Waiter*& served) {
       return Attempt::kDone;
     }
     move(oldest,
-         sender->slot);  // the ring was full: the place of the oldest is that of the youngest
+         sender->slot);  // the ring was full: the oldest element's place is the youngest's
   } else {
     if (!senders_.empty()) sender = senders_.claim_first();
     if (sender == nullptr) return closed_ ? Attempt::kClosed : Attempt::kWouldBlock;
@@ -105,7 +105,7 @@ ChanCore::Attempt ChanCore::recv_now(void* to, Waiter*& served) {
   return attempt;
 }
 
-// These two take over the lock, and are inside the runtime.
+// These two take over the lock. Inside the runtime.
 
 bool ChanCore::wait_to_send(void* from, const Until& until) {
   Wait wait;
@@ -162,7 +162,7 @@ ChanCore::Attempt ChanCore::try_recv(void* to) {
 
 void ChanCore::close() {
   const Enter rt;
-  Waiter* claimed = nullptr;  // linked by next; each is ours until we wake it
+  Waiter* claimed = nullptr;  // linked by `next`; each is ours until we wake it
   lock_.lock();
   if (closed_) {
     lock_.unlock();

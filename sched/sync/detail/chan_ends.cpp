@@ -1,4 +1,4 @@
-// What waits on the nil channel, and what waits with a context.
+// Waits on the nil channel, and channel waits with a context.
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/slice/handoff.h>
 #include <tuza/sched/sync/context.h>

@@ -13,7 +13,7 @@ namespace tuza::rt {
 // -- References.
 
 void ContextNode::unref(ContextNode* node) {
-  // acq_rel: who frees it comes after all that others did with it.
+  // acq_rel: the thread that frees the node comes after everything that others did with it.
   while (node != nullptr && node->refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     ContextNode* const parent = node->parent_;
     delete node;
@@ -55,7 +55,7 @@ void ContextFunction::start() {
     function();
     return;
   }
-  // A thread may end a context while the runtime ends: then nobody is left to run it.
+  // A thread may end a context while the runtime ends: then nothing is left to run the function.
   const Result<void> started = try_go({}, [function = std::move(function)]() mutable { function(); });
   if (!started && !started.error().is(Errc::kNotRunning)) spawn_failed();
 }
@@ -64,7 +64,7 @@ void ContextFunction::start() {
 
 CancelNode::~CancelNode() {
   if (above_ != nullptr) above_->remove(*this);
-  while (first_ != nullptr) {  // nobody else can reach it any more
+  while (first_ != nullptr) {  // no other thread can reach it any more
     auto* function = static_cast<ContextFunction*>(first_);
     remove_locked(*function);
     function->forget();
@@ -109,8 +109,9 @@ void CancelNode::attach() {
   if (!above_->add_locked(*this, &cause)) end(cause);
 }
 
-// The next child, with a reference to it; null: there are no more. A child that has lost its last handle is
-// about to leave the list by itself, and waits for the lock: it is there as long as we hold it.
+// Returns the next child, with a reference to it; null: no more children. A child that has lost its last
+// handle is about to leave the list by itself, and waits for the lock: the child exists as long as we hold
+// the lock.
 ContextLink* CancelNode::take_child() {
   const Enter rt;
   const std::scoped_lock lock(event_.lock());
@@ -132,7 +133,7 @@ bool CancelNode::fire(const ContextCause& cause) {
   return event_.fire(
       [](void* argument) {
         const Why& w = *static_cast<Why*>(argument);
-        w.node->cause_ = *w.cause;  // was null: frees nothing
+        w.node->cause_ = *w.cause;  // was null, so the assignment frees nothing
       },
       &why);
 }
@@ -150,7 +151,8 @@ bool CancelNode::end(const ContextCause& cause) {
   return true;
 }
 
-// `work` is a stack of nodes that have ended and may have children left; each but the first with a reference.
+// `work` is a stack of ended nodes that may have children left; each except the first is held by a
+// reference.
 void CancelNode::end_below(const ContextCause& cause) {
   CancelNode* work = this;
   work_ = nullptr;
@@ -168,7 +170,7 @@ void CancelNode::end_below(const ContextCause& cause) {
       node->work_ = work;
       work = node;
     } else {
-      unref(node);  // somebody else ends it, and what is below
+      unref(node);  // another thread ends it, and the nodes below it
     }
   }
 }
@@ -183,16 +185,16 @@ void CancelNode::arm(ContextCause cause) {
   clock_arm(timer_, deadline_ns_);
 }
 
-// By who has ended the node, unless the timer did.
+// Called by the thread that has ended the node, unless that was the timer.
 void CancelNode::disarm() {
   if (deadline_cause_ == nullptr) return;
-  // A timer that could not be stopped has fired, or is about to, and gives its reference back itself; or its
-  // runtime has ended before.
+  // A timer that could not be stopped has fired, or is about to, and releases its reference itself; or its
+  // runtime has ended before it fired.
   const bool gone = clock_stop(timer_) || timer_disarmed(timer_);
-  if (gone) unref(this);  // not the last: the caller has one
+  if (gone) unref(this);  // not the last reference: the caller has one
 }
 
-// On the scheduler's stack.
+// Runs on the scheduler's stack.
 void CancelNode::on_deadline(Timer& timer) {
   auto& node = *static_cast<CancelNode*>(timer.argument);
   const bool ended = node.fire(node.deadline_cause_);

@@ -1,25 +1,25 @@
-// The tree behind Context: its nodes, how an end goes down, who frees what.
+// The tree behind Context: its nodes, how an end propagates downwards, and which node is freed when.
 //
 //     ValueNode     a key and a value                                 -- parent, by reference count
 //     ContextNode   without_cancel: values of the parent, no scope
 //     CancelNode    has an event that ends it, a cause, perhaps a timer, and a list of
-//                     * CancelNodes below it, weakly: who has lost its last handle leaves the list, and
+//                     * the CancelNodes below it, weakly: a node that loses its last handle leaves the list,
 //                     * functions of after_func(), which the list owns together with their handle
 //
-// References go up (each node holds its parent), so a node whose last handle has gone can have no node below
-// it, and the functions in its list will never run: they are dropped. (Some functions start no goroutine but
-// are called on the spot, by whoever ends the context: detail::at_end(), for waits that Until cannot
-// express.)
+// References point upwards (each node holds its parent). A node whose last handle is gone can therefore have
+// no node below it, and the functions in its list will never run: they are dropped. (Some functions start no
+// goroutine: the thread that ends the context calls them directly. See detail::at_end(), for waits that
+// Until cannot express.)
 //
-// The end. Whoever fires the event first ends the node: the cause is written under the event's lock before.
-// That lock guards the list as well, so a child is either in the list when the event fires or sees it fired.
-// Then children are taken off the list one at a time and ended in turn, without recursion: neither the depth
-// nor the breadth of the tree is on a stack or under a lock.
+// The end. The thread that fires the event first ends the node; it writes the cause under the event's lock
+// before. The same lock guards the list, so a child either is in the list when the event fires or sees that
+// it has fired. Then the children are taken off the list one at a time and ended in turn, without recursion:
+// neither the depth nor the breadth of the tree is on a stack or under a lock.
 //
-// A deadline is a timer of the runtime. It holds a reference to its node, which stop() gives back if it was
-// in time, else whoever fires it. Firing happens on the scheduler's stack, where nothing may be freed: the
-// callback fires the event, and leaves to a goroutine what is left to do, if anything is (children, or the
-// last reference).
+// A deadline is a timer of the runtime. The timer holds a reference to its node; stop() releases the
+// reference if it was in time, otherwise the firing does. The timer fires on the scheduler's stack, where
+// nothing may be freed. The callback therefore only fires the event, and starts a goroutine for remaining
+// work, if there is any (children, or the last reference).
 #pragma once
 
 #include <tuza/sched/detail/runtime_timer.h>
@@ -45,22 +45,22 @@ class ContextNode : public FromBlockPool {
   ContextNode& operator=(const ContextNode&) = delete;
   virtual ~ContextNode() = default;
 
-  void ref() { refs_.fetch_add(1, std::memory_order_relaxed); }  // the caller has one already
-  // One less; at the last the node goes, and with it what only it has held above. Not on the scheduler's
-  // stack. Null is nothing.
+  void ref() { refs_.fetch_add(1, std::memory_order_relaxed); }  // the caller already has a reference
+  // Releases a reference. The last release frees the node, and all ancestors that only this node has held.
+  // Not on the scheduler's stack. Null is ignored.
   static void unref(ContextNode* node);
 
-  // The nearest node that can end, this one or above; null: none.
+  // The nearest node that can end, this node or an ancestor; null: none.
   [[nodiscard]] CancelNode* scope() const { return scope_; }
   [[nodiscard]] const void* find(const void* key) const;
 
  protected:
   [[nodiscard]] virtual const void* own_value(const void*) const { return nullptr; }
-  bool try_ref();            // false: the last has gone
-  bool unref_unless_last();  // false: it is the last, and still there
+  bool try_ref();            // false: the last reference is gone
+  bool unref_unless_last();  // false: it is the last reference, which stays
 
  private:
-  ContextNode* const parent_;  // a reference; null: background
+  ContextNode* const parent_;  // holds a reference; null: background
   CancelNode* const scope_;
   std::atomic<std::uint32_t> refs_{1};
 };
@@ -94,8 +94,9 @@ class ContextFunction final : public ContextLink, public FromBlockPool {
       : ContextLink(false), function_(std::move(function)), runs_(runs) {
     run_.set();
   }
-  // By whoever has taken it off its list. Drops the function if the runtime in which it was registered has ended: it
-  // may refer to the stack of a goroutine that was left behind.
+  // Called by the thread that has taken the function off its list. Drops the function if the runtime in
+  // which it was registered has ended: the function may refer to the stack of a goroutine that was left
+  // behind.
   void start();
   void forget() { function_ = nullptr; }
   static void unref(ContextFunction* function);
@@ -103,7 +104,7 @@ class ContextFunction final : public ContextLink, public FromBlockPool {
  private:
   std::move_only_function<void()> function_;
   const Runs runs_;
-  RunMark run_;                         // in which it was registered
+  RunMark run_;                         // the run in which it was registered
   std::atomic<std::uint32_t> refs_{2};  // the list's and the handle's
 };
 
@@ -111,26 +112,26 @@ class CancelNode final : public ContextNode, public ContextLink {
  public:
   static constexpr std::int64_t kNever = Until::kNever;
 
-  // Takes over the reference to `parent`. Not yet below its scope: attach().
+  // Takes over the reference to `parent`. The node is not yet in the list of its scope: see attach().
   CancelNode(ContextNode* parent, CancelNode* above, std::int64_t deadline_ns)
       : ContextNode(parent, this), ContextLink(true), above_(above), deadline_ns_(deadline_ns) {}
   ~CancelNode() override;
 
-  // Below its scope from now on; ends at once if that has ended.
+  // Enters the list of the scope; ends at once if the scope has ended.
   void attach();
-  // Ends it at its deadline, with `cause`. At most once, before attach().
+  // Ends the node at its deadline, with `cause`. Call at most once, before attach().
   void arm(ContextCause cause);
-  // Ends it and all below. The caller has a reference. False: it had ended.
+  // Ends the node and all nodes below it. The caller has a reference. False: the node had already ended.
   bool end(const ContextCause& cause);
 
-  // False if the node has ended: `function` is not taken.
+  // False if the node has ended: `function` is not added then.
   [[nodiscard]] bool add(ContextFunction& function);
-  // True if it was in the list.
+  // True if `link` was in the list.
   bool remove(ContextLink& link);
 
   [[nodiscard]] Event& event() { return event_; }
   [[nodiscard]] bool ended() const { return event_.happened(); }
-  // Constant once it has ended; null before.
+  // Constant after the end; null before.
   [[nodiscard]] const Error* cause() const { return ended() ? cause_.get() : nullptr; }
   [[nodiscard]] std::int64_t deadline_ns() const { return deadline_ns_; }
 
@@ -144,12 +145,12 @@ class CancelNode final : public ContextNode, public ContextLink {
   void disarm();
   static void on_deadline(Timer& timer);
 
-  CancelNode* const above_;  // whose list it is in; kept by the parent's reference
+  CancelNode* const above_;  // the node whose list this one is in; the parent's reference keeps it alive
   const std::int64_t deadline_ns_;
   Event event_;
-  ContextCause cause_;            // written under the event's lock before it fires, constant then
+  ContextCause cause_;            // written under the event's lock before it fires, then constant
   ContextLink* first_ = nullptr;  // guarded by the event's lock; nothing is added once it has fired
-  CancelNode* work_ = nullptr;    // owner: who ended the node
+  CancelNode* work_ = nullptr;    // owner: the thread that ended the node
   // -- The deadline.
   Timer timer_;
   ContextCause deadline_cause_;  // constant after arm(); null: not armed

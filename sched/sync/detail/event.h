@@ -1,7 +1,8 @@
-// Something that happens once, and lets everybody go who waits for it: the end of a context, a result that is
-// there. What waits for other things too takes it as one more (Until, select).
+// A one-time event that releases all its waiters: the end of a context, the arrival of a result. Waits for
+// other things can include an event as a further source (Until, select).
 //
-// Thread-safe. Does not park. Ordering: what was done before fire() is visible to who sees that it happened.
+// Thread-safe. Does not park. Ordering: everything done before fire() is visible to a thread that sees that
+// the event has happened.
 // Lifetime: may be destroyed when fire() has returned and nobody waits.
 #pragma once
 
@@ -19,13 +20,13 @@ class Event {
   ~Event();
 
   [[nodiscard]] bool happened() const { return happened_.load(std::memory_order_acquire); }
-  // True for the call that made it happen. `first(argument)` runs before that, under the lock, in that call
-  // only: it writes why, and takes a few instructions.
+  // True for the call that made the event happen. In that call only, `first(argument)` runs before, under
+  // the lock: it records the reason, and takes only a few instructions.
   bool fire(void (*first)(void* argument) = nullptr, void* argument = nullptr);
-  // Waits for it; false if `until` came first. Parks, or blocks a thread.
+  // Waits for the event; false if `until` ended the wait first. Parks, or blocks a thread.
   bool wait(WaitReason reason, const Until& until = {});
 
-  // For waits in several queues: false if it has happened already, and `place` is not queued then.
+  // For waits in several queues. False if the event has already happened; `place` is not queued then.
   [[nodiscard]] bool add(Waiter& place);
   void remove(Waiter& place);  // if it is still queued
 
@@ -33,12 +34,12 @@ class Event {
   SpinLock& lock() { return lock_; }
   WaitQueue& queue() { return queue_; }
   [[nodiscard]] bool ready() const { return happened(); }
-  void take() {}  // it stays as it is
+  void take() {}  // nothing to consume: an event stays as it is
 
  private:
   SpinLock lock_;
   std::atomic<bool> happened_{false};  // written under lock_
-  WaitQueue queue_;                    // guarded by lock_; empty once it has happened
+  WaitQueue queue_;                    // guarded by lock_; empty once the event has happened
 };
 
 }  // namespace tuza::rt

@@ -12,12 +12,12 @@
 namespace tuza::rt {
 namespace {
 
-constexpr std::int32_t kNoP = kMaxProcsLimit;  // the list of those without a P
+constexpr std::int32_t kNoP = kMaxProcsLimit;  // the list of threads and goroutines without a P
 
 }  // namespace
 
 struct PoolLists::Locals {
-  std::atomic<std::int32_t> used{0};  // Ps with a greater id have never put anything there
+  std::atomic<std::int32_t> used{0};  // Ps with an id of `used` or more have never used their list
   std::array<Local, kMaxProcsLimit + 1> at;
 };
 
@@ -95,7 +95,7 @@ PoolNode* PoolLists::steal(Locals& all, std::int32_t not_from) {
   return not_from == kNoP ? nullptr : all.at[kNoP].pop();
 }
 
-// For the holder of the P. True: it is time to look whether there is too much.
+// Called by the holder of the P. True: it is time to check for surplus objects.
 inline bool PoolLists::put_at(Locals& all, std::int32_t id, PoolNode* node) {
   Local& local = all.at[id];
   local.in_use.store(local.in_use.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
@@ -153,7 +153,7 @@ void PoolLists::trim() {
   for (Local& local : locals().at) drop(local, local.size.load(std::memory_order_relaxed));
 }
 
-// One at a time: destroying is the user's code.
+// One at a time: the destructor is the user's code.
 void PoolLists::drop(Local& local, std::uint32_t count) {
   for (; count > 0; --count) {
     PoolNode* node = nullptr;
@@ -167,7 +167,7 @@ void PoolLists::drop(Local& local, std::uint32_t count) {
 }
 
 void PoolLists::not_taken() {
-  // To the list of those without a P, wherever it was counted: only the sum matters.
+  // Charged to the shared list, wherever the take was counted: only the sum matters.
   locals().at[kNoP].in_use.fetch_sub(1, std::memory_order_relaxed);
 }
 

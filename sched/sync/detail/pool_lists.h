@@ -1,18 +1,18 @@
-// Free lists of equal objects: what Pool and the blocks of Future are made of.
+// Free lists of equal objects: the basis of Pool and of the blocks of Future.
 //
-// Each P has one object of its own, which only its holder touches: taking one and putting it back costs no
-// atomic operation. More go to a list beside it, under a lock, from which the other Ps steal when they have
-// nothing. Those without a P (threads, goroutines in the lane) share one more list.
+// Each P has one object of its own, which only its holder touches: taking this object and putting it back
+// costs no atomic operation. More objects go to a list beside it, under a lock; other Ps steal from this
+// list when their own is empty. Threads and goroutines without a P (in the lane) share one more list.
 //
-// Nothing grows for ever: a put() that finds that a second has passed since the last time drops from each
-// list as many objects as it has not needed in that second (the low-water mark; a burst that repeats keeps
-// what it needs). One object at each P stays. There is no thread for that: a program that does not use the
-// lists at all keeps what is in them, until trim().
+// Nothing grows for ever. A put() that finds that a second has passed since the last scan drops from each
+// list as many objects as the list has not needed in that second (the low-water mark; a repeated burst keeps
+// the objects it needs). One object per P stays. No thread does this: a program that does not use the lists
+// at all keeps the objects in them until trim().
 //
-// Rejected: rt::PerPCache, which has slots for eight static caches, does not steal, and never shrinks; Go's
-// victim lists, which need somebody who comes by regularly, the collector there.
+// Rejected: rt::PerPCache, which has slots for eight static caches, does not steal, and never shrinks; and
+// Go's victim lists, which need a regular visitor, in Go the garbage collector.
 //
-// Thread-safe; put() and trim() call `destroy` for what they drop, with no lock held. Does not park.
+// Thread-safe; put() and trim() call `destroy` for the objects they drop, with no lock held. Does not park.
 #pragma once
 
 #include <tuza/sched/detail/spin_lock.h>
@@ -33,31 +33,31 @@ class PoolLists {
   constexpr explicit PoolLists(Destroy destroy) : destroy_(destroy) {}
   PoolLists(const PoolLists&) = delete;
   PoolLists& operator=(const PoolLists&) = delete;
-  // Destroys what is in them. Nobody uses them any more.
+  // Destroys the objects in the lists. The lists must no longer be in use.
   ~PoolLists();
 
-  // Null when there is none anywhere: the caller makes one.
+  // Null when all lists are empty: the caller makes an object.
   [[nodiscard]] PoolNode* take();
   void put(PoolNode* node);
-  // Drops what is in the lists, but for one object at each P.
+  // Drops the objects in the lists, except one per P.
   void trim();
 
-  // Taken and not yet put back. Exact when nobody is at it.
+  // Objects taken and not yet put back. Exact when no other thread uses the lists.
   [[nodiscard]] std::int64_t in_use() const;
-  // The caller of take() could not make one.
+  // Reports that the caller of take() could not make an object.
   void not_taken();
 
  private:
   struct alignas(64) Local {
     // -- Owner: the holder of the P.
     PoolNode* mine = nullptr;
-    // -- Written by the holder; for those without a P by one atomic step.
+    // -- Written by the holder; in the list for callers without a P, by one atomic step.
     std::atomic<std::uint32_t> puts{0};
     std::atomic<std::int64_t> in_use{0};
     // -- Stealable.
     SpinLock lock;
-    std::atomic<std::uint32_t> size{0};  // written under lock; read without it to pass by an empty list
-    std::uint32_t low_water = 0;         // guarded by lock: least size since the last look
+    std::atomic<std::uint32_t> size{0};  // written under lock; read without it to skip an empty list
+    std::uint32_t low_water = 0;         // guarded by lock: least size since the last scan
     PoolNode* first = nullptr;           // guarded by lock
 
     PoolNode* pop();

@@ -1,4 +1,5 @@
-// Which runtime something belongs to, for what may outlive it: its goroutines are gone then.
+// Records the runtime that an object belongs to, for objects that may outlive it: its goroutines are gone
+// then.
 //
 // Thread-safe. Does not park.
 #pragma once
@@ -8,19 +9,19 @@
 
 namespace tuza::rt {
 
-// The number of the runtime that is on, from 1; 0 outside tuza::run.
+// The number of the current runtime, from 1; 0 outside tuza::run.
 std::uint64_t current_run();
 
 class RunMark {
  public:
-  // It belongs to the runtime that is on, or to none.
+  // Marks the object as belonging to the current runtime, or to none outside tuza::run.
   void set() { number_.store(current_run(), std::memory_order_relaxed); }
-  // It belongs to the runtime that is on.
+  // Whether the object belongs to the current runtime.
   [[nodiscard]] bool is_on() const {
     const std::uint64_t number = number_.load(std::memory_order_relaxed);
     return number != 0 && number == current_run();
   }
-  // It belongs to one that has ended.
+  // Whether the object belongs to a runtime that has ended.
   [[nodiscard]] bool ended() const {
     const std::uint64_t number = number_.load(std::memory_order_relaxed);
     return number != 0 && number != current_run();

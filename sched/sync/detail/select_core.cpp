@@ -21,8 +21,8 @@ using Kind = SelectCase::Kind;
 
 constexpr std::size_t kNone = ~std::size_t{0};
 
-// Uniform in [0, bound). Inside the runtime. A thread that is no M has no generator of its own: they share a
-// counter, relaxed because its value is all that is wanted, and mix what they get.
+// Uniform in [0, bound). Inside the runtime. Threads that are not Ms have no generator of their own: they
+// share a counter, and mix the value they get. Relaxed because only the counter's value matters.
 std::uint32_t random_below(const Enter& rt, std::uint32_t bound) {
   if (M* m = rt.m(); m != nullptr) return m->random.below(bound);
   static std::atomic<std::uint64_t> count{0};
@@ -46,11 +46,11 @@ class Selection {
   [[nodiscard]] std::size_t wait();
 
   const std::span<SelectCase* const> cases_;
-  // The first active_ ones are those that can come about, by address of the lock.
+  // The first active_ cases are those that can become ready, sorted by address of the lock.
   const std::span<SelectCase*> by_lock_;
   std::size_t active_ = 0;
   std::size_t otherwise_ = kNone;
-  std::size_t after_ = kNone;  // the one with the shortest timeout
+  std::size_t after_ = kNone;  // the case with the shortest timeout
   Waiter* served_ = nullptr;   // to be woken after unlocking
   bool sends_on_closed_ = false;
 };
@@ -82,7 +82,7 @@ void Selection::sort() {
   const auto before = [](const SelectCase* a, const SelectCase* b) {
     return std::less<SpinLock*>()(a->lock, b->lock);
   };
-  if (active_ == 2) {  // what most selects are
+  if (active_ == 2) {  // the most common size
     if (before(by_lock_[1], by_lock_[0])) std::swap(by_lock_[0], by_lock_[1]);
   } else if (active_ > 2) {
     std::ranges::sort(by_lock_.first(active_), before);
@@ -118,7 +118,8 @@ bool Selection::looks_ready(const SelectCase& c) {
   return false;
 }
 
-// False: the waiters that made it look ready were claimed elsewhere, and now it does not even look so.
+// False: the waiters that made the case look ready were claimed elsewhere, and the case no longer looks
+// ready.
 bool Selection::perform(SelectCase& c) {
   ChanCore::Attempt attempt = ChanCore::Attempt::kDone;
   if (c.kind == Kind::kRecv) {
@@ -133,7 +134,7 @@ bool Selection::perform(SelectCase& c) {
   return attempt != ChanCore::Attempt::kWouldBlock;
 }
 
-// Under all locks.
+// Requires all locks.
 std::size_t Selection::take_ready(const Enter& rt) {
   for (;;) {
     std::uint32_t ready = 0;
@@ -147,7 +148,7 @@ std::size_t Selection::take_ready(const Enter& rt) {
   }
 }
 
-// With all locks, which it releases.
+// Requires all locks, and releases them.
 std::size_t Selection::wait() {
   Wait wait;
   for (SelectCase* c : by_lock_.first(active_)) {
@@ -170,7 +171,7 @@ std::size_t Selection::wait() {
   SelectCase* chosen = nullptr;
   for (SelectCase* c : by_lock_.first(active_)) {
     if (served == &*c->place) {
-      chosen = c;  // whoever served it has taken it out of the queue
+      chosen = c;  // the thread that served it has taken it out of the queue
       c->got_element = c->kind == Kind::kRecv && c->place->ok;
       sends_on_closed_ = c->kind == Kind::kSend && !c->place->ok;
     } else {

@@ -1,18 +1,18 @@
-// The engine of select (select.h): one wait for several channels and events, of which exactly one comes
-// about.
+// The engine of select (select.h): one wait for several channels and events, exactly one of which is chosen.
 //
-// Two phases. First all locks, in the order of their addresses and each once, so that nobody waits in a
-// circle; under them it is true at one moment which cases are ready, and one of these is taken by lot. If
-// there is none, one place is queued for each case before any lock is released: whoever comes later finds it.
-// Then the locks go, and the goroutine waits. Whoever can serve a place claims the Wait, once for all places.
-// In the second phase, awake again, it leaves the other queues, taking one lock at a time. Between the
-// two its places may stand in queues although their Wait is claimed; those who find them throw them out.
+// There are two phases. The first phase takes all locks, in the order of their addresses and each lock once,
+// so that there is no circular wait. Under the locks, the set of ready cases is consistent, and one of them
+// is chosen at random. If no case is ready, one place is queued for each case before any lock is released:
+// every later partner finds it. Then the locks are released, and the goroutine waits. A thread that can
+// serve a place claims the Wait, once for all places. In the second phase the goroutine, awake again, leaves
+// the other queues, taking one lock at a time. Between the two phases its places may stand in queues
+// although their Wait is claimed; threads that find them there remove them.
 //
-// The lot is drawn among all that are ready, with equal chances: the k-th one found replaces the one before
-// with probability 1/k. (J. Vitter, "Random sampling with a reservoir", 1985, for a sample of one.)
+// All ready cases have equal chances: the k-th ready case replaces the previous choice with probability 1/k.
+// (J. Vitter, "Random sampling with a reservoir", 1985, for a sample of one.)
 //
-// Thread-safe. Parks the G (a thread sleeps), if nothing is ready and there is no kOtherwise.
-// sched/model/select.pml is this in Promela.
+// Thread-safe. Parks the G (a thread sleeps) if nothing is ready and there is no kOtherwise.
+// sched/model/select.pml models this in Promela.
 #pragma once
 
 #include <tuza/sched/sync/detail/chan_core.h>
@@ -26,16 +26,16 @@
 
 namespace tuza::rt {
 
-// What a select can wait for besides channels: an Event, and whatever else has a lock and a queue of waiters.
-// All three functions are called under lock().
+// A source that a select can wait for besides channels: an Event, and any object with a lock and a queue of
+// waiters. ready() and take() are called under lock().
 template <class S>
 concept SelectSource = requires(S& source) {
   { source.lock() } -> std::same_as<SpinLock&>;
   { source.queue() } -> std::same_as<WaitQueue&>;
-  // It has come about, and nobody has been served with it.
+  // Whether the source is ready and its readiness has not been consumed.
   { source.ready() } -> std::same_as<bool>;
-  // Somebody is being served with it. Not called for a place that was claimed in the queue: who claims it has
-  // done what is to be done.
+  // A caller consumes the readiness. Not called for a place that was claimed in the queue: the claimant has
+  // already done what is needed.
   { source.take() } -> std::same_as<void>;
 };
 
@@ -59,7 +59,7 @@ struct SelectCase {
         lock(other.lock),
         queue(other.queue) {}
 
-  // Its `place`: the select will never go on.
+  // The Waiter::Leave of `place`: the select will never continue.
   static void leave_select(Waiter& place, Waiter::Outcome outcome);
 
   void wait_for(ChanCore* core) {
@@ -78,26 +78,26 @@ struct SelectCase {
   }
 
   Kind kind;
-  Finish finish;             // calls the user's function, outside of everything
+  Finish finish;             // calls the user's function, with no lock held and outside the runtime
   ChanCore* chan = nullptr;  // kRecv, kSend
   void* source = nullptr;    // kSource
   bool (*source_ready)(void* source) = nullptr;
   void (*source_take)(void* source) = nullptr;
-  void* slot = nullptr;         // kRecv: where the element is made; kSend: where it is
-  std::int64_t timeout_ns = 0;  // kAfter, from the beginning of the select
+  void* slot = nullptr;         // kRecv: where to construct the element; kSend: the element
+  std::int64_t timeout_ns = 0;  // kAfter: from the beginning of the select
   SpinLock* lock = nullptr;     // of the channel or source; null: nil, never ready
-  WaitQueue* queue = nullptr;   // where it waits
+  WaitQueue* queue = nullptr;   // the queue that the case waits in
 
-  // While it runs.
+  // Used while a select runs.
   bool got_element = false;     // kRecv, when chosen: false if the channel was closed
-  std::size_t number = 0;       // its place among the cases
+  std::size_t number = 0;       // position among the cases
   std::optional<Waiter> place;  // in `queue`
 };
 
-// Chooses one, and returns its number. `scratch` has room for as many.
+// Chooses a case, and returns its number. `scratch` has room for all cases.
 std::size_t select_cases(std::span<SelectCase* const> cases, std::span<SelectCase*> scratch);
 
-// The same for as many as there are at run time. Allocates the room.
+// The same for a number of cases known only at run time. Allocates `scratch`.
 std::size_t select_many(std::span<SelectCase* const> cases);
 
 }  // namespace tuza::rt

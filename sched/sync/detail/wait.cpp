@@ -60,7 +60,7 @@ void Wait::wake() {
   G* const g = g_;  // the Wait may be gone after the next step
   const std::uint32_t before = state_.fetch_or(kWoken, std::memory_order_acq_rel);
   if (g == nullptr) {
-    futex_wake(state_, 1);  // needs only the number that was the address
+    futex_wake(state_, 1);  // uses only the address as a number, and reads nothing there
   } else if ((before & kParked) != 0) {
     ready(g);
   }
@@ -104,7 +104,8 @@ void Wait::on_timer(Timer& timer) {
   if ((before & kClaimed) == 0) wait.wake_last();
 }
 
-// A goroutine's deadline is a timer on its stack: it must have been stopped, or be over, when this returns.
+// The deadline of a goroutine is a timer on its stack: the timer must be stopped, or over, when this
+// returns.
 void Wait::sleep_with_timer(std::int64_t deadline_ns, WaitReason reason) {
   Timer timer;
   timer.function = &Wait::on_timer;
@@ -121,7 +122,8 @@ void Wait::sleep_with_timer(std::int64_t deadline_ns, WaitReason reason) {
   }
 }
 
-// A thread's deadline. How fast fake time passes nobody knows.
+// The deadline of a thread. With a fake clock the thread checks the time regularly, since fake time passes
+// at an unknown speed.
 void Wait::sleep_until(std::int64_t deadline_ns) {
   for (;;) {
     const std::uint32_t seen = state_.load(std::memory_order_acquire);
@@ -131,7 +133,7 @@ void Wait::sleep_until(std::int64_t deadline_ns) {
         deadline_ns <= now ? 0 : deadline_ns - now;  // the difference alone may overflow
     if (left <= 0 && claim_for_end()) return;
     const std::int64_t nap = clock_is_fake() ? std::min(left, kFakeTimeLookNs) : left;
-    futex_wait(state_, seen, left <= 0 ? -1 : nap);  // claimed by somebody: a wake is on its way
+    futex_wait(state_, seen, left <= 0 ? -1 : nap);  // claimed already: a wake is on its way
   }
 }
 
@@ -141,8 +143,8 @@ bool Wait::claim_for_end() { return (state_.fetch_or(kClaimed, std::memory_order
 
 constinit const Withdrawal Wait::kWithdrawal{&Wait::withdraw_claim, &Wait::withdraw_places};
 
-// Whoever has claimed the wait before is an external thread on its way to wake(), and to ready() after that if the
-// goroutine was parked by then: a few instructions.
+// If the wait has already been claimed, the claimant is an external thread on its way to wake(), and
+// afterwards to ready() if the goroutine was parked by then: a few instructions.
 void Wait::withdraw_claim(G& g, void* self) {
   auto& wait = *static_cast<Wait*>(self);
   if (wait.claim_for_end()) return;
@@ -159,7 +161,7 @@ bool Wait::withdraw_places(void* self) {
   auto& wait = *static_cast<Wait*>(self);
   bool forgotten = true;
   for (Waiter *place = wait.places_, *next = nullptr; place != nullptr; place = next) {
-    next = place->sibling;  // leave() may destroy it
+    next = place->sibling;  // leave() may destroy `place`
     const bool served = place == wait.winner_;
     if (place->leave != nullptr) {
       place->leave(*place, served ? Waiter::Outcome::kServed : Waiter::Outcome::kUnserved);
@@ -175,7 +177,7 @@ Waiter* Wait::block(WaitReason reason, const Until& until) {
   if (until.event == nullptr) places_ = end.sibling;
   if (until.event != nullptr && !until.event->add(end)) {
     if (claim_for_end()) return nullptr;
-    sleep(reason);  // it has been served meanwhile
+    sleep(reason);  // the wait has been served in the meantime
     return winner_;
   }
   if (until.deadline_ns == Until::kNever) {

@@ -1,12 +1,13 @@
-// Waiters that were claimed under a lock, to be woken after it: in the order of claiming.
+// Waiters claimed under a lock and woken after its release, in the order of the claims.
 //
 //     rt::WakeList woken;
 //     { const std::scoped_lock lock(lock_); woken.claim_all(queue_); }
 //     woken.wake_all();
 //
-// Thread-unsafe: one function's. Does not allocate: the waiters are linked by their own fields. Whoever has
-// claimed must wake: until then nothing may throw, and a goroutine stays inside the runtime (rt/enter.h), or
-// those it has claimed wait for as long as it is suspended.
+// Thread-unsafe: local to one function. Does not allocate: the waiters are linked through their own fields.
+// A thread that has claimed a waiter must wake it. Until then nothing may throw, and a goroutine must stay
+// inside the runtime (rt/enter.h): otherwise the waiters that it has claimed would wait for as long as it is
+// suspended.
 #pragma once
 
 #include <tuza/sched/sync/detail/wait.h>
@@ -21,13 +22,13 @@ class WakeList {
   WakeList(const WakeList&) = delete;
   WakeList& operator=(const WakeList&) = delete;
 
-  // `w` has been taken off its queue and claimed by the caller.
+  // The caller has taken `w` off its queue and claimed it.
   void push_back(Waiter& w) {
     w.next = nullptr;
     *end_ = &w;
     end_ = &w.next;
   }
-  // Empties `queue`, whose lock is held. Returns how many of those in it could be claimed.
+  // Empties `queue`, whose lock must be held. Returns the number of its waiters that could be claimed.
   std::size_t claim_all(WaitQueue& queue) {
     std::size_t count = 0;
     while (Waiter* w = queue.claim_first()) {
@@ -36,11 +37,11 @@ class WakeList {
     }
     return count;
   }
-  // The last access to each of them. Any thread; does not park.
+  // The last access to each of the waiters. Any thread; does not park.
   void wake_all() {
     while (first_ != nullptr) {
       Waiter* const w = first_;
-      first_ = w->next;  // before it is woken, and gone
+      first_ = w->next;  // before the wake-up, after which `w` may be gone
       w->wait->wake();
     }
     end_ = &first_;

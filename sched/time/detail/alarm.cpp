@@ -11,8 +11,7 @@
 namespace tuza::rt {
 
 bool Alarm::arm(std::int64_t when_ns) {
-  const bool runtime_ended =
-      timer_disarmed(timer_);  // since the last arming: nothing is under way from there
+  const bool runtime_ended = timer_disarmed(timer_);  // since the last arming: none of its fires is under way
   if (runtime_ended) under_way_ = 0;
   const bool was_armed = armed_;
   armed_ = true;

@@ -1,8 +1,9 @@
-// A timer with an owner who may change its mind: after disarm() or arm() has returned, no earlier fire is
-// ever seen, and the memory may go at any time. What Timer, Ticker and after_func() are made of.
+// A timer that its owner may change at any time: after disarm() or arm() has returned, no earlier fire is
+// ever seen, and the memory may be freed at any time. The basis of Timer, Ticker and after_func().
 //
 // The difficulty is a fire that has begun: the timer is out of its heap, and some M is about to call the
-// function. It cannot be called back. So the owner counts it, and the function asks first:
+// function. This call cannot be revoked. The owner therefore counts it, and the function checks the count
+// first:
 //
 //     owner, under lock()                         the function, under lock()
 //     disarm: if (armed_ && !clock_stop())        fires: if (under_way_ > 0) {
@@ -10,12 +11,12 @@
 //             armed_ = false                             }
 //     arm:    the same, and armed_ = true                armed_ = false; return true
 //
-// Every arming is either stopped or calls the function once. Two calls, of an old arming and of the present
-// one, may come in either order: the first counts as the old one, the second is never before its time.
-// The destructor waits until nothing is under way; unlocking is the function's last access.
+// Every arming is either stopped or calls the function once. Two calls, of an old and of the current arming,
+// may come in either order: the first call counts as the old one, and the second is never early. The
+// destructor waits until no fire is under way; unlocking is the function's last access.
 //
-// Thread-safe under its lock. Does not park; the destructor waits for an M in the middle of a few
-// instructions, if the kernel has taken its core away for as long as that takes. sched/model/timer.pml is
+// Thread-safe under its lock. Does not park. The destructor may wait for an M that is in the middle of a few
+// instructions, for longer only if the kernel has taken this M's core away. sched/model/timer.pml models
 // this in Promela.
 #pragma once
 
@@ -28,7 +29,8 @@ namespace tuza::rt {
 
 class Alarm {
  public:
-  // `function` runs as runtime_timer.h says. It locks, asks fires(), and after unlocking does not touch this.
+  // `function` runs as described in runtime_timer.h. It must lock, call fires(), and not touch this object
+  // after unlocking.
   Alarm(Timer::Function function, void* argument) {
     timer_.function = function;
     timer_.argument = argument;
@@ -37,23 +39,24 @@ class Alarm {
   Alarm(const Alarm&) = delete;
   Alarm& operator=(const Alarm&) = delete;
 
-  // Taken inside the runtime (rt::Enter).
+  // Take the lock inside the runtime (rt::Enter).
   SpinLock& lock() { return lock_; }
 
   // -- Under lock().
 
-  // Fires once, at `when_ns` (sched/detail/clock_source.h). True if it was armed; only the new time counts.
-  // Outside tuza::run a mistake, and fatal.
+  // Fires once, at `when_ns` (sched/detail/clock_source.h). True if the alarm was armed; only the new time
+  // counts. Outside tuza::run a programming error, and fatal.
   bool arm(std::int64_t when_ns);
-  // True if it was armed; now it is not.
+  // True if the alarm was armed; afterwards it is not.
   bool disarm();
-  // By the function: whether this is the fire of the present arming; it is not armed any more then.
+  // Called by the function: whether this is the fire of the current arming. If so, the alarm is no longer
+  // armed.
   [[nodiscard]] bool fires();
 
  private:
   Timer timer_;
   SpinLock lock_;
-  std::uint16_t under_way_ = 0;  // guarded by lock_: stale fires that have not yet asked fires()
+  std::uint16_t under_way_ = 0;  // guarded by lock_: stale fires that have not yet called fires()
   bool armed_ = false;           // guarded by lock_
 };
 

@@ -1,7 +1,7 @@
-// Where the fires of a timer are waited for: what Go has as the channel of a timer. It holds one fire that
-// nobody has received yet; whoever waits gets it, first come, first served.
+// The waiting side of a timer, like the channel of a timer in Go. It holds at most one unreceived fire;
+// waiting callers receive fires first come, first served.
 //
-// Thread-safe. Lifetime: may be destroyed while armed or firing, but not while somebody waits (fatal).
+// Thread-safe. Lifetime: may be destroyed while armed or firing, but not while a caller waits (fatal).
 #pragma once
 
 #include <tuza/sched/sync/detail/wait.h>
@@ -18,23 +18,23 @@ class TimerChannel {
   TimerChannel(const TimerChannel&) = delete;
   TimerChannel& operator=(const TimerChannel&) = delete;
 
-  // True if there was a fire to come, or one that nobody had received; only what is armed now counts.
+  // True if a fire was pending, or had not been received; from now on only the new arming counts.
   bool arm(std::int64_t when_ns);
   bool disarm();
   // With lock() held, inside the runtime.
   bool arm_locked(std::int64_t when_ns);
 
-  // Waits for a fire and takes it; false if `until` came first. Parks, or blocks a thread.
+  // Waits for a fire and takes it; false if `until` ended the wait first. Parks, or blocks a thread.
   bool wait(const Until& until = {});
   bool try_wait();
 
-  // By the function of the timer: if this is a fire that counts, gives it to who waits longest, or keeps it.
-  // `next_ns` says when the next one is due; Until::kNever: none is.
+  // Called by the function of the timer. If this fire counts, passes it to the longest waiter, or keeps it.
+  // `next_ns` returns when the next fire is due; Until::kNever: there is none.
   template <class Next>
   void fire(Next&& next_ns);
 
   // For select, under lock(): a place in queue() is served by claiming it; ready() is true if a fire is
-  // there, which take() removes.
+  // kept, which take() removes.
   SpinLock& lock() { return alarm_.lock(); }
   WaitQueue& queue() { return queue_; }
   [[nodiscard]] bool ready() const { return fired_; }
@@ -45,7 +45,7 @@ class TimerChannel {
   void give_up(Waiter& place);
 
   [[no_unique_address]] Alarm alarm_;
-  bool fired_ = false;  // guarded by lock(); false while somebody is queued
+  bool fired_ = false;  // guarded by lock(); false while a caller is queued
   WaitQueue queue_;     // guarded by lock()
 };
 
@@ -57,7 +57,7 @@ void TimerChannel::fire(Next&& next_ns) {
     served = deliver();
     if (const std::int64_t next = next_ns(); next != Until::kNever) alarm_.arm(next);
   }
-  lock().unlock();  // the last access, unless it is armed again
+  lock().unlock();  // the last access, unless the alarm is armed again
   if (served != nullptr) served->wait->wake_last();
 }
 
