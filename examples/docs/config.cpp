@@ -1,0 +1,34 @@
+// The code on docs/guide/config.md.
+#include <tuza/framework/app.h>
+#include <tuza/tuza.h>
+
+#include <chrono>
+#include <string>
+
+namespace config_page {
+
+struct Database {
+  static tuza::Result<Database> open(const std::string&, std::chrono::milliseconds) { return Database(); }
+};
+
+int serve(int argc, char** argv) {
+  //! [settings]
+  using namespace std::chrono_literals;
+  tuza::App app("notes");
+  const auto database = app.setting("notes.database", "notes.db", "Where the notes are kept");
+  const auto patience = app.setting("notes.patience", 2s, "For a locked database", {100ms, 1min});
+  const auto note_max = app.setting("notes.size_max", tuza::Bytes{64 << 10}, "A larger note is refused");
+  app.set_default("shutdown.timeout", "5s");
+  return app.run(argc, argv, [&]() -> tuza::Result<void> {
+    auto opened = Database::open(*database, *patience);  // settings have their values from here on
+    if (!opened) return std::unexpected(opened.error());
+    app.router().handle("PUT /notes/{id}", [limit = note_max->count](auto& req, auto& res) {
+      if (req.content_length().value_or(0) > static_cast<std::uint64_t>(limit)) return res.error(413);
+      res.status(204);
+    });
+    return {};
+  });
+  //! [settings]
+}
+
+}  // namespace config_page

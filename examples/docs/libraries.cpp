@@ -1,0 +1,61 @@
+// The code on docs/guide/libraries.md.
+#include <tuza/tuza.h>
+
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <mutex>
+#include <string>
+
+extern char** environ;
+
+namespace libraries_page {
+
+struct Session {
+  void begin() {}
+  int query(const std::string&) { return 0; }
+  void end() {}
+};
+
+//! [locked]
+int with_state_per_thread(Session& session, const std::string& text) {
+  tuza::lock_os_thread();  // the library keeps its state in thread_locals
+  session.begin();
+  const int rows = session.query(text);
+  session.end();
+  tuza::unlock_os_thread();
+  return rows;
+}
+//! [locked]
+
+struct Statistics {
+  std::mutex mutex;
+  long calls = 0;
+};
+tuza::Mutex order;
+
+//! [mutex]
+void count(Statistics& statistics) {
+  const std::scoped_lock lock(statistics.mutex);  // fine: nothing parks while it is held
+  ++statistics.calls;
+}
+
+void in_order(tuza::Chan<int>& out, int value) {
+  const std::scoped_lock lock(order);  // tuza::Mutex: send() may park
+  out.send(value);
+}
+//! [mutex]
+
+//! [spawn]
+int run_program(const char* path) {
+  return tuza::blocking(tuza::CallLength::kLong, [path] {
+    pid_t child = 0;
+    char* const arguments[] = {const_cast<char*>(path), nullptr};
+    int status = -1;
+    if (posix_spawn(&child, path, nullptr, nullptr, arguments, environ) != 0) return -1;
+    return waitpid(child, &status, 0) == child ? status : -1;
+  });
+}
+//! [spawn]
+
+}  // namespace libraries_page

@@ -1,0 +1,206 @@
+// The code on docs/guide/sync.md.
+#include <tuza/net.h>
+#include <tuza/tuza.h>
+
+#include <array>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#define EXPECT_TRUE(condition) (void)(condition)
+#define EXPECT_EQ(a, b) (void)((a) == (b))
+
+namespace sync_page {
+
+using namespace std::chrono_literals;
+
+struct Job {};
+struct Answer {};
+struct Url {};
+struct Page {};
+struct User {
+  std::string name;
+};
+void handle(const Job&) {}
+void use(const Answer&) {}
+void too_late() {}
+void report() {}
+void rotate_keys() {}
+std::string render(const std::string& text) { return text; }
+tuza::Result<void> fetch(const tuza::Context&, const Url&) { return {}; }
+long sum(std::span<const long> numbers) { return static_cast<long>(numbers.size()); }
+
+void channels() {
+  //! [channels]
+  tuza::Chan<Job> jobs{64};  // without a number: no buffer, sender and receiver meet
+  tuza::WaitGroup workers;
+  for (int i = 0; i < 8; ++i) {
+    workers.go([&jobs] {
+      for (auto job : jobs) handle(job);  // until the channel is closed and empty
+    });
+  }
+  jobs.send(Job{});
+  jobs.close();
+  workers.wait();
+  //! [channels]
+}
+
+void selecting(const tuza::Context& request, tuza::Chan<Answer>& answers, tuza::Chan<Job>& jobs,
+               const Job& job) {
+  //! [select]
+  auto [ctx, cancel] = tuza::with_timeout(request, 2s);
+  tuza::select(tuza::on_recv(answers,
+                             [](std::optional<Answer> answer) {
+                               if (answer) use(*answer);  // nullopt: closed and empty
+                             }),
+               tuza::on_send(jobs, job), tuza::on_done(ctx, [] { too_late(); }));
+  //! [select]
+}
+
+void select_in_a_loop(tuza::Chan<Job>& jobs, tuza::Chan<int>& quit) {
+  //! [select_loop]
+  for (;;) {
+    std::optional<Job> job;
+    switch (tuza::select(tuza::on_recv(jobs, job), tuza::on_recv(quit))) {
+      case 0:
+        if (!job) return;
+        handle(*job);
+        break;
+      case 1: return;
+    }
+  }
+  //! [select_loop]
+}
+
+//! [context]
+inline constexpr tuza::ContextKey<User> kUser{"user"};
+
+tuza::Result<void> search(const tuza::Context& request, tuza::Chan<Answer>& answers) {
+  auto [ctx, cancel] = tuza::with_timeout(request, 500ms);
+  const auto answer = answers.recv(ctx);
+  if (!answer) return std::unexpected(answer.error());  // ctx.cause(): a timeout, or what ended `request`
+  if (const User* user = ctx.value(kUser)) tuza::set_goroutine_name(user->name);
+  return {};
+}  // `cancel` ends ctx here: like `defer cancel()`
+//! [context]
+
+tuza::Result<void> errors(const tuza::Context& request, const std::vector<Url>& urls) {
+  //! [error_group]
+  tuza::ErrorGroup group(request);
+  group.set_limit(8);  // eight at a time
+  for (const Url& url : urls) {
+    group.go([&url, ctx = group.context()] { return fetch(ctx, url); });  // Result<void>, or void
+  }
+  return group.wait();  // the first error; it has ended the context of the others
+  //! [error_group]
+}
+
+long halves(std::span<const long> numbers) {
+  //! [scope]
+  long left = 0, right = 0;
+  {
+    tuza::Scope scope;
+    scope.go([&] { left = sum(numbers.first(numbers.size() / 2)); });
+    scope.go([&] { right = sum(numbers.subspan(numbers.size() / 2)); });
+  }  // both have ended; an exception of theirs comes out here
+  return left + right;
+  //! [scope]
+}
+
+void results(const std::string& url) {
+  //! [future]
+  tuza::Future<std::string> page = tuza::async([&] { return render(url); });
+  const std::string text = std::move(page).get();  // waits; rethrows what the function threw
+
+  static tuza::singleflight::Group<std::string, std::string> pages;
+  const auto [shared_page, shared] = pages.call(url, [&] { return render(url); });  // one call for many
+  //! [future]
+}
+
+tuza::Result<void> locks(const tuza::Context& ctx, std::map<int, int>& table, int key) {
+  //! [locks]
+  static tuza::Mutex mutex;
+  {
+    const std::scoped_lock lock(mutex);  // may be held across calls that park
+    ++table[key];
+  }
+  if (auto locked = mutex.lock(ctx); !locked) return locked;  // gave up: the context has ended
+  const std::scoped_lock adopted(std::adopt_lock, mutex);
+  ++table[key];
+  //! [locks]
+  return {};
+}
+
+void timers(const tuza::Context& ctx, tuza::net::Conn& conn) {
+  //! [timers]
+  tuza::Ticker ticker(10s);
+  tuza::DelayedCall watchdog = tuza::after_func(5min, [&] { conn.close(); });
+  while (ticker.wait(ctx)) report();
+  watchdog.stop();  // its destructor stops it, too
+
+  tuza::after_func(1h, [] { rotate_keys(); }).detach();
+  //! [timers]
+}
+
+tuza::Result<void> rates(const tuza::Context& ctx, tuza::rate::Limiter& limiter) {
+  //! [rate]
+  if (auto allowed = limiter.wait(ctx); !allowed) return allowed;
+  //! [rate]
+  return {};
+}
+
+void pools(const std::string& text) {
+  //! [pool]
+  static tuza::Pool<std::string> buffers([] { return std::string(4096, '\0'); });
+  auto buffer = buffers.get();  // one that was given back, or a new one; as it was left
+  buffer->assign(text);         // given back when `buffer` goes
+
+  static tuza::GoroutineLocal<std::vector<int>> scratch;
+  scratch->clear();  // this goroutine's own
+  //! [pool]
+}
+
+class Cache {
+ public:
+  explicit Cache(std::chrono::hours life) : life_(life) {
+    cleaner_.go([this] {
+      while (tuza::sleep_for(end_.ctx, life_)) values_.clear();
+    });
+  }
+  ~Cache() {
+    end_.cancel();
+    cleaner_.wait();
+  }
+  void put(std::string key, std::string value) { values_.emplace(std::move(key), std::move(value)); }
+  bool has(const std::string& key) const { return values_.contains(key); }
+
+ private:
+  std::chrono::hours life_;
+  std::map<std::string, std::string> values_;
+  tuza::CancellableContext end_ = tuza::with_cancel({});
+  tuza::WaitGroup cleaner_;
+};
+
+void testing() {
+  //! [testing]
+  tuza::run([] {
+    const tuza::testing::LeakCheck leaks;
+    tuza::testing::FakeClock clock;
+    {
+      Cache cache(24h);  // starts a goroutine that empties it
+      cache.put("key", "value");
+      clock.advance(25h);  // takes microseconds
+      EXPECT_TRUE(!cache.has("key"));
+    }
+    EXPECT_EQ(leaks.report(), "");  // otherwise one line per goroutine: its wait, name and creator
+  });
+  //! [testing]
+}
+
+}  // namespace sync_page
