@@ -18,10 +18,11 @@ struct Session {
 };
 
 //! [locked]
-int with_state_per_thread(Session& session, const std::string& text) {
+int with_state_per_thread(Session& session, tuza::Chan<std::string>& queries) {
   tuza::lock_os_thread();  // the library keeps its state in thread_locals
   session.begin();
-  const int rows = session.query(text);
+  const auto text = queries.recv();  // parks, and continues on the same thread
+  const int rows = text ? session.query(*text) : 0;
   session.end();
   tuza::unlock_os_thread();
   return rows;
