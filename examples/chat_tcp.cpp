@@ -1,8 +1,8 @@
-// A chat over TCP: each line that somebody sends goes to everybody. `nc 127.0.0.1 7000`, several times.
+// A chat over TCP: each line that a guest sends goes to all guests. Try it with several `nc 127.0.0.1 7000`.
 //
-// One goroutine, the hub, knows who is there; the others tell it through channels, so nothing needs a lock.
-// Each guest has two goroutines: one reads lines, one writes what is in the guest's outbox. The hub never
-// waits for a guest: whose outbox is full does not read, and is shown the door.
+// One goroutine, the hub, keeps the list of guests. The other goroutines send it messages through channels, so nothing
+// needs a lock. Each guest has two goroutines: one reads lines, and one writes the contents of the guest's outbox. The
+// hub never waits for a guest: a guest whose outbox is full does not read, and is removed.
 #include <tuza/framework/command_line.h>
 #include <tuza/framework/log.h>
 #include <tuza/netpoll/serve.h>
@@ -26,8 +26,8 @@ using Line = std::shared_ptr<const std::string>;
 constexpr std::size_t kOutboxLines = 256;
 constexpr std::size_t kLineBytesMax = 1'000;
 
-// On the stack of its connection's goroutine, which stays until the hub has been told that it leaves, and has
-// closed the outbox.
+// A Guest lives on the stack of its connection's goroutine. That goroutine does not return before the hub has received
+// leave() and has closed the outbox.
 struct Guest {
   tuza::net::Conn& conn;
   int number = 0;
@@ -71,9 +71,9 @@ class Hub {
   }
 
   void part(Guest& guest) {
-    if (!is_here(guest)) return;  // it was shown the door, and may be gone
+    if (!is_here(guest)) return;  // the guest was removed, and may no longer exist
     const std::string line = guest.name() + " leaves\n";
-    remove(guest);  // from here on it may be gone
+    remove(guest);  // from here on the guest may no longer exist
     tell_all(line);
   }
 
@@ -81,7 +81,7 @@ class Hub {
     if (text == "/who") {
       const std::string answer = std::to_string(guests_.size()) + " here, " +
                                  std::to_string(tuza::num_goroutine()) + " goroutines\n";
-      // One that has been shown the door may still be talking.
+      // Lines of a removed guest may still arrive.
       if (is_here(from)) (void)from.outbox.try_send(std::make_shared<const std::string>(answer));
     } else {
       tell_all(from.name() + ": " + text + "\n");
@@ -95,7 +95,7 @@ class Hub {
       if (!guest->outbox.try_send(line)) slow.push_back(guest);
     }
     for (Guest* guest : slow) {
-      guest->conn.close();  // whoever reads or writes there returns
+      guest->conn.close();  // pending reads and writes return
       remove(*guest);
     }
   }
@@ -111,12 +111,12 @@ class Hub {
 
   tuza::Chan<Guest*> joins_, leaves_;
   tuza::Chan<Said> said_;
-  // The hub's goroutine's own.
+  // Accessed by the hub's goroutine only.
   std::vector<Guest*> guests_;
   int last_number_ = 0;
 };
 
-// Until the end of the stream, an error, or a line that is too long.
+// Passes lines to the hub until the stream ends, an error occurs, or a line is too long.
 void read_lines(Guest& guest, Hub& hub) {
   std::string text;
   std::array<char, 4096> buffer;
@@ -138,7 +138,8 @@ void serve(tuza::net::Conn& conn, Hub& hub) {
   hub.join(guest);
   tuza::WaitGroup writer;
   writer.go([&guest] {
-    // To its end even if nobody listens any more: only when the hub has closed it may the guest go.
+    // Drains the outbox to its end even after the connection has failed: the guest must exist until the hub has closed
+    // the outbox.
     bool listens = true;
     for (const auto& line : guest.outbox) listens = listens && guest.conn.write_all(*line).has_value();
   });

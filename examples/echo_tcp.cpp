@@ -1,4 +1,4 @@
-// Raw TCP: each connection a goroutine that sends back what comes.
+// An echo server on raw TCP: one goroutine per connection sends back what it receives.
 #include <tuza/framework/command_line.h>
 #include <tuza/framework/log.h>
 #include <tuza/netpoll/serve.h>

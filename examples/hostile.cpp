@@ -1,14 +1,14 @@
-// A server whose handlers do what frameworks forbid, and nothing to be polite. The load test `stall` measures
-// what becomes of everybody else meanwhile.
+// A server whose handlers do what frameworks forbid, and never cooperate. The load test `stall` measures how the other
+// requests fare meanwhile.
 //
 //     GET /burn?ms=200            computes for 200 ms of CPU; so do /mutex, /malloc, /memcpy, /throw,
 //                                 /printf, /sort and /regex, each in its own way (hostile/work.h)
 //     GET /sleep?ms=200           sleeps, and blocks the thread; /read waits in a blocking read
 //     GET /file?bytes=1000000     reads a file; &cold=1: from the disk, not from the page cache
-//     GET /maybe?permille=64      `Hello, World!`, after 1 ms of CPU with that probability
+//     GET /maybe?permille=64      `Hello, World!`, with this probability after 1 ms of CPU
 //     GET /                       `Hello, World!`
-//     GET /stats                  what has been done, and how late a goroutine was that ticks each
-//                                 millisecond; ?reset=1: the next answer begins from here
+//     GET /stats                  counts of the work done, and the lateness of a goroutine that ticks every
+//                                 millisecond; ?reset=1: the next response starts counting here
 #include <tuza/examples/hostile/ticker.h>
 #include <tuza/examples/hostile/work.h>
 #include <tuza/framework/app.h>
@@ -31,7 +31,7 @@ namespace {
 constexpr std::uint64_t kMsMax = 600'000;
 constexpr std::uint64_t kBytesMax = std::uint64_t{16} << 30;
 
-// A parameter of the query; nothing, and 400 has been answered, if it is not a number up to `max`.
+// Returns a query parameter. If it is not a number up to `max`, responds with 400 and returns nothing.
 std::optional<std::uint64_t> number(Request& req, ResponseWriter& res, const char* name, std::uint64_t max) {
   const std::string_view text = req.query_value(name).value_or("");
   std::uint64_t value = 0;
@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
   app.set_default("shutdown.timeout", "1s");
   const tuza::Setting<bool> tick =
       app.setting("hostile.ticker", true, "Whether a goroutine ticks each millisecond");
-  auto& ticker = *new hostile::Ticker;  // handlers that do not end use it to the last
+  auto& ticker = *new hostile::Ticker;  // never freed: handlers may use it until the process exits
   return app.run(argc, argv, [&] {
     hostile::prepare();
     if (*tick) tuza::go({.name = "ticker"}, [&ticker] { ticker.run(); });

@@ -1,8 +1,8 @@
-// A pipeline: one goroutine makes numbers, a bounded channel fans them out to workers, another brings the
-// answers together. A context ends all of it early:
+// A pipeline: one goroutine produces numbers, a bounded channel fans them out to workers, and a second channel collects
+// the answers. A context ends the whole pipeline early:
 //
 //     pipeline 10000          tests the numbers up to 10000
-//     pipeline 10000 100      has seen enough after 100 answers
+//     pipeline 10000 100      stops after 100 answers
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/run.h>
 #include <tuza/sched/sync/chan.h>
@@ -28,7 +28,7 @@ bool is_prime(long n) {
 
 void make_numbers(const tuza::Context& ctx, tuza::SendChan<long> numbers, long last) {
   for (long n = 1; n <= last; ++n) {
-    if (!numbers.send(ctx, n)) break;  // nobody wants any more
+    if (!numbers.send(ctx, n)) break;  // the context has ended
   }
   numbers.close();
 }
@@ -36,7 +36,7 @@ void make_numbers(const tuza::Context& ctx, tuza::SendChan<long> numbers, long l
 void work(const tuza::Context& ctx, tuza::RecvChan<long> numbers, tuza::SendChan<Answer> answers) {
   for (;;) {
     const tuza::Result<std::optional<long>> number = numbers.recv(ctx);
-    if (!number || !*number) return;  // the context has ended, or there are no more
+    if (!number || !*number) return;  // the context has ended, or there are no more numbers
     if (!answers.send(ctx, Answer{**number, is_prime(**number)})) return;
   }
 }
@@ -68,7 +68,7 @@ Total run_pipeline(long last, long enough) {
       break;
     }
   }
-  others.wait();  // the channels are theirs, too
+  others.wait();  // these goroutines use the channels, too
   return total;
 }
 
@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
   return tuza::run([&] {
     const Total total = run_pipeline(last, enough);
     std::printf("%ld answers, %ld primes\n", total.answers, total.primes);
-    // Those that have said that they are done may need a moment to end.
+    // A goroutine that has called done() on its WaitGroup may need a moment to end.
     while (tuza::num_goroutine() > 1) tuza::yield();
     std::printf("%zu goroutine left\n", tuza::num_goroutine());
   });

@@ -1,6 +1,6 @@
-// Asks a server on this machine whether it is well: probe HOST:PORT PATH. For health checks where there is no
-// curl, such as in a container image. Exit status 0: the answer has status 200; 1: it has not, or there is
-// none.
+// Checks the health of a server on this machine: probe HOST:PORT PATH. For environments without curl, such as a
+// container image. Exit status 0: the response has status 200; 1: the response has another status, or there is no
+// response.
 #include <tuza/netpoll/tcp.h>
 #include <tuza/sched/run.h>
 
@@ -16,7 +16,7 @@ namespace {
 constexpr auto kPatience = 3s;
 constexpr std::string_view kGood = "HTTP/1.1 200 ";
 
-// The first line of the answer, or as much of it as came before the connection ended.
+// The first line of the response, or as much of it as arrived before the connection ended.
 tuza::Result<std::string> ask(std::string_view address, std::string_view path) {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   tuza::Result<tuza::net::Conn> conn = tuza::net::dial("tcp", address, deadline);

@@ -1,13 +1,13 @@
 // A REST service that keeps notes in an SQLite database: sqlite_notes --set notes.database=notes.db
 //
-//     GET    /notes?after=ID&limit=N   {"notes": [...], "next": ID or null}, by id, 20 at a time, at most 100
+//     GET    /notes?after=ID&limit=N   {"notes": [...], "next": ID or null}, by id; limit: default 20, at most 100
 //     POST   /notes                    {"title": "...", "body": "..."}: 201 and the note, with its Location
 //     GET    /notes/{id}               the note
-//     PUT    /notes/{id}               the same as POST; the note is another one then
+//     PUT    /notes/{id}               body as for POST; replaces the note
 //     DELETE /notes/{id}               204
 //
-// Errors are {"error": "..."}: 400 for bad input, 404, 413, 415; 503 with Retry-After while somebody else has
-// locked the database; 500 if it cannot be read or written.
+// Errors are {"error": "..."}: 400 for bad input, 404, 413, 415; 503 with Retry-After while another process holds the
+// lock of the database, or all connections are in use; 500 if the database cannot be read or written.
 #include <tuza/examples/sqlite_notes/json.h>
 #include <tuza/examples/sqlite_notes/store.h>
 #include <tuza/framework/app.h>
@@ -54,7 +54,7 @@ std::optional<std::int64_t> number(std::string_view text) {
   return value;
 }
 
-// A number in the query; an answer has been given if there is none.
+// Returns a number from the query. If it is invalid, sends an error response and returns nothing.
 std::optional<std::int64_t> query_number(Request& req, ResponseWriter& res, std::string_view name,
                                          std::int64_t otherwise, std::int64_t min, std::int64_t max) {
   const std::optional<std::string_view> text = req.query_value(name);
@@ -78,7 +78,7 @@ bool is_json(std::string_view type) {
   return rest.empty() || rest.front() == ';' || rest.front() == ' ';
 }
 
-// The note in the request; an answer has been given if there is none.
+// Returns the note in the request. If there is no valid note, returns nothing, and an error has been or will be sent.
 std::optional<notes::NoteText> note_of(Request& req, ResponseWriter& res) {
   if (!is_json(req.header("Content-Type").value_or(""))) {
     refuse(res, 415, "Content-Type must be application/json");

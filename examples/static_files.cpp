@@ -1,4 +1,4 @@
-// Serves the files of a folder: static_files --set files.folder=/srv/www
+// A server for the files of a folder: static_files --set files.folder=/srv/www
 #include <tuza/framework/app.h>
 #include <tuza/http/file_server.h>
 

@@ -28,7 +28,7 @@ void send_goroutines(const Request& request, ResponseWriter& response) {
 
 void send_page(const Request&, ResponseWriter& response) {
   no_store(response);
-  // It needs nothing from anywhere else, and may get nothing.
+  // The page needs nothing from other origins, and must not be able to load anything from them.
   response.header("Content-Security-Policy",
                   "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "
                   "connect-src 'self'; frame-ancestors 'none'");

@@ -1,19 +1,19 @@
 // Public header.
 //
-// What operators and their tools look at: health, metrics, goroutines, the scheduler at work.
+// The admin endpoints for operators and their tools: health, metrics, goroutines, the state of the scheduler.
 //
 //     const auto ready = [&] { return !draining; };
 //     tuza::http::Server admin(tuza::make_admin_router({.ready = ready, .metrics = metrics}));
 //
-//     GET /healthz               200 while the process answers at all
-//     GET /readyz                200, or 503 while ready() is false: no new requests, please
+//     GET /healthz               200 while the process can answer at all
+//     GET /readyz                200, or 503 while ready() is false: send no new requests
 //     GET /metrics               for Prometheus (framework/metrics.h)
-//     GET /debug/goroutines      all goroutines with stacks; ?group=1: the same ones together;
+//     GET /debug/goroutines      all goroutines with stacks; ?group=1: identical ones grouped;
 //                                ?stacks=0: without stacks
-//     GET /debug/sched           a page that draws the scheduler, each second anew
-//     GET /debug/sched.json      what the page draws
+//     GET /debug/sched           a page that draws the scheduler, refreshed every second
+//     GET /debug/sched.json      the data behind that page
 //
-// It asks nobody who they are, and stacks tell much: listen on a loopback or private address only.
+// There is no authentication, and stacks reveal much: listen on a loopback or private address only.
 #pragma once
 
 #include <tuza/framework/metrics.h>
@@ -26,8 +26,8 @@
 namespace tuza {
 
 struct AdminOptions {
-  std::function<bool()> ready = {};             // called on any goroutine; none: always ready
-  std::shared_ptr<const Metrics> metrics = {};  // none: the runtime and the process only
+  std::function<bool()> ready = {};             // called on any goroutine; empty: always ready
+  std::shared_ptr<const Metrics> metrics = {};  // null: metrics of the runtime and the process only
   std::string service = "tuza";                 // shown on the page
 };
 

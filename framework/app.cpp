@@ -26,15 +26,15 @@ struct App::State {
       : name(std::move(called)), schema(std::make_shared<config::Schema>(config::builtin_schema())) {}
 
   const std::string name;
-  const std::shared_ptr<config::Schema> schema;                      // the service has it, too
-  std::vector<std::function<void(const config::Config&)>> settings;  // give the program's own their values
+  const std::shared_ptr<config::Schema> schema;                      // shared with the service
+  std::vector<std::function<void(const config::Config&)>> settings;  // each sets one Setting of the program
   http::Router router;
-  Service* service = nullptr;  // from run() on; it outlives this
+  Service* service = nullptr;  // set by run(); outlives this object
 };
 
 namespace {
 
-// Whole, to where somebody may have stopped reading. False if it could not.
+// Writes all of `text` to a descriptor whose reader may have stalled. False: not all of it was written.
 bool print(int fd, const std::string& text) {
   int tries = 20;
   return logging::write_patiently(fd, text, tries);
@@ -47,7 +47,7 @@ int refuse(const config::Problems& problems) {
   return 2;
 }
 
-// --print-config and --check-config.
+// Handles --print-config and --check-config; returns the exit status.
 int answer(const AppArguments& arguments, const config::Config& config) {
   bool written = !arguments.print_config || print(1, config.to_toml());
   if (arguments.check_config) written = print(arguments.print_config ? 2 : 1, "ok\n") && written;
@@ -65,7 +65,7 @@ config::Key key_of(std::string_view name, config::Type type, config::Value stand
   return {.name = std::string(name), .type = type, .standard = std::move(standard), .doc = std::string(doc)};
 }
 
-// Of an exception that leaves the program's own function.
+// The message for the exception that has escaped from the program's set-up function. Called in a catch block.
 std::string text_of_exception() {
   try {
     throw;
@@ -87,7 +87,7 @@ void App::set_default(std::string_view name, std::string_view value) {
   state_->schema->set_default(name, value);
 }
 
-// The key with what does not depend on its type, and how its value gets to the program.
+// Adds the key to the schema, and registers the function that copies its value to the Setting.
 template <class T>
 Setting<T> App::declare(config::Key key, T standard, T (*read)(const config::Config&, std::string_view)) {
   Setting<T> setting(std::move(standard));
@@ -151,9 +151,11 @@ Setting<std::vector<std::string>> App::add(std::string_view name, std::vector<st
 }
 
 int App::run_with(int argc, char** argv, SetUp set_up) {
-  // Or the log's file would be standard error to everybody else.
+  // If descriptor 2 were closed, the log file would get its number, and everything that writes to standard error
+  // would write into the log file.
   rt::open_standard_descriptors();
-  // Until they are watched, these two must not end the process: their sender does not mean that.
+  // SIGHUP and SIGQUIT must not end the process before the service watches them: their sender wants a reload or a
+  // dump.
   ::signal(SIGHUP, SIG_IGN);
   ::signal(SIGQUIT, SIG_IGN);
   AppArguments arguments = parse_app_arguments(argc, argv, state_->name);

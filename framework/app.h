@@ -1,6 +1,6 @@
 // Public header.
 //
-// A service that an operator can run: settings, logging, listeners, signals, a graceful end.
+// A service that an operator can run: settings, logging, listeners, signals, graceful shutdown.
 //
 //     int main(int argc, char** argv) {
 //       tuza::App app("hello");
@@ -11,20 +11,20 @@
 //       });
 //     }
 //
-// The program then has --config FILE, --listen ADDRESS, --set KEY=VALUE, --check-config, --print-config and
-// --help; its settings are those of conf/production.toml, and its own:
+// The program accepts --config FILE, --listen ADDRESS, --set KEY=VALUE, --check-config, --print-config and
+// --help. It has the settings listed in conf/production.toml, and its own:
 //
 //     const auto database = app.setting("notes.database", "notes.db", "Where the notes are kept");
-//     ... open(*database) ...        // once it runs
+//     ... open(*database) ...        // after run() has started
 //
-// SIGTERM and SIGINT end it gracefully, a second one at once; SIGHUP reads certificates, log.level and the
-// log file again; SIGQUIT writes all goroutines to standard error. Under systemd it says when it is ready,
-// and takes sockets that systemd has opened.
+// SIGTERM and SIGINT shut the program down gracefully; a second one ends it at once. SIGHUP rereads the
+// certificates and log.level, and reopens the log file. SIGQUIT dumps all goroutines to standard error. Under
+// systemd the program reports when it is ready, and accepts sockets that systemd has opened.
 //
-// Exit status: 0 after everything was finished, 1 if it could not start, or something had to be cut off in
-// the end, 2 if a setting or the command line is wrong.
+// Exit status: 0 if everything was finished; 1 if the program could not start, or if something had to be cut off
+// at shutdown; 2 if a setting or the command line is wrong.
 //
-// Thread-compatible: made and configured in main; while it runs, goroutines may call what is const.
+// Thread-compatible: create and configure the App in main. While it runs, goroutines may call its const members.
 #pragma once
 
 #include <tuza/http/router.h>
@@ -49,7 +49,7 @@ class Config;
 struct Key;
 }  // namespace config
 
-// A setting of the program's own. Its value is there when the function given to App::run is called.
+// A setting that the program itself declares. Its value is available once the function given to App::run is called.
 template <class T>
 class Setting {
  public:
@@ -79,9 +79,9 @@ class App {
   App& operator=(const App&) = delete;
   ~App();
 
-  // -- Before run(). A name is section.key, of small letters, digits and underscores; `doc` one line. In the
-  // environment "notes.database" is TUZA_NOTES_DATABASE. Throws std::invalid_argument if there is one of
-  // that name, or the default is out of range.
+  // -- Before run(). A name is section.key, made of lower-case letters, digits and underscores; `doc` is one line.
+  // In the environment "notes.database" is TUZA_NOTES_DATABASE. Throws std::invalid_argument if the name is
+  // malformed or already taken, or if the default is out of range.
 
   template <std::same_as<bool> T>
   Setting<bool> setting(std::string_view name, T standard, std::string_view doc) {
@@ -112,24 +112,24 @@ class App {
     return add(name, std::move(standard), doc);
   }
 
-  // Another default for a setting of Tuza's, as text: set_default("shutdown.timeout", "1s"). Throws
-  // std::invalid_argument.
+  // Changes the default of one of Tuza's settings, given as text: set_default("shutdown.timeout", "1s"). Throws
+  // std::invalid_argument if there is no such setting, or the text is not a valid value for it.
   void set_default(std::string_view name, std::string_view value);
 
   // -- In the function given to run().
 
-  // Which handler answers what; requests are answered once the function has returned.
+  // The routes of the service. Requests are served once the function given to run() has returned.
   [[nodiscard]] http::Router& router();
 
-  // -- From then on.
+  // -- While the service runs.
 
-  // The end has begun: /readyz says 503.
+  // Whether shutdown has begun; if so, /readyz answers 503.
   [[nodiscard]] bool draining() const;
 
-  // Reads the settings and serves until the end; returns the exit status. `set_up` is called as the first
-  // goroutine, before anything listens, and returns nothing or a Result<void>; an error, or an exception, is
-  // printed on one line, and the status is 1. What handlers use must outlive run(): let it live in main.
-  // Once; from main, with no other threads. Blocks.
+  // Reads the settings, serves until shutdown, and returns the exit status. `set_up` is called on the first
+  // goroutine, before anything listens. It returns nothing or a Result<void>; an error or an exception is printed
+  // on one line, and the exit status is 1. Objects that handlers use must outlive run(): keep them in main. Call
+  // run() once, from main, while there are no other threads. Blocks.
   template <std::invocable F>
   int run(int argc, char** argv, F set_up) {
     return run_with(argc, argv, [&set_up]() -> Result<void> {

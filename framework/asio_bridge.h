@@ -1,6 +1,6 @@
 // Public header.
 //
-// Asio's operations in goroutines: written as if they blocked, and only the goroutine waits.
+// Asio's operations in goroutines: they are called as if they blocked, and only the calling goroutine waits.
 //
 //     tuza::AsioContext asio;
 //     asio::ip::tcp::resolver resolver(asio.io());
@@ -10,8 +10,8 @@
 //     auto connected = asio::async_connect(socket, *found, tuza::use_goroutine);
 //     auto n = socket.async_read_some(asio::buffer(space), tuza::use_goroutine(ctx));
 //
-// use_goroutine is a completion token, for every operation that takes one, Asio's and those of libraries on
-// top of it. What the call returns follows from what the operation completes with:
+// use_goroutine is a completion token. It works with every operation that takes one, both Asio's and those of
+// libraries built on Asio. The completion signature determines the return type of the call:
 //
 //     (error_code)             Result<void>
 //     (error_code, T)          Result<T>
@@ -19,28 +19,30 @@
 //     (T)                      T
 //     more than one value      a std::tuple of them in place of T
 //
-// The system's errors are std::errc's, as everywhere in Tuza; others are Asio's (error.code() ==
-// asio::error::eof).
+// Errors of the system compare equal to std::errc values, as everywhere in Tuza; other errors are Asio's
+// (error.code() == asio::error::eof).
 //
-// A Result has no room for what came before the error (an async_read that ends early): wrap the token,
+// A Result cannot hold what came before an error (an async_read that ends early). Wrap the token instead:
 // asio::redirect_error(use_goroutine, code), or asio::as_tuple (Asio 1.24; asio::experimental before).
 //
-// With a context the operation is cancelled when that ends, by Asio's cancellation slots, and the call
-// returns ctx.cause(); a context that has ended keeps it from beginning. The call never returns before the
-// operation is over, because that may still use the buffers: one that does not support cancellation
-// (async_resolve) is waited for, and one that succeeds all the same has succeeded. Completions without an
-// error code throw std::system_error with the cause if the context had ended before. The executor must run
-// one handler at a time, as AsioContext does, or a strand: Asio's rule for cancellation.
+// With a context, the operation is cancelled through Asio's cancellation slots when the context ends, and the call
+// returns ctx.cause(). If the context has already ended, the operation is not started. The call never returns
+// before the operation is over, because the operation may still use the buffers: an operation that does not support
+// cancellation (async_resolve) is waited for, and an operation that succeeds in spite of the cancellation returns
+// its result. If the context has ended before the call and the completion has no error code, the call throws
+// std::system_error with the cause. The executor must run one handler at a time, as AsioContext or a strand does;
+// Asio requires this for cancellation.
 //
-// When the handler is destroyed uncalled, because its io_context is, a Result is Errc::kClosed; without a
-// Result, std::future_error with broken_promise is thrown.
+// If the handler is destroyed without being called, because its io_context is destroyed, a Result is Errc::kClosed.
+// A call that does not return a Result throws std::future_error with broken_promise.
 //
-// Any io_context will do, whatever threads run it. Those other than AsioContext's should have ended what
-// goroutines have begun there before tuza::run returns: what they have not ended never completes for the goroutine, and
-// no stack of that run is unmapped. Goroutines only, and not inside io_context::run() or its handlers: the process ends,
-// because parking there would tear Asio's stack of calls apart.
+// Any io_context will do, whichever threads run it. An io_context other than AsioContext's must complete all
+// operations started by goroutines before tuza::run returns. Otherwise such an operation never completes for its
+// goroutine, and no stack of that run is unmapped. For goroutines only, and not inside io_context::run() or its
+// handlers: the process is terminated, because parking there would tear Asio's call stack apart.
 //
-// Parks. Blocks the G; beginning the operation may do what Asio does there (a read that finds data at once).
+// Parks. Blocks the G. Starting the operation may do whatever Asio does at that point (a read that finds data at
+// once).
 #pragma once
 
 #include <asio/async_result.hpp>

@@ -12,7 +12,8 @@
 namespace tuza {
 namespace {
 
-// Signals of the process go to threads that expect them. Faults must come to the thread that caused them.
+// Process-directed signals must go to threads that expect them. Faults must be delivered to the thread that caused
+// them, so they stay unblocked.
 void block_signals() {
   sigset_t all;
   sigfillset(&all);

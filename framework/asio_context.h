@@ -1,22 +1,23 @@
 // Public header.
 //
-// An asio::io_context with a thread of its own: where Asio's operations run while goroutines wait for them.
+// An asio::io_context with its own thread, which runs Asio's operations while goroutines wait for them.
 //
 //     tuza::AsioContext asio;
 //     asio::steady_timer timer(asio.io(), 50ms);
 //     auto waited = timer.async_wait(tuza::use_goroutine);      // framework/asio_bridge.h
 //
-// The thread is no M: it performs operations, calls handlers and readies goroutines, which run elsewhere. One
-// thread, so handlers never run at the same time, and no strand is needed. Handlers must not wait for
-// goroutines; what they may do is what any external thread may (HACKING.md, what blocks what). An exception
-// that leaves one ends the process.
+// The thread is not an M: it performs operations, calls handlers and readies goroutines, which run elsewhere. There
+// is only one thread, so handlers never run concurrently, and no strand is needed. Handlers must not wait for
+// goroutines. They may do what any external thread may (docs/reference/blocking.md). An exception that escapes a
+// handler ends the process.
 //
-// Lifetime: as Asio wants it, sockets, timers and resolvers go before their context. Goroutines that still
-// wait when it is destroyed are let go with Errc::kClosed. If the main goroutine returns first, the thread
-// ends then; operations that are pending never complete, like everything that goroutines wait for there.
+// Lifetime: as Asio requires, sockets, timers and resolvers must be destroyed before their context. Goroutines that
+// still wait when the context is destroyed are resumed with Errc::kClosed. If the main goroutine returns first, the
+// thread ends then, and pending operations never complete, like everything else that goroutines wait for at that
+// point.
 //
-// While a context lives the runtime cannot tell whether a handler is about to ready somebody, and reports no
-// deadlock. Several contexts may exist. io() is as thread-safe as Asio's io_context.
+// While a context lives, the runtime cannot tell whether a handler is about to ready a goroutine, and therefore
+// reports no deadlock. Several contexts may exist. io() is as thread-safe as Asio's io_context.
 #pragma once
 
 #include <asio/executor_work_guard.hpp>
@@ -35,9 +36,9 @@ class EndHook;
 
 class AsioContext {
  public:
-  // On a goroutine. Throws std::system_error if there is no thread to be had, or no descriptor.
+  // Call on a goroutine. Throws std::system_error if no thread or no descriptor is available.
   AsioContext();
-  // Ends the thread, then what is pending. On a goroutine. Parks.
+  // Ends the thread, then destroys pending operations. Call on a goroutine. Parks.
   ~AsioContext();
   AsioContext(const AsioContext&) = delete;
   AsioContext& operator=(const AsioContext&) = delete;
@@ -53,7 +54,7 @@ class AsioContext {
   asio::executor_work_guard<asio::io_context::executor_type> work_;
   std::thread thread_;
   const ExternalWaker promise_;
-  const std::unique_ptr<rt::EndHook> running_;  // the thread, from begin() to end()
+  const std::unique_ptr<rt::EndHook> running_;  // begin() starts the thread, end() joins it
 };
 
 }  // namespace tuza

@@ -1,4 +1,4 @@
-// The one place that includes CLI11: the command lines of small servers and of tuza::App.
+// The command lines of small servers and of tuza::App; the only file that includes CLI11.
 #include <tuza/framework/command_line.h>
 
 #include <tuza/framework/app/arguments.h>
@@ -33,7 +33,7 @@ CommandLine parse_command_line(int argc, char** argv, std::string_view default_l
       ->type_name("HOST:PORT")
       ->capture_default_str()
       ->check([](const std::string& text) -> std::string {
-        // A name is looked up later; what is not even of the form is said here.
+        // Names are resolved later; only a malformed address is rejected here.
         const bool has_port = text.rfind(':') != std::string::npos && !text.ends_with(':');
         return has_port ? "" : "expected HOST:PORT, for example 127.0.0.1:8080, not '" + text + "'";
       });

@@ -34,7 +34,7 @@ constexpr std::array<NamedLevel, 6> kLevels{{{"trace", spdlog::level::trace},
                                              {"off", spdlog::level::off}}};
 
 std::atomic<logging::LineQueue*> g_queue{nullptr};
-std::atomic<std::uint64_t> g_dropped{0};  // by the queues of all Loggings
+std::atomic<std::uint64_t> g_dropped{0};  // lines dropped by the queues of all Loggings
 std::atomic<int> g_level{spdlog::level::info};
 
 std::optional<spdlog::level::level_enum> level_named(std::string_view name) {
@@ -51,10 +51,10 @@ std::string_view name_of(spdlog::level::level_enum level) {
   return "error";  // spdlog's "critical"
 }
 
-// Of one message; longer ones are cut. Escaped it still is a whole line.
+// Longer messages are cut. A message of this size still fits into one line of the queue after escaping.
 constexpr std::size_t kMessageBytesMax = 8 << 10;
 
-// Where there is no Logging any more, standard error is: what happens last should not go unsaid.
+// Without a Logging the message goes to standard error, so that messages at the end of the process are not lost.
 void write_message(std::int64_t ns, std::string_view level, std::string_view text) {
   logging::LineQueue* const queue = logging::current_queue();
   logging::Line line(queue == nullptr ? logging::Form::kConsole : queue->form(), ns, level);
@@ -67,7 +67,7 @@ void write_message(std::int64_t ns, std::string_view level, std::string_view tex
   }
 }
 
-// Called on the thread or goroutine that logs.
+// The spdlog sink that pushes into the current queue. Called on the logging thread or goroutine.
 class QueueSink final : public spdlog::sinks::sink {
  public:
   void log(const spdlog::details::log_msg& message) override {
@@ -75,12 +75,12 @@ class QueueSink final : public spdlog::sinks::sink {
     write_message(since.count(), name_of(message.level), {message.payload.data(), message.payload.size()});
   }
   void flush() override {}
-  // The form of lines is ours.
+  // Ignored: Tuza determines the format of lines.
   void set_pattern(const std::string&) override {}
   void set_formatter(std::unique_ptr<spdlog::formatter>) override {}
 };
 
-// One for all Loggings, and never freed: goroutines that tuza::run has left behind may be using it.
+// One logger for all Loggings. It is never freed: goroutines that tuza::run left behind may still use it.
 const std::shared_ptr<spdlog::logger>& logger() {
   static const auto* const kept =
       new auto(std::make_shared<spdlog::logger>("", std::make_shared<QueueSink>()));
@@ -98,7 +98,7 @@ void from_runtime(LogLevel level, std::string_view line) {
 
 Result<void> begin(logging::Output output, const LogOptions& options) {
   if (g_queue.load() != nullptr) rt::fatal("a second Logging");
-  // Kept for the same goroutines.
+  // Never freed: goroutines that tuza::run left behind may still use the queue.
   auto& queue = keep_for_ever<logging::LineQueue>(
       std::move(output), options.json ? logging::Form::kJson : logging::Form::kConsole, options.queue_lines,
       g_dropped);

@@ -25,8 +25,8 @@ namespace {
 constexpr std::size_t kCopyBytes = 256 << 10;
 constexpr std::size_t kCopyFromBytes = 8 << 20;  // more than most caches hold
 
-// Both at the beginning of a page: where in theirs two blocks begin makes a copy between them up to 2.5 times
-// as long (loads that look like those of recent stores 4 KiB away), and malloc would decide it.
+// Returns page-aligned memory. The page offsets of two blocks can make a copy between them up to 2.5 times slower (4K
+// aliasing: a load appears to overlap a recent store 4 KiB away), and with malloc the offsets would be arbitrary.
 Pages new_pages(std::size_t bytes, int content) {
   Pages pages(static_cast<char*>(std::aligned_alloc(4096, bytes)));
   if (pages == nullptr) std::abort();
@@ -58,7 +58,7 @@ int compare_slowly(const void* left, const void* right) {
   return x < y ? -1 : static_cast<int>(x > y);
 }
 
-// The thread that ends waits: one for all of them.
+// The thread that ends the waits of kRead; one thread serves all jobs.
 class Writer {
  public:
   void start() {
@@ -86,7 +86,7 @@ class Writer {
       } else {
         const int fd = due_.top().second;
         due_.pop();
-        if (::write(fd, "x", 1) != 1) std::abort();  // a pipe of its own has room for a byte
+        if (::write(fd, "x", 1) != 1) std::abort();  // each job has its own pipe, which has room for a byte
         ::close(fd);
       }
     }
@@ -110,13 +110,13 @@ std::uint64_t Malloc::operator()() {
   std::array<unsigned char*, 64> blocks;
   std::uint64_t sum = 0;
   for (unsigned char*& block : blocks) {
-    const std::size_t bytes = std::size_t{16} << random() % 11;  // to 16 KiB
+    const std::size_t bytes = std::size_t{16} << random() % 11;  // up to 16 KiB
     block = static_cast<unsigned char*>(std::malloc(bytes));
     if (block == nullptr) std::abort();
     block[bytes / 2] = static_cast<unsigned char>(bytes >> 4);
     sum += block[bytes / 2];
   }
-  // In another order than they came.
+  // Free the blocks in another order than that of their allocation.
   for (std::size_t i = 0; i < blocks.size(); ++i) std::free(blocks[i * 37 % blocks.size()]);
   return sum;
 }

@@ -1,5 +1,5 @@
-// The units of work: each call is one, some 20 us of CPU. Objects belong to one job, and are small; what they
-// need much memory for is on the heap, because stacks of goroutines are small.
+// The units of work: each call performs one unit, about 20 us of CPU. An object belongs to one job and is small; large
+// buffers are on the heap, because goroutine stacks are small.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ struct Freed {
 using Pages = std::unique_ptr<char[], Freed>;
 
 struct Memcpy {
-  Pages into;  // made by the first call
+  Pages into;  // allocated by the first call
   std::size_t from = 0;
   std::uint64_t operator()();
 };
@@ -51,9 +51,9 @@ struct Regex {
   std::uint64_t operator()();
 };
 
-// Starts the thread that write_later() needs. Once, before it.
+// Starts the thread that write_later() needs. Call once, before write_later().
 void start_writer();
-// Writes one byte into the descriptor after `ms`, and closes it.
+// After `ms`, writes one byte to the descriptor and closes it.
 void write_later(std::uint64_t ms, int fd);
 
 }  // namespace hostile::steps

@@ -20,7 +20,7 @@ std::int64_t now_ns() {
 
 }  // namespace
 
-// Exact below 2^(kBits+1); above, the highest kBits+1 bits of the number choose the bucket.
+// Exact below 2^(kBits+1); above that, the magnitude and the highest kBits+1 bits of the number determine the bucket.
 std::size_t Histogram::bucket(std::uint64_t ns) {
   const auto width = static_cast<unsigned>(std::bit_width(ns));
   const unsigned shift = width > kBits + 1 ? width - kBits - 1 : 0;
@@ -33,7 +33,7 @@ std::uint64_t Histogram::highest(std::size_t bucket) {
   return ((top + 1) << shift) - 1;
 }
 
-// All relaxed: a reader may miss what is being added, no more.
+// All accesses are relaxed: at worst, a reader misses a value that is being added.
 void Histogram::add(std::uint64_t ns, std::uint64_t times) {
   counts_[bucket(ns)].fetch_add(times, std::memory_order_relaxed);
   if (ns > max()) max_.store(ns, std::memory_order_relaxed);

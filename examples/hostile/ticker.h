@@ -1,7 +1,7 @@
-// How late a goroutine is that wants to run every millisecond.
+// Measures the lateness of a goroutine that should run every millisecond.
 //
-// Ticks that passed while it could not run count too, each with its own lateness: a pause of 100 ms is not
-// one late tick but a hundred, of 100 ms, 99 ms, ... Otherwise the worst times would hide themselves.
+// Ticks that were due while the goroutine could not run count too, each with its own lateness: a pause of 100 ms is not
+// one late tick but a hundred, of 100 ms, 99 ms, ... Otherwise long pauses would be underrepresented.
 #pragma once
 
 #include <array>
@@ -12,15 +12,15 @@
 
 namespace hostile {
 
-// Counts of nanoseconds, to within 1.6 %. One thread adds; any thread reads. Thread-safe.
+// A histogram of nanoseconds, accurate to 1.6 %. One thread adds; any thread reads. Thread-safe.
 class Histogram {
  public:
   void add(std::uint64_t ns, std::uint64_t times = 1);
-  // Takes what `from` has counted, and leaves it empty if `clear`.
+  // Replaces the contents with those of `from`, and empties `from` if `clear`.
   void take(Histogram& from, bool clear);
   [[nodiscard]] std::uint64_t count() const;
   [[nodiscard]] std::uint64_t max() const;
-  // The smallest value that `share` (0 to 1) of the counted do not exceed; 0 if nothing has been counted.
+  // The smallest value that `share` (0 to 1) of the counted values do not exceed; 0 if nothing has been counted.
   [[nodiscard]] std::uint64_t percentile(double share) const;
 
  private:
@@ -35,17 +35,17 @@ class Histogram {
 
 class Ticker {
  public:
-  // For ever. Parks.
+  // Runs forever. Parks.
   [[noreturn]] void run();
-  // {"count":...,"p50_us":...,"p99_us":...,"p999_us":...,"max_us":...} since the last reset. Ticks that are
-  // due and have not come yet are in it, with their lateness so far; not in one that resets, because they
-  // will be counted in the next window.
+  // {"count":...,"p50_us":...,"p99_us":...,"p999_us":...,"max_us":...} since the last reset. Includes ticks that are
+  // due but have not happened yet, with their lateness so far. A call with `reset` does not include them, because the
+  // next window will count them.
   std::string json(bool reset);
 
  private:
   static constexpr std::int64_t kPeriodNs = 1'000'000;
   Histogram lateness_;
-  std::atomic<std::int64_t> next_ns_{0};  // 0: not begun
+  std::atomic<std::int64_t> next_ns_{0};  // 0: not started
 };
 
 }  // namespace hostile

@@ -15,13 +15,13 @@ namespace hostile {
 namespace {
 
 constexpr std::uint64_t kNsPerMs = 1'000'000;
-constexpr std::uint64_t kHoldNs = kNsPerMs;  // the mutex, at a time
+constexpr std::uint64_t kHoldNs = kNsPerMs;  // CPU time for which a job holds the mutex at a time
 constexpr std::size_t kFileBytes = 32 << 20;
 constexpr std::size_t kReadBytes = 64 << 10;
 
 std::array<Counters, kNames.size()> g_counters;
 std::mutex g_contended;
-std::atomic<std::uint64_t> g_sink{0};  // takes results, so that no compiler leaves the work out
+std::atomic<std::uint64_t> g_sink{0};  // receives results, so that the compiler cannot eliminate the work
 std::atomic<std::uint64_t> g_tosses{0};
 int g_file = -1;  // unlinked; set by prepare()
 
@@ -32,13 +32,13 @@ std::uint64_t read_clock(clockid_t clock) {
 }
 std::uint64_t thread_cpu_ns() { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 
-// One job under way.
+// A running job.
 struct Run {
   const Job& job;
   Counters& totals;
   Outcome done;
 
-  // Relaxed: numbers for those who look, nothing follows from them.
+  // Relaxed: the numbers are for reports only; no decision depends on them.
   void iteration() {
     ++done.iterations;
     totals.iterations.fetch_add(1, std::memory_order_relaxed);
@@ -106,11 +106,11 @@ void read_pipe(Run& run) {
   ::close(fds[0]);
 }
 
-// What stands in each byte of the file's block `index`.
+// The value of each byte of block `index` of the file.
 char content(std::uint64_t index) { return static_cast<char>(index % 127 + 1); }
 
 void read_file(Run& run) {
-  // A description of its own, with its own position.
+  // A separate open file description, with its own position.
   const int fd = ::open(("/proc/self/fd/" + std::to_string(g_file)).c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return run.error();
   const auto buffer = std::make_unique<char[]>(kReadBytes);
@@ -157,14 +157,14 @@ void make_file() {
   const char* folder = std::getenv("TMPDIR");
   std::string name = std::string(folder == nullptr ? "/tmp" : folder) + "/hostile-XXXXXX";
   g_file = ::mkstemp(name.data());
-  if (g_file < 0) return;  // every job that reads it fails, and says so
+  if (g_file < 0) return;  // every job that reads the file then fails and reports an error
   ::unlink(name.c_str());
   std::vector<char> block(kReadBytes);
   for (std::uint64_t i = 0; i < kFileBytes / kReadBytes; ++i) {
     std::ranges::fill(block, content(i));
     if (::write(g_file, block.data(), block.size()) != static_cast<ssize_t>(block.size())) return;
   }
-  ::fdatasync(g_file);  // only what is on the disk can be dropped from the cache
+  ::fdatasync(g_file);  // only pages that are on the disk can be dropped from the cache
 }
 
 }  // namespace
@@ -195,7 +195,7 @@ Outcome work(const Job& job) {
 }
 
 void maybe_burn(std::uint64_t permille) {
-  // splitmix64 of a counter.
+  // splitmix64 applied to a counter.
   std::uint64_t x = (g_tosses.fetch_add(1, std::memory_order_relaxed) + 1) * 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;

@@ -1,10 +1,10 @@
-// What hostile handlers do: loops that never let others run, and calls that block the thread.
+// The work of the hostile handlers: loops that never let others run, and calls that block the thread.
 //
 //     const hostile::Outcome done = hostile::work({.kind = hostile::Kind::kBurn, .ms = 200});
 //
-// Nothing here knows of Tuza, so that the same work can be done by plain threads
-// (loadtests/stall_threads.cpp) and be compared. Thread-safe. What is shared is never destroyed: at the end
-// of the process some of it may still be at work.
+// Nothing here depends on Tuza, so that plain threads can do the same work for comparison
+// (loadtests/stall_threads.cpp). Thread-safe. Shared objects are never destroyed: jobs may still be running when the
+// process ends.
 #pragma once
 
 #include <array>
@@ -17,10 +17,10 @@
 
 namespace hostile {
 
-// Burners first: they use CPU for as long as they last.
+// The first kinds are burners: they use CPU for their whole duration.
 enum class Kind : std::uint8_t {
   kBurn,    // arithmetic
-  kMutex,   // the same, one at a time: holding one std::mutex for 1 ms of CPU after the other
+  kMutex,   // arithmetic, one job at a time: each holds one std::mutex for 1 ms of CPU, again and again
   kMalloc,  // malloc and free of many sizes
   kMemcpy,  // 256 KiB at a time
   kThrow,   // throw and catch
@@ -28,7 +28,7 @@ enum class Kind : std::uint8_t {
   kSort,    // qsort with a slow comparison
   kRegex,   // std::regex_search
   kSleep,   // nanosleep
-  kRead,    // read from a pipe that another thread writes to when the time is over
+  kRead,    // read from a pipe that another thread writes to when the time has passed
   kFile,    // read from a file of 32 MiB, 64 KiB at a time
 };
 inline constexpr std::array<std::string_view, 11> kNames{
@@ -46,24 +46,24 @@ struct Job {
 
 struct Outcome {
   double cpu_ms = 0, wall_ms = 0;
-  std::uint64_t iterations = 0;  // of a unit that is the kind's own, some 20 us of CPU for a burner
-  std::uint64_t eintr = 0;       // how often a system call failed with EINTR; it is called again
-  std::uint64_t errors = 0;      // whatever else went wrong
+  std::uint64_t iterations = 0;  // in units of the kind; for a burner, one is about 20 us of CPU
+  std::uint64_t eintr = 0;       // system calls that failed with EINTR and were repeated
+  std::uint64_t errors = 0;      // all other failures
 };
 
-// All jobs of a kind since the start, up to date while they run.
+// Totals for all jobs of a kind since the start, updated while jobs run.
 struct alignas(64) Counters {
   std::atomic<std::uint64_t> begun{0}, ended{0}, iterations{0}, eintr{0}, errors{0};
 };
 [[nodiscard]] Counters& counters(Kind kind);
 
-// Starts the thread that wakes `read`, and makes the file. Once, before the first job.
+// Starts the thread that wakes the readers of kRead, and creates the file. Call once, before the first job.
 void prepare();
 
-// Does it. Never looks whether anybody else wants to run. The thread must stay the same throughout.
+// Does the job. Never yields to others. The thread must stay the same throughout the call.
 Outcome work(const Job& job);
 
-// With the probability permille/1000 burns 1 ms of CPU. The same sequence in every process.
+// Burns 1 ms of CPU with probability permille/1000. The sequence of decisions is the same in every process.
 void maybe_burn(std::uint64_t permille);
 
 // {"burn":{"begun":1,"ended":0,"iterations":400,"eintr":0,"errors":0},...}

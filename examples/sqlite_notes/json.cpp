@@ -15,12 +15,12 @@ Json json_of(const Note& note) {
           {"updated", note.updated}};
 }
 
-// What came from a client, in an error message, need not be UTF-8.
+// Replaces invalid UTF-8: an error message may quote text from a client that is not UTF-8.
 std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// The string of that name into `into`. False: `error` says what is wrong.
+// Copies the string member `name`, if there is one, to `into`. False: it is invalid, and `error` says why.
 bool take(const Json& from, const char* name, std::size_t bytes_max, std::string& into, std::string& error) {
   const auto found = from.find(name);
   if (found == from.end()) return true;

@@ -1,4 +1,4 @@
-// Notes as JSON. Thread-safe.
+// Conversion of notes from and to JSON. Thread-safe.
 #pragma once
 
 #include <tuza/examples/sqlite_notes/note.h>
@@ -9,7 +9,7 @@
 
 namespace notes {
 
-// {"title": ..., "body": ...}, the body optional; or what is wrong with it, for the client to read.
+// Parses {"title": ..., "body": ...}, where the body is optional. The error is a message for the client.
 std::expected<NoteText, std::string> parse_note(std::string_view json);
 
 std::string to_json(const Note& note);

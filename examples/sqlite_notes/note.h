@@ -1,4 +1,4 @@
-// What the service is about.
+// The data types of the service: a note and a page of notes.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Note {
 
 struct Page {
   std::vector<Note> notes;
-  std::optional<std::int64_t> next;  // there are more: those after this id
+  std::optional<std::int64_t> next;  // set if there are more notes: they follow this id
 };
 
 }  // namespace notes

@@ -11,7 +11,7 @@
 namespace notes {
 namespace {
 
-// In the order of Statement::note().
+// In the order in which Statement::note() reads the columns.
 const std::string kColumns = "id, title, body, created, updated";
 const std::string kNow = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')";
 
@@ -42,7 +42,7 @@ class Statement {
         sqlite3_bind_text(statement_, ++bound_, text.data(), static_cast<int>(text.size()), SQLITE_STATIC);
     return *this;
   }
-  // True: there is a row. False: no more, and what was changed is stored.
+  // True: there is a row. False: there are no more rows, and changes have been stored.
   Stored<bool> step() {
     if (result_ == SQLITE_OK || result_ == SQLITE_ROW) result_ = sqlite3_step(statement_);
     if (result_ == SQLITE_ROW) return true;
@@ -64,8 +64,8 @@ class Statement {
   int bound_ = 0;
 };
 
-// The one row that a statement returns, if any. A statement that changes something has done so only when it
-// says that there is nothing more.
+// Returns the only row of a statement, if there is one. The change of a modifying statement is complete only when
+// step() reports that there are no more rows.
 Stored<std::optional<Note>> only_row(Statement& statement) {
   std::optional<Note> found;
   for (;;) {
@@ -78,12 +78,12 @@ Stored<std::optional<Note>> only_row(Statement& statement) {
 
 Stored<sqlite3*> connect(const StoreOptions& options) {
   sqlite3* db = nullptr;
-  // Of a connection only one operation at a time makes use: SQLite needs no lock of its own.
+  // Only one operation at a time uses a connection, so SQLite needs no lock of its own.
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
   int result = sqlite3_open_v2(options.path.c_str(), &db, flags, nullptr);
   if (result == SQLITE_OK) {
     sqlite3_busy_timeout(db, static_cast<int>(options.busy_timeout.count()));
-    // With a write-ahead log readers do not wait for the writer; FULL: a commit is on the disk.
+    // With a write-ahead log, readers do not wait for the writer. FULL: a commit returns only when it is on the disk.
     result = sqlite3_exec(
         db,
         "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
@@ -114,10 +114,10 @@ Store::~Store() {
   for (sqlite3* const db : idle_) sqlite3_close(db);
 }
 
-// A connection and its permit, for one operation.
+// Holds a connection and its permit for one operation.
 class Store::Lease {
  public:
-  // The permit has been acquired.
+  // The caller has acquired the permit.
   explicit Lease(Store& store) : store_(store) {
     const std::scoped_lock lock(store_.mutex_);
     db_ = store_.idle_.back();
@@ -126,7 +126,7 @@ class Store::Lease {
   ~Lease() {
     {
       const std::scoped_lock lock(store_.mutex_);
-      store_.idle_.push_back(db_);  // there was room for it before
+      store_.idle_.push_back(db_);  // never allocates: the connection came from this vector
     }
     store_.free_.release();
   }
@@ -139,15 +139,16 @@ class Store::Lease {
   sqlite3* db_ = nullptr;
 };
 
-// A permit. When the database is locked every connection waits for it, and those that wait for a connection
-// would come to wait longer and longer: they wait as long as one does, and are told to try again.
+// Acquires a permit. While the database is locked, all connections wait for it, and the backlog of operations that
+// wait for a connection would grow without bound. So an operation waits for a connection no longer than the busy
+// timeout; then its client is told to try again.
 bool Store::acquire() {
   if (free_.try_acquire()) return true;
   const auto [ctx, cancel] = tuza::with_timeout(tuza::Context(), options_.busy_timeout);
   return free_.acquire(ctx).has_value();
 }
 
-// Where all waiting is.
+// Runs `operation` with a connection. All waiting happens here.
 template <class Operation>
 auto Store::with_connection(Operation operation) -> decltype(operation(nullptr)) {
   if (!acquire()) {
@@ -160,7 +161,7 @@ auto Store::with_connection(Operation operation) -> decltype(operation(nullptr))
 Stored<Page> Store::list(std::int64_t after, int limit) {
   return with_connection([&](sqlite3* db) -> Stored<Page> {
     Statement select(db, "SELECT " + kColumns + " FROM notes WHERE id > ? ORDER BY id LIMIT ?");
-    select.bind(after).bind(std::int64_t{limit} + 1);  // one more tells whether there are more
+    select.bind(after).bind(std::int64_t{limit} + 1);  // the extra row tells whether there are more
     Page page;
     for (;;) {
       const Stored<bool> row = select.step();

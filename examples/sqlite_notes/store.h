@@ -1,10 +1,10 @@
 // The notes in an SQLite database.
 //
-// SQLite is used as it is, a library that blocks: each operation is one marked blocking call, so the
-// goroutine and its thread wait for the disk, and the others go on. A connection belongs to one operation at
-// a time; there are a few, and who finds none waits, parked.
+// SQLite is used unchanged, as a library that blocks: each operation is one marked blocking call, so the goroutine and
+// its thread wait for the disk, and other goroutines continue. A connection belongs to one operation at a time. There
+// are a few connections; an operation that finds none free parks until one is.
 //
-// Thread-safe. Everything parks.
+// Thread-safe. All operations park.
 #pragma once
 
 #include <tuza/examples/sqlite_notes/note.h>
@@ -24,10 +24,10 @@ struct sqlite3;
 namespace notes {
 
 struct StoreError {
-  // kBusy: somebody else has locked the database for longer than the busy timeout; trying again may help.
+  // kBusy: the database was locked, or no connection was free, for longer than the busy timeout; a retry may succeed.
   enum class Kind : std::uint8_t { kBusy, kFailed };
   Kind kind;
-  std::string message;  // SQLite's
+  std::string message;  // usually SQLite's
 };
 
 template <class T>
@@ -41,7 +41,7 @@ struct StoreOptions {
 
 class Store {
  public:
-  // Makes the file if it is not there.
+  // Creates the file if it does not exist.
   static Stored<std::unique_ptr<Store>> open(const StoreOptions& options);
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
@@ -49,9 +49,9 @@ class Store {
 
   // Up to `limit` notes with ids greater than `after`.
   Stored<Page> list(std::int64_t after, int limit);
-  // What is written is on the disk when these return.
+  // add(), replace() and remove() return after their changes are on the disk.
   Stored<Note> add(const NoteText& text);
-  // Nothing, or false: there is no such note.
+  // An empty optional, or false, means that there is no such note.
   Stored<std::optional<Note>> get(std::int64_t id);
   Stored<std::optional<Note>> replace(std::int64_t id, const NoteText& text);
   Stored<bool> remove(std::int64_t id);
@@ -64,7 +64,7 @@ class Store {
   auto with_connection(Operation operation) -> decltype(operation(nullptr));
 
   const StoreOptions options_;
-  tuza::Semaphore free_;  // a permit for each of `idle_`
+  tuza::Semaphore free_;  // one permit for each connection in `idle_`
   tuza::Mutex mutex_;
   std::vector<sqlite3*> idle_;  // guarded by mutex_
 };

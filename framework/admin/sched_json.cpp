@@ -12,7 +12,7 @@
 namespace tuza {
 namespace {
 
-// Writes members and elements; commas come by themselves.
+// Writes the members of objects and the elements of arrays, and inserts the commas.
 class Json {
  public:
   void open(char bracket) {

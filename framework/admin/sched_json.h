@@ -1,4 +1,4 @@
-// The state of the scheduler as JSON, for the page that draws it.
+// The state of the scheduler as JSON, for the page /debug/sched.
 #pragma once
 
 #include <tuza/framework/metrics.h>
@@ -8,8 +8,7 @@
 
 namespace tuza {
 
-// Of the Ms those that do something come first, and no more than kMachinesMax are in it; "threads" counts
-// all. Parks.
+// The JSON lists at most kMachinesMax Ms, and idle ones last if there are more; "threads" counts all Ms. Parks.
 inline constexpr std::size_t kMachinesMax = 256;
 std::string sched_json(std::string_view service, const Metrics& metrics);
 

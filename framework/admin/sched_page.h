@@ -1,4 +1,4 @@
-// The page behind /debug/sched: sched.html of this folder, which the build makes a part of the program.
+// The page /debug/sched: sched.html of this folder, which the build embeds into the program.
 #pragma once
 
 #include <string_view>

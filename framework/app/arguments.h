@@ -13,7 +13,8 @@ struct AppArguments {
   bool print_config = false;
 };
 
-// An unknown option prints how to call the program and ends it with status 2; --help ends it with 0.
+// Parses the command line. An unknown option prints the usage and ends the program with status 2; --help ends it
+// with status 0.
 AppArguments parse_app_arguments(int argc, char** argv, const std::string& name);
 
 }  // namespace tuza

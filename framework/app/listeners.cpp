@@ -12,7 +12,7 @@ Result<Listeners> open_listeners(const config::Config& config) {
   if (!inherited) return std::unexpected(inherited.error());
   for (net::InheritedListener& one : *inherited) {
     if (one.name == "admin") {
-      // Not for everybody, so not the service's either.
+      // An admin socket is not public, so an extra one must not serve the public routes instead.
       if (result.admin)
         return std::unexpected(Error(Errc::kBadAddress, "listen", "a second socket named admin"));
       result.admin = std::move(one.listener);

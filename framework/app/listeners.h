@@ -1,4 +1,4 @@
-// Where a service listens: the sockets that systemd hands over, else the addresses of its settings.
+// Opens the listeners of a service: the sockets that systemd passes in, otherwise the addresses from its settings.
 #pragma once
 
 #include <tuza/framework/config/config.h>
@@ -12,10 +12,10 @@ namespace tuza {
 
 struct Listeners {
   std::vector<net::Listener> http;
-  std::optional<net::Listener> admin;  // an inherited one is called "admin" (FileDescriptorName=)
+  std::optional<net::Listener> admin;  // an inherited socket must be named "admin" (FileDescriptorName=)
 };
 
-// An error says which address it is about. Once. Goroutines only.
+// An error names the address. Call once, on a goroutine.
 Result<Listeners> open_listeners(const config::Config& config);
 
 }  // namespace tuza

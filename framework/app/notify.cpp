@@ -19,7 +19,7 @@ void notify_service_manager(std::string_view state) {
   if (path.size() < 2 || path.size() >= sizeof address.sun_path || (path[0] != '/' && path[0] != '@')) return;
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path.data(), path.size());
-  if (path[0] == '@') address.sun_path[0] = '\0';  // of the abstract namespace
+  if (path[0] == '@') address.sun_path[0] = '\0';  // the abstract namespace
   const long fd = sys::invoke(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd < 0) return;
   const std::size_t length = offsetof(struct sockaddr_un, sun_path) + path.size();

@@ -1,4 +1,4 @@
-// What the settings mean for the parts they are for.
+// Converts the settings to the options of the server and the log.
 #pragma once
 
 #include <tuza/framework/config/config.h>

@@ -22,7 +22,7 @@
 namespace tuza {
 namespace {
 
-// Few, so that they cannot cost much, and none for long, so that the next health check finds room.
+// Few connections, so that they cannot cost much; short idle times, so that the next health check finds a free one.
 constexpr std::size_t kAdminConnectionsMax = 64;
 constexpr std::chrono::milliseconds kAdminIdleTimeout{5000};
 constexpr std::chrono::milliseconds kAdminShutdownTimeout{500};
@@ -35,7 +35,7 @@ Service::Service(std::string name, config::Config config, Reread reread)
       log_is_stderr_(config_.text("log.file") == "stderr"),
       reread_(std::move(reread)) {}
 
-// One line, to standard error in any case: why it does not start.
+// Reports in one line why the service does not start. The line reaches standard error even if the log goes elsewhere.
 void Service::complain(std::string_view what) const {
   const std::string line = name_ + ": " + std::string(what);
   log_line(LogLevel::kError, line);
@@ -99,7 +99,7 @@ Result<void> Service::open(http::Handler handler) {
 Result<void> Service::add_server(http::Handler handler, net::Listener listener, std::size_t listeners) {
   if (tls_ != nullptr) listener.use_tls(tls_);
   http::ServerOptions options = server_options(config_);
-  // What the descriptors allow is for all listeners together.
+  // The connections that the descriptor limit allows are shared by all listeners.
   if (options.max_connections == 0) {
     options.max_connections = std::max<std::size_t>(net::connections_allowed() / listeners, 1);
   }
@@ -153,19 +153,19 @@ int Service::serve() {
   ended_.wait();
   const bool clean = drain();
   serving.wait();
-  // The last one: whoever looks why it does not end can do so to the end.
+  // The admin server ends last, so that an operator can find out why the shutdown is slow.
   if (admin_ != nullptr) admin_->shutdown();
   administering.wait();
   std::size_t left = admin_ == nullptr ? 0 : admin_->connections();
   for (const auto& server : servers_) left += server->connections();
-  // Their handlers use what main() is about to destroy.
+  // The handlers of the remaining connections use objects that main() is about to destroy.
   if (left > 0) end_by_force(std::to_string(left) + " connections have not ended, not even when cut off");
   if (!clean) log_line(LogLevel::kWarning, name_ + ": what had not finished in time was cut off");
   log_line(LogLevel::kInfo, name_ + ": ended");
   return clean && !failed.load() ? 0 : 1;
 }
 
-// True: nothing had to be cut off.
+// Shuts all servers down. True: nothing had to be cut off.
 bool Service::drain() {
   if (const auto delay = std::chrono::milliseconds(config_.number("shutdown.delay")); delay.count() > 0) {
     sleep_for(delay);

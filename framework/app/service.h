@@ -1,15 +1,15 @@
-// A service from its first to its last moment, on goroutines:
+// The life cycle of a service, from start to exit, on goroutines:
 //
 //     starting    signals are watched; the program sets itself up; listeners are opened
-//     serving     the manager knows that it is ready
-//     draining    SIGTERM or SIGINT has come, or a listener has failed: /readyz says 503, and after
-//                 shutdown.delay nothing is accepted any more; requests in flight finish, and what is left
-//                 after shutdown.timeout is cut off
+//     serving     the service manager has been told that the service is ready
+//     draining    SIGTERM or SIGINT has arrived, or a listener has failed: /readyz answers 503, and after
+//                 shutdown.delay no connection is accepted any more; requests in flight finish, and those that
+//                 have not finished after shutdown.timeout are cut off
 //
-// A second SIGTERM or SIGINT ends the process at once, whatever it is doing. One that comes while it is
-// starting is heeded when the program has set itself up, or after shutdown.timeout.
+// A second SIGTERM or SIGINT ends the process at once, whatever it is doing. An end signal during the start takes
+// effect when the program has set itself up, or after shutdown.timeout.
 //
-// Lives until the process ends: goroutines that are left behind may still look at it.
+// The Service lives until the process ends: goroutines that were left behind may still access it.
 #pragma once
 
 #include <tuza/framework/config/config.h>
@@ -36,10 +36,10 @@ class TlsServer;
 class Service {
  public:
   using Reread = std::function<std::expected<config::Config, config::Problems>()>;
-  // An error is the text that is printed.
+  // The error is the text to print.
   using MakeHandler = std::move_only_function<std::expected<http::Handler, std::string>()>;
 
-  // What `reread` needs must live until the process ends.
+  // Everything that `reread` uses must live until the process ends.
   Service(std::string name, config::Config config, Reread reread);
 
   // Returns the exit status. Parks.
@@ -61,7 +61,7 @@ class Service {
   std::expected<void, std::string> start(MakeHandler make_handler);
   Result<void> open(http::Handler handler);
   Result<void> open_admin(net::Listener listener);
-  // `listeners`: how many there are.
+  // `listeners`: the number of listeners of the service.
   Result<void> add_server(http::Handler handler, net::Listener listener, std::size_t listeners);
   void complain(std::string_view what) const;
   void announce();
@@ -69,19 +69,19 @@ class Service {
   bool drain();
 
   const std::string name_;
-  config::Config config_;  // constant but for log.level, which is reload()'s
+  config::Config config_;  // constant, except log.level, which only reload() changes
   const bool log_is_stderr_;
   const Reread reread_;
-  std::shared_ptr<net::TlsServer> tls_;  // null: plain; set once, before started_
+  std::shared_ptr<net::TlsServer> tls_;  // null: no TLS; set once, before started_
   std::vector<std::unique_ptr<http::Server>> servers_;
   std::shared_ptr<Metrics> metrics_;     // null: there is no admin_
-  std::unique_ptr<http::Server> admin_;  // null: nobody wants it
+  std::unique_ptr<http::Server> admin_;  // null: no admin listener is configured
   Latch ended_{1};                       // zero: draining
   std::atomic<bool> draining_{false};
-  std::atomic<bool> started_{false};  // the start is over, well or badly
-  std::atomic<bool> serving_{false};  // the manager has been, or is being, told so
+  std::atomic<bool> started_{false};  // the start is over, whether it succeeded or failed
+  std::atomic<bool> serving_{false};  // the service manager has been, or is being, told READY=1
   std::atomic<bool> dumping_{false};
-  std::atomic<int> reloads_wanted_{0};  // not zero: a goroutine is at it
+  std::atomic<int> reloads_wanted_{0};  // not zero: a goroutine is reloading
   std::atomic<int> end_signals_{0};
 };
 

@@ -1,4 +1,4 @@
-// What signals do to a service.
+// The reactions of a service to signals: shutdown, reload, goroutine dump.
 #include <tuza/framework/app/notify.h>
 #include <tuza/framework/app/service.h>
 #include <tuza/framework/detail/keep_for_ever.h>
@@ -20,13 +20,13 @@
 namespace tuza {
 namespace {
 
-// How long the end at once waits for the log, if nobody reads that.
+// Maximum time that an immediate exit waits for the log, in case the reader of the log has stalled.
 constexpr std::chrono::milliseconds kLastWords{1000};
 
-// Parsers call themselves as deep as what they read is nested (config/toml_file.cpp limits that).
+// Parsers recurse as deep as their input is nested (config/toml_file.cpp limits the depth).
 constexpr std::size_t kReloadStack = std::size_t{8} << 20;
 
-// A standard error that takes nothing for so many tenths of a second gets no more of a dump.
+// The dump is abandoned if standard error accepts nothing for this many tenths of a second in total.
 constexpr int kDumpTries = 20;
 
 std::string reloading_message() {
@@ -41,7 +41,7 @@ std::string reloading_message() {
 Result<void> Service::watch_signals() {
   Result<net::SignalSet> opened = net::SignalSet::open({SIGTERM, SIGINT, SIGHUP, SIGQUIT});
   if (!opened) return std::unexpected(opened.error());
-  // Never closed: a signal that comes when everything has been done must not become the way it ends.
+  // Never closed: a signal that arrives after all work is finished must not become the cause of the exit.
   auto& signals = keep_for_ever<net::SignalSet>(std::move(*opened));
   go({.name = "signals"}, [this, &signals] {
     while (const Result<int> number = signals.wait()) on_signal(*number);
@@ -49,7 +49,8 @@ Result<void> Service::watch_signals() {
   return {};
 }
 
-// Does not wait for anything but the next signal: an end signal must be heard, whatever else is going on.
+// Must not wait, so that the goroutine is ready for the next signal: an end signal must take effect whatever else is
+// going on.
 void Service::on_signal(int number) {
   switch (number) {
     case SIGTERM: return on_end_signal("SIGTERM");
@@ -74,7 +75,7 @@ void Service::begin_drain() {
   ended_.count_down();
 }
 
-// The program is setting itself up, and nobody knows how long that takes.
+// Limits the remaining time of the start, because the set-up of the program may take arbitrarily long.
 void Service::limit_the_start() {
   go({.name = "start limit"}, [this] {
     sleep_for(std::chrono::milliseconds(config_.number("shutdown.timeout")));
@@ -88,14 +89,15 @@ void Service::end_by_force(std::string_view why) {
   std::_Exit(1);
 }
 
-// Files may be on a disk that does not answer. Signals that come meanwhile are one more time together.
+// Reloads on a separate goroutine, because the files may be on a disk that does not respond. All signals that arrive
+// during a reload cause one more reload together.
 void Service::reload_beside() {
   if (reloads_wanted_.fetch_add(1) > 0) return;
   go({.name = "SIGHUP", .stack_bytes = kReloadStack}, [this] {
     int wanted = 0;
     do {
       wanted = reloads_wanted_.load();
-      // The manager is told while it believes that the service is running, neither before nor after.
+      // The service manager is notified only while it regards the service as running, neither before nor after.
       const bool tell = serving_.load() && !draining();
       if (tell) notify_service_manager(reloading_message());
       blocking(CallLength::kLong, [this] { reload(); });
@@ -104,7 +106,7 @@ void Service::reload_beside() {
   });
 }
 
-// Everything that can be read again; what is wrong stays as it was.
+// Rereads everything that can be reread. Anything that is invalid keeps its old state.
 void Service::reload() {
   const std::string level = reload_settings();
   bool certificates = false;
@@ -123,7 +125,7 @@ void Service::reload() {
            name_ + ": SIGHUP: log.level is " + level + (certificates ? ", certificates read again" : ""));
 }
 
-// Returns the level of the log.
+// Rereads the settings and applies log.level. Returns the level in effect.
 std::string Service::reload_settings() {
   const auto fresh = reread_();
   if (!fresh) {

@@ -1,4 +1,4 @@
-// The TLS of a service, as its settings describe it.
+// Creates the TLS server side of a service from its settings.
 #pragma once
 
 #include <tuza/framework/config/config.h>
@@ -9,7 +9,7 @@
 
 namespace tuza {
 
-// Null if no certificate is set. An error names the file. May block on the files; parks.
+// Returns null if no certificate is configured. An error names the file. May block on the files. Parks.
 Result<std::shared_ptr<net::TlsServer>> load_tls(const config::Config& config);
 
 }  // namespace tuza

@@ -1,4 +1,4 @@
-// The keys that every program made with tuza::App has. conf/*.toml show them all.
+// The keys that every program made with tuza::App has. conf/production.toml lists all of them.
 #include <tuza/framework/config/schema.h>
 #include <tuza/http/options.h>
 

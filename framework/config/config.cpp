@@ -6,7 +6,7 @@
 namespace tuza::config {
 namespace {
 
-constexpr std::string_view kDefault = "default";  // an origin
+constexpr std::string_view kDefault = "default";  // the origin of a value that no source has set
 
 void read_command_line(Config& config, const Sources& sources, Problems& problems) {
   const Schema& schema = config.schema();
@@ -68,7 +68,7 @@ std::expected<Config, Problems> load(const Schema& schema, const Sources& source
   return config;
 }
 
-// What concerns two keys is said at the one that the user has set.
+// A problem that concerns two keys is reported at the key that the user has set.
 void check_together(const Config& config, Problems& problems) {
   const auto complain = [&](std::string_view name, const std::string& what) {
     const std::string& origin = config.origin(name);
@@ -86,7 +86,7 @@ void check_together(const Config& config, Problems& problems) {
   if (!asks_clients && given("tls.client_ca")) {
     complain("tls.client_ca", "expected tls.client_auth beside it, \"request\" or \"require\", got \"none\"");
   }
-  // Without a certificate there is no TLS, and nobody would be asked for theirs.
+  // Without a server certificate there is no TLS, and no client would be asked for its certificate.
   const bool tls = given("tls.certificate") || !std::get<Rows>(config.value("tls.certificates")).empty();
   if (!tls && asks_clients) need("tls.client_auth", "tls.certificate");
   if (config.number("http.request_line_max") > config.number("http.head_max")) {

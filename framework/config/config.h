@@ -1,8 +1,8 @@
-// The configuration of a program: what its file, its environment and its command line say of the keys of a
-// schema.
+// The configuration of a program: the values that its file, its environment and its command line give to the keys of
+// a schema.
 //
-// Sources in this order, the later ones win: defaults, the file, TUZA_* of the environment, the command line.
-// All that is wrong with any of them is reported at once, each as one line:
+// The sources are read in this order, and later ones take precedence: defaults, the file, TUZA_* variables of the
+// environment, the command line. All problems of all sources are reported together, one line each:
 //
 //     hello.toml:3:http.idle_timeout: expected a duration from 1ms to 1d, such as "250ms", got the integer 75
 //     TUZA_HTTP_LISTN: unknown setting; did you mean TUZA_HTTP_LISTEN?
@@ -24,19 +24,19 @@ namespace tuza::config {
 struct Sources {
   std::string file;                                      // empty: none
   std::vector<std::string> environment;                  // NAME=VALUE
-  std::vector<std::pair<std::string, std::string>> set;  // key, value as text; of a key given twice, the last
-  List listen;                                           // --listen; goes before `set`
+  std::vector<std::pair<std::string, std::string>> set;  // key, value as text; the last one of a key wins
+  List listen;                                           // --listen; `set` takes precedence over it
 };
 
-// "PLACE: what is wrong", without a line end.
+// Each is "PLACE: what is wrong", without a line end.
 using Problems = std::vector<std::string>;
 
 class Config {
  public:
-  // With the defaults. The schema must outlive it.
+  // All keys have their defaults. The schema must outlive the Config.
   explicit Config(const Schema& schema);
 
-  // What a key is set to. The key must be in the schema.
+  // The value of a key. The key must be in the schema.
   [[nodiscard]] const Value& value(std::string_view name) const { return entry(name).value; }
   [[nodiscard]] bool boolean(std::string_view name) const { return std::get<bool>(value(name)); }
   [[nodiscard]] std::int64_t number(std::string_view name) const {
@@ -46,12 +46,12 @@ class Config {
     return std::get<std::string>(value(name));
   }
   [[nodiscard]] const List& list(std::string_view name) const { return std::get<List>(value(name)); }
-  // Where that is from: "default", "hello.toml:3", "TUZA_HTTP_LISTEN", "--listen".
+  // The source of the value: "default", "hello.toml:3", "TUZA_HTTP_LISTEN", "--listen".
   [[nodiscard]] const std::string& origin(std::string_view name) const { return entry(name).origin; }
 
   void set(std::string_view name, Value value, std::string origin);
   [[nodiscard]] const Schema& schema() const { return *schema_; }
-  // Valid TOML; each key with what it means, its range, its default and where its value is from.
+  // The configuration as valid TOML: each key with its meaning, its range, its default and the origin of its value.
   [[nodiscard]] std::string to_toml() const;
 
  private:
@@ -66,13 +66,13 @@ class Config {
   std::vector<Entry> entries_;  // one per key of the schema
 };
 
-// May block on the file.
+// Reads all sources. May block on the file.
 std::expected<Config, Problems> load(const Schema& schema, const Sources& sources);
 
-// The sources one by one; each adds what is wrong to `problems`.
+// Read one source each; they append their findings to `problems`.
 void read_file(Config& config, const std::string& path, Problems& problems);
 void read_environment(Config& config, const std::vector<std::string>& environment, Problems& problems);
-// What is right by itself but not together.
+// Checks for values that are valid individually but not in combination.
 void check_together(const Config& config, Problems& problems);
 
 }  // namespace tuza::config

@@ -1,4 +1,4 @@
-// --print-config.
+// Prints a configuration as TOML, for --print-config.
 #include <tuza/framework/config/config.h>
 
 namespace tuza::config {
@@ -21,7 +21,7 @@ std::string_view type_text(Type type) {
   return "";
 }
 
-// A comment ends with its line, whatever a program has put into its text.
+// Replaces control characters with spaces: a line end in a program's text would end the TOML comment.
 std::string one_line(std::string text) {
   for (char& c : text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';

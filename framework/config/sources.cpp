@@ -1,4 +1,4 @@
-// The two sources that are not typed by hand: the file and the environment.
+// Reads the two sources other than the command line: the file and the environment.
 #include <tuza/framework/config/config.h>
 #include <tuza/framework/config/suggest.h>
 #include <tuza/framework/config/toml_file.h>
@@ -71,7 +71,7 @@ class FileReader {
       return *number;
     }
     if (const auto* text = std::get_if<std::string>(&node.value)) {
-      // true, numbers and lists have a form of their own in TOML.
+      // TOML has its own syntax for booleans, numbers and lists, so a string is refused for them.
       const bool spelled = key.type != Type::kBool && key.type != Type::kInt && key.type != Type::kList;
       if (!spelled) return refuse(key, node);
       if (key.type == Type::kAddresses) return List{*text};
@@ -127,13 +127,13 @@ class FileReader {
   Problems& problems_;
 };
 
-// Variables that belong to others: the runtime, the tests, the load tests.
+// Variables with our prefix that are not settings: they belong to the runtime, the tests and the load tests.
 constexpr std::array<std::string_view, 11> kNotOurs{
     "TUZA_DEBUG",      "TUZA_MAXPROCS",   "TUZA_SLICE_MS",     "TUZA_EARLY_HANDOFF_US",
     "TUZA_LANE_EXTRA", "TUZA_CHAOS_SEED", "TUZA_TEST_SEED",    "TUZA_PREEMPT_SIGNAL",
     "TUZA_EMULATOR",   "TUZA_EMULATED",   "TUZA_CHAOS_HANDOFF"};
 
-// Kubernetes puts the address of each Service into the environment: one called tuza-http is
+// Kubernetes adds the address of each Service to the environment: a Service named tuza-http causes
 // TUZA_HTTP_SERVICE_HOST, TUZA_HTTP_PORT_80_TCP_ADDR and so on.
 bool is_of_kubernetes(std::string_view name) {
   return name.ends_with("_PORT") || name.find("_SERVICE_") != std::string_view::npos ||

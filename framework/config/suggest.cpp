@@ -5,7 +5,7 @@
 namespace tuza::config {
 
 std::size_t distance(std::string_view a, std::string_view b) {
-  // Rows of the table of optimal string alignment: the one above, and the one above that.
+  // Three rows of the table for optimal string alignment: the current one and the two above it.
   std::vector<std::size_t> row(b.size() + 1), above(b.size() + 1), above_that(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -28,7 +28,7 @@ std::string_view nearest(std::string_view text, const std::vector<std::string_vi
   std::size_t best_distance = std::max<std::size_t>(2, text.size() / 4) + 1;
   for (const std::string_view candidate : known) {
     std::size_t d = distance(text, candidate);
-    // "listen" for "http.listen": the section was forgotten, or is another one.
+    // "listen" for "http.listen": the user forgot the section, or gave another one.
     const std::size_t dot = candidate.rfind('.');
     if (dot != std::string_view::npos && text.substr(text.rfind('.') + 1) == candidate.substr(dot + 1)) {
       d = std::min<std::size_t>(d, 1);

@@ -1,4 +1,4 @@
-// "Did you mean ...?"
+// Finds the known name that the user probably meant: "did you mean ...?".
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace tuza::config {
 
-// How many letters have to be put in, taken out, or changed, or neighbours exchanged, to make one of the
-// other.
+// The edit distance: the number of characters to insert, delete or replace, or of neighbours to swap, that turns one
+// text into the other.
 std::size_t distance(std::string_view a, std::string_view b);
 
-// The nearest of `known`; empty if none is near.
+// The nearest of `known`; empty if none is near enough.
 std::string_view nearest(std::string_view text, const std::vector<std::string_view>& known);
 
 }  // namespace tuza::config

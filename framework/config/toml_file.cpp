@@ -31,7 +31,7 @@ TomlNode::Value convert_value(const toml::node& node) {
     TomlNode::Table fields;
     for (const auto& [key, field] : *table) {
       fields.emplace_back(std::string(key.str()), convert(field));
-      // A table's own place may be that of its first key; a value's is where it stands.
+      // A value gets the line of its key. A table keeps its own position, which may be that of its first key.
       if (!field.is_table()) fields.back().second.line = key.source().begin.line;
     }
     std::ranges::stable_sort(fields, {}, [](const auto& field) { return field.second.line; });
@@ -44,7 +44,7 @@ TomlNode convert(const toml::node& node) {
   return {.value = convert_value(node), .line = node.source().begin.line};
 }
 
-// Where the string that begins at `at` ends, its last quote, or its line.
+// The position of the closing quote of the string that begins at `at`, or of the last character of its line.
 std::size_t end_of_string(std::string_view text, std::size_t at) {
   const char quote = text[at];
   for (std::size_t i = at + 1; i < text.size(); ++i) {
@@ -55,9 +55,8 @@ std::size_t end_of_string(std::string_view text, std::size_t at) {
   return text.size();
 }
 
-// The parser, and convert(), call themselves for each part of a dotted key, as often as there are parts; other
-// nesting the parser limits by itself. Finds the line of a key with too many, or returns 0. A key is a run of
-// parts and dots, wherever it stands.
+// Returns the line of the first key with too many parts, or 0. The parser and convert() recurse once for each part of
+// a dotted key; the parser itself limits all other nesting. A key is any run of parts and dots, wherever it stands.
 unsigned line_of_endless_key(std::string_view text) {
   constexpr std::size_t kPartsMax = 64;
   unsigned line = 1;

@@ -1,4 +1,4 @@
-// A TOML file as plain values with their lines. The one place that includes toml++.
+// Reads a TOML file into plain values with their lines; toml_file.cpp is the only file that includes toml++.
 //
 // Thread-safe.
 #pragma once
@@ -35,7 +35,7 @@ struct TomlError {
 std::expected<TomlNode, TomlError> read_toml(const std::string& path);
 std::expected<TomlNode, TomlError> parse_toml(std::string_view text);
 
-// For messages: `the integer 75`, `the string "75"`, `a table`.
+// Describes a value for messages: `the integer 75`, `the string "75"`, `a table`.
 std::string describe(const TomlNode& node);
 
 }  // namespace tuza::config

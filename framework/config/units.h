@@ -1,4 +1,4 @@
-// Durations and sizes as text: "250ms", "64KiB".
+// Conversion of durations and sizes from and to text: "250ms", "64KiB".
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,12 @@
 
 namespace tuza::config {
 
-// Milliseconds, bytes. Nothing if there is no unit, an unknown one, a sign, a fraction, or too much of it.
+// Return milliseconds and bytes. Empty if the unit is missing or unknown, if there is a sign or a fraction, or if the
+// value is too large.
 std::optional<std::int64_t> parse_duration_ms(std::string_view text);
 std::optional<std::int64_t> parse_size(std::string_view text);
 
-// With the largest unit that leaves no fraction.
+// Use the largest unit that leaves no fraction.
 std::string duration_text(std::int64_t ms);
 std::string size_text(std::int64_t bytes);
 

@@ -16,7 +16,7 @@ bool is_host_name(std::string_view host) {
   const auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
   };
-  // What is made of digits and dots only would be an address, and is none.
+  // A text of only digits and dots would be an IP address; the caller has found that it is not a valid one.
   return !host.empty() && std::ranges::all_of(host, allowed) &&
          host.find_first_not_of("0123456789.") != std::string_view::npos;
 }
@@ -117,7 +117,7 @@ bool is_valid(const Key& key, const Value& value) {
   switch (key.type) {
     case Type::kBool:
     case Type::kList: return true;
-    case Type::kTables: return true;  // whoever has made the rows has looked
+    case Type::kTables: return true;  // the code that built the rows has checked them
     case Type::kInt:
     case Type::kDuration:
     case Type::kSize: {

@@ -1,9 +1,9 @@
-// The values that a configuration holds: what they are, how they are spelled, what they must be.
+// The values of a configuration: their types, their spelling, and their constraints.
 //
-// A duration is spelled "250ms", "10s", "5m", "1h", "2d"; a size "64KiB", "8MiB", "512B". Numbers without a
-// unit are refused for both: whoever reads the file should not have to guess.
+// A duration is spelled "250ms", "10s", "5m", "1h", "2d"; a size "64KiB", "8MiB", "512B". A number without a unit is
+// refused for both, so that a reader of the file does not have to guess the unit.
 //
-// Thread-safe: functions of their arguments.
+// Thread-safe: pure functions of their arguments.
 #pragma once
 
 #include <cstdint>
@@ -21,43 +21,43 @@ enum class Type {
   kDuration,   // std::int64_t, milliseconds
   kSize,       // std::int64_t, bytes
   kString,     // std::string
-  kAddress,    // std::string: host:port, unix:/path; may be empty if the default is
-  kAddresses,  // List of them; one may stand alone
-  kPath,       // std::string: a file, which need not be there
+  kAddress,    // std::string: host:port or unix:/path; may be empty if the default is empty
+  kAddresses,  // List of addresses; a single one may be given without the list
+  kPath,       // std::string: a file, which need not exist; may be empty if the default is empty
   kChoice,     // std::string: one of Key::choices
   kList,       // List
-  kTables,     // Rows: an array of tables with the fields Key::choices, all of them needed
+  kTables,     // Rows: an array of tables with the fields Key::choices, all of which are required
 };
 
 using List = std::vector<std::string>;
 using Rows = std::vector<List>;
 using Value = std::variant<bool, std::int64_t, std::string, List, Rows>;
 
-// One line of the schema.
+// One entry of the schema: a key with its type, default and constraints.
 struct Key {
-  std::string name = {};  // "http.listen"; what stands before the last dot is its section
+  std::string name = {};  // "http.listen"; the part before the last dot is the section
   Type type = Type::kString;
   Value standard = {};   // the default
-  std::int64_t min = 0;  // of kInt, kDuration, kSize
+  std::int64_t min = 0;  // for kInt, kDuration, kSize
   std::int64_t max = 0;
-  List choices = {};      // of kChoice, kTables
-  std::string unit = {};  // of kInt; of the others the type says it
+  List choices = {};      // for kChoice, kTables
+  std::string unit = {};  // for kInt; other types imply their unit
   std::string doc = {};   // one line
   bool reload = false;    // SIGHUP applies a new value
 };
 
-// A value as text, from the environment or the command line; a list is separated by commas. Nothing if it is
-// not what the key must be.
+// Parses a value given as text, from the environment or the command line; commas separate the items of a list. Empty
+// if the text is not a valid value of the key.
 std::optional<Value> parse_text(const Key& key, std::string_view text);
-// The same for what is already of the right form; ranges, addresses and choices are looked at.
+// Checks a value that already has the right type: ranges, addresses and choices.
 bool is_valid(const Key& key, const Value& value);
 
-// "a duration from 1ms to 1h, such as \"10s\""
+// Describes the valid values for messages: "a duration from 1ms to 1h, such as \"10s\"".
 std::string expected(const Key& key);
-// As it stands in a TOML file.
+// The value in TOML syntax.
 std::string to_toml(const Key& key, const Value& value);
 std::string quoted(std::string_view text);
-// "1ms to 1h"; empty where there is none.
+// The range of the key, "1ms to 1h", or its choices; empty if it has neither.
 std::string range(const Key& key);
 
 }  // namespace tuza::config

@@ -1,12 +1,12 @@
-// The state of one Asio operation that a goroutine waits for, and the handler that completes it. Part of
+// The state of one Asio operation that a goroutine waits for, and the handler that completes the operation. Part of
 // framework/asio_bridge.h.
 //
-// The state is on the goroutine's stack: result, error, AsioWait. The handler is a pointer to it that can
-// only be moved, so there is one at any time. It ends in one of two ways: it is called, or it is destroyed
-// (the io_context goes, or the initiation threw before it kept the handler). Either completes the wait,
-// exactly once, as its last access; so the goroutine stays in its call for as long as a handler exists, and
-// the stack below cannot go. What the handler writes before that the goroutine reads after the wait, never
-// meanwhile.
+// The state is on the goroutine's stack: result, error, AsioWait. The handler is a move-only pointer to the state, so
+// exactly one handler exists at any time. The handler ends in one of two ways: it is called, or it is destroyed (the
+// io_context is destroyed, or the initiation threw before it stored the handler). Either way the handler completes the
+// wait, exactly once, as its last access to the state. So the goroutine stays in its call for as long as a handler
+// exists, and the stack with the state cannot go away. The goroutine reads what the handler wrote only after the wait,
+// never concurrently.
 #pragma once
 
 #include <asio/associated_cancellation_slot.hpp>
@@ -28,7 +28,7 @@
 
 namespace tuza::detail {
 
-// What a goroutine gets of the values that an operation completes with: nothing, the value, or a tuple.
+// The type in which a goroutine receives the values that an operation completes with: void, the value, or a tuple.
 template <class... Values>
 struct AsioValues {
   using Type = std::tuple<Values...>;
@@ -42,7 +42,7 @@ struct AsioValues<Value> {
   using Type = Value;
 };
 
-// What operations of all signatures have in common. Written by the handler, then read by the goroutine.
+// The part that operations of all signatures have in common. The handler writes it, then the goroutine reads it.
 template <class... Values>
 class AsioOutcome {
  public:
@@ -52,7 +52,7 @@ class AsioOutcome {
   void keep(Args&&... args) noexcept {
     try {
       values_.emplace(std::forward<Args>(args)...);
-    } catch (...) {  // a copy; the goroutine's, not the handler's thread's
+    } catch (...) {  // copying a value threw: rethrow on the goroutine, not on the thread of the handler
       thrown_ = std::current_exception();
     }
   }
@@ -74,7 +74,7 @@ class AsioOutcome {
   std::exception_ptr thrown_;
 };
 
-// Without an error: R(Values...). The call returns the value.
+// Signatures without an error: R(Values...). The call returns the value.
 template <class... Values>
 struct AsioSignature : AsioOutcome<Values...> {
   using Return = typename AsioOutcome<Values...>::Value;
@@ -91,7 +91,7 @@ struct AsioSignature : AsioOutcome<Values...> {
   static Return ended(const Error& cause) { throw std::system_error(cause.code(), cause.message()); }
 };
 
-// R(exception_ptr, Values...). The call returns the value, or rethrows.
+// R(exception_ptr, Values...). The call returns the value, or rethrows the exception.
 template <class... Values>
 struct AsioSignature<std::exception_ptr, Values...> : AsioSignature<Values...> {
   template <class... Args>
@@ -133,7 +133,8 @@ struct AsioOperation;
 template <class R, class... Args>
 struct AsioOperation<R(Args...)> : AsioSignature<std::decay_t<Args>...> {
   AsioWait wait;
-  // No cancellation any more: the slot of an operation that is over may refer to what is gone.
+  // True: the operation must not be cancelled any more, because the slot of a completed operation may refer to
+  // destroyed objects.
   std::atomic<bool> over{false};
 };
 
@@ -168,8 +169,8 @@ class AsioHandler {
   asio::cancellation_slot slot_;
 };
 
-// Runs the initiation, on the goroutine's stack; it returns before anything parks. NoPreempt: it takes locks
-// of the context that its thread wants.
+// Runs the initiation on the goroutine's stack. The initiation returns before anything parks. It runs under NoPreempt
+// because it takes locks of the io_context, which the thread of the io_context needs too.
 template <class Operation, class Initiation, class... Args>
 std::exception_ptr begin_asio(Operation& operation, asio::cancellation_slot slot, Initiation&& initiation,
                               Args&&... args) noexcept {
@@ -188,13 +189,13 @@ typename AsioOperation<Signature>::Return await_asio(Initiation&& initiation, Ar
   AsioOperation<Signature> operation;
   const std::exception_ptr thrown =
       begin_asio(operation, {}, std::forward<Initiation>(initiation), std::forward<Args>(args)...);
-  operation.wait.await();  // also if it threw: the operation may have begun before
+  operation.wait.await();  // even if the initiation threw: the operation may have started before the throw
   if (thrown != nullptr) std::rethrow_exception(thrown);
   return operation.result({});
 }
 
-// Cancels the operation, on its executor, where it cannot complete at the same time. It too is called or
-// destroyed once.
+// Cancels the operation. Runs on the executor of the operation, where the operation cannot complete at the same time.
+// Like the handler, it is called or destroyed exactly once.
 template <class Operation>
 class AsioCancel {
  public:
@@ -236,7 +237,8 @@ typename AsioOperation<Signature>::Return await_asio_within(const Context& ctx, 
   }
   if (!operation.wait.await(ctx)) {
     AsioWait done;
-    // Without memory for this the operation could be neither cancelled nor left: the process ends.
+    // If post() fails for lack of memory, the operation can be neither cancelled nor abandoned: noexcept terminates the
+    // process.
     [&]() noexcept { asio::post(executor, AsioCancel<Operation>(operation, signal, done)); }();
     done.await();
     operation.wait.await();

@@ -21,7 +21,7 @@ void AsioWait::complete() {
   if (first_.claim(first_place_)) {
     first_.wake();
   } else {
-    // Not if the end of the runtime was first: the goroutine was left behind.
+    // The claim fails if the runtime has ended first: the goroutine was left behind.
     if (second_.claim(second_place_)) second_.wake();
   }
 }

@@ -1,4 +1,4 @@
-// The queue of the Logging that lives; null if there is none.
+// Access to the queue and the level of the current Logging.
 #pragma once
 
 #include <tuza/framework/log/line_queue.h>
@@ -6,8 +6,9 @@
 
 namespace tuza::logging {
 
+// The queue of the existing Logging; null if there is none.
 LineQueue* current_queue();
-// Whether lines of that level are wanted.
+// Whether lines of this level are logged.
 bool wants(LogLevel level);
 
 }  // namespace tuza::logging

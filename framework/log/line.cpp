@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kHexDigits = "0123456789abcdef";
 constexpr std::size_t kEscapeBytesMax = 6;  // "\u001b"
 
-// The bytes of the UTF-8 character that `text` begins with; 0 if it does not begin with one (RFC 3629).
+// The length in bytes of the UTF-8 character at the beginning of `text`; 0 if there is no valid one (RFC 3629).
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -37,8 +37,8 @@ bool is_plain(char c) {
   return byte >= 0x20 && byte < 0x7f && c != '"' && c != '\\';
 }
 
-// Whether all eight bytes are plain: the highest bit of each tells, and a borrow goes astray only above a
-// byte that is not.
+// Whether all eight bytes are plain. The highest bit of each byte holds the result for that byte. A borrow can falsify
+// only the bytes above one that is not plain, so it does not change the answer.
 bool are_plain(std::uint64_t eight) {
   constexpr std::uint64_t kOnes = 0x0101010101010101, kHigh = 0x8080808080808080;
   const auto has_zero = [](std::uint64_t v) { return (v - kOnes) & ~v & kHigh; };
@@ -58,7 +58,7 @@ std::size_t plain_length(std::string_view text) {
   constexpr std::size_t kStep = sizeof(std::uint64_t);
   std::size_t n = 0;
   while (n + kStep <= text.size() && are_plain(text.data() + n)) n += kStep;
-  // The last eight, some of which have been looked at, if all before them are plain.
+  // If all bytes so far are plain, test the last eight at once, even though some of them have been tested before.
   const bool at_the_end = text.size() >= kStep && n + kStep > text.size();
   if (at_the_end && are_plain(text.data() + text.size() - kStep)) return text.size();
   while (n < text.size() && is_plain(text[n])) ++n;
@@ -74,7 +74,8 @@ char* put_escape(char* at, Form form, unsigned code) {
   return at;
 }
 
-// What `text` begins with is not plain: spells it out and takes it away.
+// Writes the character at the beginning of `text`, which is not plain, escaped if necessary, and removes it from
+// `text`.
 char* put_unusual(char* at, Form form, std::string_view& text) {
   const auto byte = static_cast<unsigned char>(text.front());
   const std::size_t length = byte < 0x80 ? 1 : utf8_length(text);
@@ -83,10 +84,10 @@ char* put_unusual(char* at, Form form, std::string_view& text) {
     at = put_escape(at, form, byte);
   } else if (length == 0) {
     at = form == Form::kJson ? put(at, "\\ufffd") : put_escape(at, form, byte);
-  } else if (byte == 0xc2 && second < 0xa0) {  // U+0080 to U+009F, which steer terminals as well
+  } else if (byte == 0xc2 && second < 0xa0) {  // U+0080 to U+009F, which control terminals as well
     at = put_escape(at, form, second);
   } else if (length == 1 && form == Form::kJson) {
-    *at++ = '\\';  // a quotation mark, a backslash
+    *at++ = '\\';  // a quotation mark or a backslash
     *at++ = text.front();
   } else {
     at = put(at, text.substr(0, length));
@@ -100,10 +101,10 @@ void put_two(char* at, std::uint32_t value) {
   at[1] = static_cast<char>('0' + value % 10);
 }
 
-// Year, month and day as the number 20261122. The last answer is kept, in one word with its question, so that
-// it is computed once a day.
+// Year, month and day as the number 20261122. The last result is cached in one word together with its argument, so
+// that it is computed once a day.
 std::uint32_t date_of(std::uint32_t days) {
-  static std::atomic<std::uint64_t> last{0};  // relaxed: it is all of it
+  static std::atomic<std::uint64_t> last{0};  // relaxed: the word holds all of the shared state
   const std::uint64_t known = last.load(std::memory_order_relaxed);
   if (known >> 32 == days && known != 0) return static_cast<std::uint32_t>(known);
   const std::chrono::year_month_day date{std::chrono::sys_days(std::chrono::days(days))};
@@ -198,7 +199,7 @@ std::int64_t wall_now_ns() {
 std::int64_t wall_ns_at(std::int64_t monotonic_ns) {
   constexpr std::int64_t kGoodForNs = 100'000'000;
   static std::atomic<std::int64_t> offset{0};
-  static std::atomic<std::int64_t> good_until{0};  // release: whoever sees it sees such an offset
+  static std::atomic<std::int64_t> good_until{0};  // release: a reader of it sees an offset at least as new
   if (monotonic_ns >= good_until.load(std::memory_order_acquire)) {
     offset.store(wall_now_ns() - rt::now_ns(), std::memory_order_relaxed);
     good_until.store(monotonic_ns + kGoodForNs, std::memory_order_release);

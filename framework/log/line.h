@@ -1,12 +1,12 @@
-// A log line as text: for people, or as a JSON object.
+// The text of a log line: in a form for people, or as a JSON object.
 //
 //     2026-11-22T02:52:30.123Z info    serving HTTP on 127.0.0.1:8080
 //     {"time":"2026-11-22T02:52:30.123Z","level":"info","message":"serving HTTP on 127.0.0.1:8080"}
 //
-// What comes from outside can neither begin a line of its own nor steer a terminal: control characters are
-// spelled out, as \x1b, and in JSON what is no UTF-8 becomes U+FFFD. Times are UTC.
+// Text from outside can neither start a new line nor control a terminal: control characters are escaped, as \x1b. In
+// JSON, bytes that are not valid UTF-8 become U+FFFD. Times are UTC.
 //
-// Thread-compatible: a line is one goroutine's.
+// Thread-compatible: a line belongs to one goroutine.
 #pragma once
 
 #include <array>
@@ -20,25 +20,26 @@ namespace tuza::logging {
 
 enum class Form : std::uint8_t { kConsole, kJson };
 
-// On the stack, unless the line is long: a line per request must not cost an allocation per request.
+// The buffer is on the stack unless the line is long: one line per request must not cost one allocation per request.
 class Line {
  public:
-  // Console: `TIME info   `. JSON: `{"time":"TIME","level":"info"`. `ns`: since 1970. `level`: "info".
+  // Begins a line. Console: `TIME info   `. JSON: `{"time":"TIME","level":"info"`. `ns`: nanoseconds since 1970.
+  // `level`: "info".
   Line(Form form, std::int64_t ns, std::string_view level);
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;
 
-  // ` text`, or `,"message":"text"`.
+  // Appends ` text`, or `,"message":"text"`.
   void message(std::string_view text);
-  // As it stands.
+  // Appends `text` unchanged.
   void literal(std::string_view text) {
     std::char_traits<char>::copy(room_for(text.size()), text.data(), text.size());
     end_ += text.size();
   }
-  // What comes from outside. In JSON it is the inside of a string.
+  // Appends text from outside, escaped. In JSON it is the contents of a string, without the quotes.
   void escaped(std::string_view text);
   void number(std::uint64_t number);
-  // The line with its end; nothing is added afterwards.
+  // Completes the line, with its line end. Nothing may be appended afterwards.
   [[nodiscard]] std::string_view finish();
 
  private:
@@ -60,10 +61,10 @@ class Line {
   std::unique_ptr<char[]> heap_;
 };
 
-// Of the wall clock, nanoseconds since 1970.
+// The time of the wall clock in nanoseconds since 1970.
 std::int64_t wall_now_ns();
-// The same for a reading of the monotonic clock (rt::now_ns()) that was just taken. It may be 100 ms late to
-// notice that somebody has set the wall clock.
+// The same for a reading of the monotonic clock (rt::now_ns()) that was just taken. If the wall clock is set, up to
+// 100 ms may pass before the result follows.
 std::int64_t wall_ns_at(std::int64_t monotonic_ns);
 
 }  // namespace tuza::logging

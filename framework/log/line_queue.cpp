@@ -14,7 +14,7 @@ namespace tuza::logging {
 namespace {
 
 constexpr std::chrono::milliseconds kBatchTime{20};
-// A batch that was this large once keeps its memory.
+// The buffer of a batch keeps its memory up to this size.
 constexpr std::size_t kKeptBatchBytes = 1 << 20;
 
 }  // namespace
@@ -29,7 +29,7 @@ LineQueue::LineQueue(Output output, Form form, std::size_t lines_max,
       patient_([this] { return rt::now_ns() < give_up_ns_.load(std::memory_order_relaxed); }) {}
 
 Result<void> LineQueue::start() {
-  // The thread handles no signal, and where the file grows too large, write(2) says so instead of SIGXFSZ.
+  // The thread handles no signals. If the file grows too large, write(2) fails instead of raising SIGXFSZ.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -51,7 +51,7 @@ bool LineQueue::push(std::string_view line) {
   const bool cut = line.size() > kLineBytesMax;
   if (cut) line = line.substr(0, kLineBytesMax - kCut.size());
   bool wake = false;
-  // Neither for mutex_ nor, in glibc, for the condition variable's own lock.
+  // No thread may wait for a suspended holder of mutex_ or, in glibc, of the condition variable's internal lock.
   const NoPreempt nobody_waits_for_a_suspended_one;
   {
     const std::scoped_lock lock(mutex_);
@@ -108,7 +108,7 @@ void LineQueue::work() {
   written_.notify_all();
 }
 
-// What was dropped has come after the lines of the batch, what was lost before them.
+// Writes a batch, and reports losses in their order: `dropped` lines came after the batch, the lost_ ones before it.
 void LineQueue::write(std::string& batch, std::uint64_t lines, std::uint64_t dropped) {
   if (lost_ > 0 && report(lost_)) lost_ = 0;
   const std::size_t written = output_.write(batch, patient_);
@@ -122,7 +122,7 @@ void LineQueue::write(std::string& batch, std::uint64_t lines, std::uint64_t dro
   if (dropped > 0 && !report(dropped)) lost_ += dropped;
 }
 
-// False: it did not get through.
+// Writes a line that reports dropped lines. False: the output did not accept it.
 bool LineQueue::report(std::uint64_t dropped) {
   Line line(form_, wall_now_ns(), "warning");
   line.message("log: " + std::to_string(dropped) + (dropped == 1 ? " line" : " lines") + " dropped here");

@@ -13,11 +13,11 @@
 namespace tuza::logging {
 namespace {
 
-// What a pipe that says it has room takes without blocking (PIPE_BUF), and without tearing it apart.
+// A pipe that reports room accepts this many bytes without blocking, and writes them atomically (PIPE_BUF).
 constexpr std::size_t kPieceBytes = 4096;
 constexpr long kPatienceNs = 100'000'000;
 
-// A descriptor. Non-blocking only while it is opened: a FIFO would wait for its reader there.
+// Returns a descriptor. O_NONBLOCK is set only during the open, where a FIFO would wait for its reader.
 Result<int> open_for_append(const std::string& path) {
   constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY;
   const long fd = sys::invoke(SYS_openat, AT_FDCWD, path.c_str(), kFlags | O_NONBLOCK, 0640);
@@ -66,7 +66,7 @@ Result<void> Output::reopen() {
   const Result<int> fd = open_for_append(path_);
   if (!fd) return std::unexpected(fd.error());
   const bool another = !is_same_file(*fd, fd_);
-  // The number stays: the thread that writes may be using it.
+  // The descriptor number must not change: the writing thread may be using it.
   const long taken = sys::invoke(SYS_dup3, *fd, fd_, O_CLOEXEC);
   sys::invoke(SYS_close, *fd);
   if (taken < 0) return std::unexpected(Error::from_errno(static_cast<int>(-taken), "log file", path_));
@@ -92,7 +92,7 @@ std::size_t Output::write(std::string_view lines, const std::function<bool()>& p
     rest.remove_prefix(static_cast<std::size_t>(n));
   }
   const std::size_t written = lines.size() - rest.size();
-  // At the next line end whoever reads is in step again.
+  // If the output ends within a line, the next write must end that line first, so that readers see whole lines again.
   if (written > 0 && !rest.empty()) cut_off_ = lines[written - 1] != '\n';
   return written;
 }
@@ -109,7 +109,7 @@ bool Output::wait_for_room(const std::function<bool()>& patient) const {
   return false;
 }
 
-// Whole lines, as many as fit.
+// The next piece to write: as many whole lines as fit.
 std::string_view Output::piece_of(std::string_view lines) const {
   if (!in_pieces_.load(std::memory_order_relaxed) || lines.size() <= kPieceBytes) return lines;
   const std::string_view piece = lines.substr(0, kPieceBytes);

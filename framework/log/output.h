@@ -1,6 +1,6 @@
-// Where log lines leave the process: a descriptor that others may have stopped reading, or a file.
+// The output of the log: a file, or a descriptor whose reader may have stalled.
 //
-// Thread-compatible: one thread writes; reopen() may be called beside it.
+// Thread-compatible: one thread writes; another may call reopen() at the same time.
 #pragma once
 
 #include <tuza/sched/result.h>
@@ -15,21 +15,21 @@ namespace tuza::logging {
 
 class Output {
  public:
-  // A descriptor that stays its owner's.
+  // Writes to `fd`, which remains the property of the caller.
   explicit Output(int fd);
-  // A file to append to, made if it is not there. An error, too: a FIFO that nobody reads.
+  // Opens a file to append to; creates it if it does not exist. A FIFO without a reader is an error as well.
   static Result<Output> open(const std::string& path);
   Output(Output&& other) noexcept;
   Output& operator=(Output&&) = delete;
   ~Output();
 
-  // Writes lines and returns how many bytes of them are out: fewer if the disk is full or nobody reads any
-  // more. Before each 100 ms that it waits for room `patient` is asked whether to go on. A line that is cut
-  // off ends before the next one begins. Blocks the thread.
+  // Writes lines and returns the number of bytes written, which is smaller if the disk is full or the reader has
+  // stalled. While there is no room, calls `patient` before each wait of 100 ms, and gives up if it returns false. If
+  // a line was cut off, the next write ends that line first. Blocks the thread.
   std::size_t write(std::string_view lines, const std::function<bool()>& patient);
 
-  // Opens the file of that name once more: what was moved away is left to whoever moved it. If that fails,
-  // the old one stays. Nothing to do for a descriptor. May block on the file system.
+  // Opens the file again under its name; a file that was moved away is left as it is. On an error the old file stays
+  // in use. Does nothing for a descriptor. May block on the file system.
   Result<void> reopen();
 
  private:
@@ -39,13 +39,13 @@ class Output {
 
   int fd_;
   std::string path_;             // empty: the descriptor is not ours
-  std::atomic<bool> in_pieces_;  // it is no regular file; relaxed: of the descriptor before or after reopen()
-  bool cut_off_ = false;         // what was written last is the beginning of a line
-  std::atomic<bool> reopened_{false};  // and the new file begins with a line of its own
+  std::atomic<bool> in_pieces_;  // not a regular file; relaxed: may describe the descriptor before reopen()
+  bool cut_off_ = false;         // the last write ended within a line
+  std::atomic<bool> reopened_{false};  // another file is open now, so cut_off_ no longer applies
 };
 
-// Writes `text` to a descriptor that others may have stopped reading, and waits for them `tries` times 100 ms
-// at most, which it takes off. False: not all of it is out. Blocks the thread.
+// Writes `text` to a descriptor whose reader may have stalled. Waits for room at most `tries` times 100 ms, and
+// decrements `tries` for each wait. False: not all of the text was written. Blocks the thread.
 bool write_patiently(int fd, std::string_view text, int& tries);
 
 }  // namespace tuza::logging

@@ -7,7 +7,7 @@
 namespace tuza::logging {
 namespace {
 
-// Longer ones are cut.
+// Longer values are cut.
 constexpr std::size_t kTargetBytesMax = 2048;
 constexpr std::size_t kAgentBytesMax = 512;
 
@@ -18,9 +18,9 @@ struct Answered {
 
 void add_json(Line& line, const Answered& request) {
   line.literal(R"(,"event":"request","remote":")");
-  line.escaped(request.remote);  // a Unix socket's may have any name
+  line.escaped(request.remote);  // the name of a Unix socket may contain any byte
   line.literal(R"(","method":")");
-  line.literal(request.method);  // one of those that the parser knows
+  line.literal(request.method);  // one of the parser's method names
   line.literal(R"(","target":")");
   line.escaped(request.target);
   line.literal(R"(","status":)");

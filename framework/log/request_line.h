@@ -1,4 +1,4 @@
-// The line of the access log; what it looks like: framework/access_log.h.
+// Writes the lines of the access log; framework/access_log.h describes their format.
 #pragma once
 
 #include <tuza/http/middleware.h>
@@ -7,8 +7,8 @@
 
 namespace tuza::logging {
 
-// Queues the line of a request that has been answered with `status`. Times are readings of rt::now_ns(), the
-// second one taken just now. Does not park.
+// Queues the line for a request that has been answered with `status`. The times are readings of rt::now_ns();
+// `ended_ns` must have been taken just before the call. Does not park.
 void log_request(const http::Request& request, const http::ResponseWriter& response, int status,
                  std::int64_t begun_ns, std::int64_t ended_ns);
 

@@ -54,7 +54,7 @@ HttpCounts::Sum HttpCounts::sum() const {
     sum.duration_ns += value(shard.duration_ns);
     sum.response_bytes += value(shard.response_bytes);
   }
-  // Last: what has ended has begun.
+  // Read last, so that every request counted as ended is also counted as begun.
   for (const Shard& shard : shards_) sum.begun += value(shard.begun);
   return sum;
 }

@@ -1,10 +1,10 @@
-// Requests by method and status class, with how long they took: what the middleware adds to, and a scrape
-// reads.
+// Counters for requests by method and status class, and for their durations: the middleware adds to them, and a
+// scrape reads them.
 //
-// One array of numbers per shard; a request adds to the shard of the P it happens to be on, so that cores do
-// not fight for cache lines. Relaxed: nothing is concluded from one number about another, and a scrape that
-// reads between two of them is off by a request. prometheus-cpp's own counters and histograms would do a
-// look-up and take a lock for each request.
+// Each shard has one array of counters. A request adds to the shard of its current P, so that cores do not contend
+// for cache lines. All accesses are relaxed: no counter is used to draw conclusions about another, and a scrape that
+// reads between two updates is off by one request. prometheus-cpp's own counters and histograms would need a lookup
+// and a lock for each request.
 //
 // Thread-safe.
 #pragma once
@@ -20,10 +20,10 @@ namespace tuza {
 
 class HttpCounts {
  public:
-  // Upper bounds of the histogram's buckets; one more has no bound.
+  // Upper bounds of the histogram's buckets; one further bucket has no bound.
   static constexpr std::array<double, 15> kBoundsSeconds{
       0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10};
-  // 2xx to 5xx; the first is for those that got no answer.
+  // 2xx to 5xx; the first class is for requests without a response.
   static constexpr std::array<const char*, 5> kClasses{"none", "2xx", "3xx", "4xx", "5xx"};
 
   template <class Number>
@@ -36,9 +36,9 @@ class HttpCounts {
   using Sum = Numbers<std::uint64_t>;
 
   void begin();
-  // `status`: what http::observe() says.
+  // `status`: as reported by http::observe().
   void end(http::Method method, int status, std::int64_t duration_ns, std::uint64_t response_bytes);
-  // Of all shards.
+  // The sum over all shards.
   [[nodiscard]] Sum sum() const;
 
  private:

@@ -24,10 +24,10 @@ std::uint64_t count_fds() {
   for (std::filesystem::directory_iterator one("/proc/self/fd", error), end; !error && one != end; ++n) {
     one.increment(error);
   }
-  return n > 0 ? n - 1 : 0;  // one is the directory itself
+  return n > 0 ? n - 1 : 0;  // not counting the descriptor of the directory itself
 }
 
-// The kernel knows when it started, in ticks after its own start, and when that was.
+// The start of the process: the kernel reports it in clock ticks since boot, and the time of the boot separately.
 double start_seconds() {
   std::string word;
   double booted = 0;
@@ -36,7 +36,7 @@ double start_seconds() {
   }
   std::ifstream own("/proc/self/stat");
   std::getline(own, word, '\0');
-  // The name in parentheses may contain anything; after it the state is field 3, the start field 22.
+  // The name in parentheses may contain any character. After it, field 3 is the state, and field 22 the start time.
   std::size_t at = word.rfind(')');
   if (at == std::string::npos || booted == 0) return 0;
   for (int field = 2; field < 22 && at != std::string::npos; ++field) at = word.find(' ', at + 1);

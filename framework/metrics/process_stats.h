@@ -1,4 +1,4 @@
-// What the kernel says of this process.
+// The kernel's statistics about this process.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct ProcessStats {
   double start_seconds = 0;  // since 1970
 };
 
-// Reads /proc; what is not there stays 0. Blocks its thread for as long as that takes, some 100 us. Parks.
+// Reads /proc; values that are not available stay 0. Blocks the thread for about 100 us. Parks.
 ProcessStats process_stats();
 
 }  // namespace tuza

@@ -1,4 +1,5 @@
-// The one file that includes prometheus-cpp; of it only the data types and the serializer are used.
+// Serializes the metrics for Prometheus. This is the only file that includes prometheus-cpp, of which it uses only the
+// data types and the serializer.
 #include <tuza/framework/metrics/prometheus_text.h>
 
 #include <prometheus/metric_family.h>
@@ -18,7 +19,7 @@ using prometheus::MetricType;
 
 class Families {
  public:
-  using Label = std::pair<std::string, std::string>;  // name and value; an empty name: none
+  using Label = std::pair<std::string, std::string>;  // name and value
 
   void counter(std::string name, std::string help, auto value) {
     begin(std::move(name), std::move(help), MetricType::Counter);
@@ -104,7 +105,8 @@ void add_requests(Families& out, const HttpCounts::Sum& http) {
     const std::uint64_t of_method = std::reduce(by_class.begin(), by_class.end());
     if (of_method == 0) continue;
     ended += of_method;
-    // Those that are zero, too: of a counter that appears as 1 no rate can tell that it has grown.
+    // Write the classes that are zero as well: if a counter first appears with the value 1, rate() cannot see the
+    // increase.
     const std::string method(name(static_cast<http::Method>(m)));
     for (std::size_t c = 0; c < by_class.size(); ++c) {
       out.add({{"method", method}, {"code", HttpCounts::kClasses[c]}}, by_class[c]);

@@ -1,4 +1,4 @@
-// The text that Prometheus reads, of numbers that others have collected.
+// Converts a snapshot of all metrics to the text format of Prometheus.
 #pragma once
 
 #include <tuza/framework/metrics/http_counts.h>

@@ -1,4 +1,4 @@
-// Everything of tuza::http: the server, its router, requests and responses, middleware, files of a folder.
+// Umbrella header of tuza::http: the server, its router, requests and responses, middleware, static files.
 #pragma once
 
 #include <tuza/http/file_server.h>

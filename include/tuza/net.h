@@ -1,4 +1,4 @@
-// Everything of tuza::netpoll: connections, listeners, TLS, files, directories, signals.
+// Umbrella header of tuza::netpoll: connections, listeners, TLS, files, directories, signals.
 #pragma once
 
 #include <tuza/netpoll/directory.h>

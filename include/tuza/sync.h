@@ -1,4 +1,5 @@
-// What goroutines wait for: channels, locks, contexts, groups. Threads that are no goroutines may use them as well.
+// Umbrella header of the synchronization primitives: channels, locks, contexts, groups. Other threads than goroutines
+// may use them as well.
 #pragma once
 
 #include <tuza/sched/sync/barrier.h>

@@ -1,4 +1,5 @@
-// Sleeping, timers, tickers, rate limits; for tests, time that passes only when every goroutine waits.
+// Umbrella header for time: sleeping, timers, tickers, rate limits, and for tests a clock that advances only when every
+// goroutine waits.
 #pragma once
 
 #include <tuza/sched/time/after_func.h>

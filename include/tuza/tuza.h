@@ -1,4 +1,4 @@
-// Everything of tuza::sched: goroutines, what they wait for, and time.
+// Umbrella header of tuza::sched: goroutines, synchronization, and time.
 //
 //   int main() {
 //     return tuza::run([] {
@@ -8,7 +8,7 @@
 //     });
 //   }
 //
-// Sockets and files: <tuza/net.h>. HTTP: <tuza/http.h>. Each header named here may be included alone.
+// Sockets and files: <tuza/net.h>. HTTP: <tuza/http.h>. Each header included here may also be included on its own.
 #pragma once
 
 #include <tuza/sched/blocking.h>
