@@ -24,10 +24,10 @@ COPY --from=build /image /
 USER 65532:65532
 EXPOSE 8080
 STOPSIGNAL SIGTERM
-# Variables, so that the ports are these whatever arguments the container is run with. They go before a mounted
-# configuration; --listen and --set go before them. The admin listener, which the health check asks, is for the
-# container's network: its port is not exposed, so that -P does not publish it. With --network host it would be everybody's
-# on the machine: -e TUZA_ADMIN_LISTEN=127.0.0.1:9090 there.
+# Environment variables set the ports independently of the arguments that the container is run with. They override a
+# mounted configuration; --listen and --set override them. The admin listener, which the health check asks, is for the
+# container's network: its port is not exposed, so -P does not publish it. With --network host every process on the
+# machine could reach it: use -e TUZA_ADMIN_LISTEN=127.0.0.1:9090 there.
 ENV TUZA_HTTP_LISTEN=0.0.0.0:8080 TUZA_ADMIN_LISTEN=0.0.0.0:9090
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s CMD ["/usr/bin/probe", "127.0.0.1:9090", "/healthz"]
 ENTRYPOINT ["/usr/bin/hello"]

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""The rules of the source tree that a compiler does not check: check.py [rule...]
+"""Checks the rules of the source tree that a compiler does not check: check.py [rule...]
 
     format       clang-format would change nothing
     layers       includes go downwards only: sched <- netpoll <- http <- framework <- examples, loadtests
-    rooms        the same inside sched/rt, and what others may use of it
+    public       the first line of a header says whether it is public, and which umbrella header includes it
+    rooms        includes inside sched/rt go downwards only, and other folders include only what is listed here
     sizes        files of code have at most 500 lines, functions at most 70
     once         headers may be included twice
-    quarantine   thread_local, errno, volatile and asm stand only in the files named for them
+    quarantine   thread_local, errno, volatile and asm occur only in the files listed for them
 
-That headers compile alone is a target of the build, `header_checks`. Prints what breaks a rule, as
-FILE:LINE: text. Exit status 1 if anything does.
+The build target `header_checks` checks that each header compiles alone. Violations are printed as FILE:LINE: text.
+Exit status 1 if there are any.
 """
 
 import ast
@@ -20,24 +21,26 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CLANG_FORMAT = "clang-format-19"  # releases differ in their taste; both Debian 12 and 13 have this one
+CLANG_FORMAT = "clang-format-19"  # releases format differently; both Debian 12 and 13 have this one
 
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
-WHOLE = ["sched/tuza-gdb.py"]  # longer: what gdb loads is one file
+WHOLE = ["sched/tuza-gdb.py"]  # may be longer, because gdb loads one file
 
 LAYERS = ["sched", "netpoll", "http", "framework"]
-# Public headers lie directly in these folders; what lies deeper is internal, and not for examples and loadtests.
+# Public headers lie directly in these folders. Headers in subfolders are internal: examples and loadtests must not
+# include them.
 PUBLIC = (ROOT / "framework/cmake/public_folders.txt").read_text().split()
 UMBRELLAS = {path.name for path in (ROOT / "include/tuza").glob("*.h")}
 
-# The rooms of sched/rt, lowest first, with the files that lie between them. A header includes only what is of its own
-# room or lower; so does a source, but for sched.h and what stands beside it, which know all rooms.
+# The rooms (folders) of sched/rt, lowest first, with the files that lie between them. A header includes only files of
+# its own room or of lower ones. The same holds for a source, except that it may include sched.h and the other headers
+# that know all rooms.
 ROOMS = ["base", "g m enter", "testing", "memory", "queue", "p", "idle", "slice", "report", "lifecycle"]
-# Calls upwards, by source: each is a place where a lower room starts what a higher one does.
+# Upward calls, by source: each is a place where a lower room starts an action of a higher one.
 UPWARDS = {
-    "base/check.cpp": ["m", "report"],  # the last report shows what there is
-    "base/fork.cpp": ["enter"],  # the goroutine that forks is not stopped meanwhile
+    "base/check.cpp": ["m", "report"],  # the last report before the process ends shows everything
+    "base/fork.cpp": ["enter"],  # the goroutine that forks is not suspended meanwhile
     "memory/g_pool.cpp": ["p"], "memory/per_p_cache.cpp": ["p"],  # each P has a cache of its own
     "testing/chaos.cpp": ["idle", "slice"], "testing/fake_time.cpp": ["idle", "slice", "report"],
     "testing/fake_time.h": ["queue"],
@@ -50,7 +53,7 @@ UPWARDS = {
     "slice/handoff.cpp": ["report"], "slice/sysmon.cpp": ["report"],
     "g.h": ["memory"], "enter.h": ["testing"], "enter.cpp": ["slice"],
 }
-# What layers above sched may use of its insides.
+# The internals of sched that higher layers may use.
 RT_FOR_OTHERS = ["base", "g", "p", "enter", "park", "slice/handoff", "memory/per_p_cache",
                  "memory/idle_stacks", "queue/g_list_inline", "queue/io_source", "queue/poll_role", "idle/machine_thread",
                  "lifecycle/end_hook"]
@@ -58,7 +61,7 @@ RT_FOR_OTHERS = ["base", "g", "p", "enter", "park", "slice/handoff", "memory/per
 # Why each word is dangerous in a runtime that moves goroutines between threads: HACKING.md.
 QUARANTINE = {
     "thread_local": ["sched/arch/*", "sched/tests/big_thread_locals.cpp", "sched/tests/lifecycle_test.cpp"],
-    # examples/hostile does what programs do that know nothing of Tuza, and does not park.
+    # examples/hostile does what programs without any knowledge of Tuza do, and does not park.
     "errno": ["sched/arch/*", "examples/hostile/work.cpp", "examples/docs/*", "loadtests/floor.cpp",
               "loadtests/stall_client.cpp"],
     "volatile": ["sched/arch/*", "sched/tests/context_test.cpp", "sched/tests/goroutine_test.cpp",
@@ -76,14 +79,14 @@ NOT_A_FUNCTION = re.compile(r"^\s*(inline\s+)?(namespace|class|struct|enum|union
 
 
 def listed(*patterns):
-    """The files of the tree, with those not yet committed."""
+    """The files of the tree, including those not yet committed."""
     names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "--", *patterns], cwd=ROOT,
                            check=True, capture_output=True, text=True).stdout.split("\n")
     return [ROOT / n for n in names if n and (ROOT / n).is_file()]
 
 
 def without_comments_and_strings(text):
-    """The same lines, with comments and literals blanked."""
+    """The same number of lines, with comments and literals removed."""
     return TOKEN.sub(lambda m: "\n" * m[0].count("\n"), text)
 
 
@@ -114,7 +117,7 @@ def check_layers():
             target = include[1]
             if line.strip().endswith('"'):
                 if own == "examples" and (path.parent / target).is_file():
-                    continue  # as programs do
+                    continue  # examples include their own headers as programs do
                 yield f"{name}:{number}: includes are spelled <tuza/...>"
             if not target.startswith("tuza/"):
                 continue
@@ -131,7 +134,7 @@ def check_layers():
 
 
 def check_public():
-    """A public header says so in its first line, with the umbrella header that has it; no other header does."""
+    """Only a public header says so in its first line, and the line names the umbrella header that includes it."""
     for path in listed("*.h"):
         name = relative(path)
         folder = name.rpartition("/")[0]
@@ -147,7 +150,7 @@ def check_public():
 
 
 def room_of(path):
-    """The place in ROOMS of a file of sched/rt; one past the last for those that know all rooms."""
+    """The index in ROOMS of a file of sched/rt; one past the last index for files that know all rooms."""
     first = path.split("/")[0].removesuffix(".h").removesuffix(".cpp")
     return next((i for i, names in enumerate(ROOMS) if first in names.split()), len(ROOMS))
 
@@ -172,11 +175,11 @@ def check_rooms():
                     continue
                 allowed = UPWARDS.get(own, [])
                 if room_of(other) > room_of(own) and other.split("/")[0].removesuffix(".h") not in allowed:
-                    yield f"{name}:{number}: upwards to {other} (.ci/check.py says which may)"
+                    yield f"{name}:{number}: upwards to {other} (see UPWARDS in .ci/check.py)"
 
 
 def long_functions(path, text):
-    """Blocks that begin and end at the same indentation; formatted code has no others."""
+    """Functions that are too long. A function is a block whose first and last line have the same indentation."""
     lines = without_comments_and_strings(text).split("\n")
     for start, line in enumerate(lines):
         indent = len(line) - len(line.lstrip())
@@ -190,7 +193,7 @@ def long_functions(path, text):
             continue
         for end in range(opening + 1, len(lines)):
             if lines[end].strip() and len(lines[end]) - len(lines[end].lstrip()) < indent:
-                break  # it was part of a statement
+                break  # the block was part of a statement
             if lines[end].startswith(" " * indent + "}"):
                 if end - start + 1 > FUNCTION_LINES_MAX:
                     yield f"{path}:{start + 1}: a function of {end - start + 1} lines, more than {FUNCTION_LINES_MAX}"

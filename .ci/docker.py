@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Builds the Dockerfile without an engine, and runs what comes out: docker.py [--no-test] [--keep]
+"""Builds the Dockerfile without a container engine, and runs the image: docker.py [--no-test] [--keep]
 
-Debian's buildah does it, as root. The base image that FROM names is not pulled: debootstrap makes it once, from the
-mirror this machine's apt uses. Both live in the user's cache (XDG_CACHE_HOME, or ~/.cache) under tuza/docker. The
-image is then checked: size, user, and that its command, in the image's own file system, as that user, under
-the default seccomp profile of containers, in a network of its own, answers, is healthy by its own health check, and ends well at SIGTERM.
+Debian's buildah builds the image, as root. The base image that FROM names is not pulled: debootstrap makes it once,
+from the mirror that this machine's apt uses. Base image and build are kept in the user's cache (XDG_CACHE_HOME, or
+~/.cache) under tuza/docker. Then the image is checked: its size, its user, and its command. The command runs in the
+image's own file system, as that user, under the default seccomp profile of containers, in a network of its own. It
+must answer, be healthy by the image's own health check, and end cleanly at SIGTERM.
 
     --no-test   leaves out the stage `test`, which builds and runs the tests
-    --keep      keeps the containers and layers of the build, to look at them
+    --keep      keeps the containers and layers of the build, for inspection
 """
 
 import argparse
@@ -53,7 +54,7 @@ def buildah(*arguments, **options):
 
 
 def apt_mirrors():
-    """(mirror, mirror of the security updates or None) of this machine, from either format of apt's lists."""
+    """The (mirror, mirror of the security updates or None) of this machine, from either format of apt's lists."""
     found = []
     for path in [pathlib.Path("/etc/apt/sources.list"), *sorted(pathlib.Path("/etc/apt/sources.list.d").glob("*"))]:
         if path.suffix == ".sources":
@@ -93,7 +94,7 @@ def make_base(name):
 
 
 def build(stage=None):
-    """Builds the image, or one stage of it, and returns what the steps printed, which a file of build/ keeps, too."""
+    """Builds the image, or one stage of it. Returns the output of the steps, which is also kept in a file in build/."""
     name = stage or "image"
     log = ROOT / "build" / f"docker-{name}.log"
     log.parent.mkdir(exist_ok=True)
@@ -155,7 +156,7 @@ def await_answer(url, runner):
 
 
 def check_process(config):
-    """The server's pid; checks what it may do."""
+    """Checks the privileges of the server, and returns its pid."""
     servers = [pid for pid in descendants(os.getpid()) if os.path.basename(exe_of(pid)) == "hello"]
     expect(len(servers) == 1, f"processes of the image: {servers}")
     status = status_fields(servers[0])
@@ -182,7 +183,7 @@ def descendants(pid):
 
 
 def run_image(config, container):
-    """Runs the image's command by `buildah run`, which enters its root and user, and filters by seccomp."""
+    """Runs the image's command by `buildah run`: in the image's root, as its user, with a seccomp filter."""
     port = next(iter(config["ExposedPorts"])).partition("/")[0]
     command = config["Entrypoint"] + (config.get("Cmd") or []) + ["--set", "http.access_log=true"]
     runner = subprocess.Popen([*BUILDAH, "run", "--isolation", "chroot", container, "--", *command], env=ENVIRONMENT)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What Doxygen reads in place of a public header: doxygen_filter.py FILE
+"""Prints a public header in the form that Doxygen reads instead: doxygen_filter.py FILE
 
-The house comments with //. Doxygen wants to be told which comments belong to the reference: the first one of a file is
-the file's, one above a declaration is that declaration's, one behind it too. Lines keep their numbers. Indented lines
-of a comment that look like code become a code block.
+The sources use // comments only. Doxygen must be told which comments belong to the reference: the first comment of a
+file describes the file; a comment above or behind a declaration describes that declaration. Lines keep their numbers.
+Indented lines of a comment that look like code become a code block.
 """
 
 import pathlib
@@ -16,12 +16,12 @@ SECTION = re.compile(r"^\s*--\s")  # "// -- Ps.": a heading of the source, not o
 
 
 def escape(text):
-    # Doxygen takes @, \\, # and <word> for commands, links and tags, and ::name for a link.
+    # Doxygen reads @, \\, # and <word> as commands, links and tags, and ::name as a link.
     return re.sub(r"(?<!\w)::(?=\w)", r"\\::", re.sub(r"([@\\#<>])", r"\\\1", text))
 
 
 def block(lines):
-    """The text of one comment: paragraphs, with indented lines as code."""
+    """The text of one comment as paragraphs, with indented lines as code."""
     out, code = [], False
     for line in lines:
         indented = line.startswith("   ") and line.strip() != ""
@@ -57,7 +57,7 @@ def convert(lines, name):
             out += lines[begin:at]
             continue
         head = [f"{indent}/** @file {name}", ""] if first else [f"{indent}/**"]
-        # One line more or less does not matter to anybody but to messages.
+        # An additional line affects only the line numbers in messages.
         out += [*head, *block([text.removeprefix(" ") for text in texts]), "*/"]
         first = False
     return out
@@ -66,9 +66,9 @@ def convert(lines, name):
 if __name__ == "__main__":
     path = pathlib.Path(sys.argv[1])
     text = path.read_text().replace("*/", "*\\/")
-    # Specialisations of std's templates are no part of the reference, and Doxygen does not find their scope.
+    # Specialisations of std's templates are not part of the reference, and Doxygen cannot find their scope.
     text = re.sub(r"template <>\nstruct std::.*\{\};", "\n", text)
     lines = text.splitlines()
     if lines[0].startswith("// Public header"):
-        lines[:2] = ["", ""]  # it is for readers of the source
+        lines[:2] = ["", ""]  # these lines are for readers of the source
     print("\n".join(convert(lines, path.name)))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The table of README.md, from the newest docs/performance/*-load.csv: figures.py [--write]
+"""Makes the table of figures in README.md from the newest docs/performance/*-load.csv: figures.py [--write]
 
-Without --write it says whether README.md has that table. Exit status 0 or 1.
+Without --write it only checks that README.md contains that table. Exit status 0 or 1.
 """
 
 import csv
@@ -11,7 +11,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- figures -->\n", "<!-- end of figures -->\n"
 
-# What, then (scenario, case, metric), the unit, the number by which a value is divided, and its name per column.
+# Per row: its label, (scenario, case, metric), the unit, the divisor of the values, and per column the server's name.
 ROWS = (
     ("CPU per request over TLS, 256 connections", ("tls", "256", "total_us"), "us", 1, ("hello", "nginx", "go")),
     ("CPU per TLS handshake and request", ("tls", "handshake", "total_us"), "us", 1, ("hello", "nginx", "go")),
@@ -34,7 +34,7 @@ def shown(value):
 
 
 def table(path):
-    """The lines between the marks."""
+    """The text between the two marks in README.md."""
     with path.open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
 
@@ -54,7 +54,7 @@ def table(path):
 
 
 def complaint(root=ROOT):
-    """What is wrong with README.md's figures, or None."""
+    """A message that says what is wrong with README.md's figures, or None."""
     path, readme = newest(root), (root / "README.md").read_text(encoding="utf-8")
     if path is None or BEGIN not in readme or END not in readme:
         return "README.md has no figures, or docs/performance no results"

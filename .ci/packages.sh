@@ -1,4 +1,4 @@
-# What Tuza needs from Debian, and how it is installed. Sourced by ./dev.
+# The Debian packages that Tuza needs, and functions that install them. Sourced by ./dev.
 
 packages_build=(
   g++ cmake ninja-build
@@ -13,13 +13,13 @@ packages_test=(
   curl openssl
   g++-aarch64-linux-gnu qemu-user-static
   haproxy python3-yaml systemd
-  chromium  # 360 MB with chromium-common: the page /debug/sched is drawn, or not, in a browser only
+  chromium  # 360 MB with chromium-common: only a browser shows whether the page /debug/sched is drawn
 )
 packages_load=(python3 strace wrk openssl nginx-light haproxy testssl.sh)
 packages_docs=(doxygen python3)
 packages_docker=(python3 buildah debootstrap debian-archive-keyring)
 
-# llhttp has a package of its own only from Debian 13 on; Debian 12 ships its sources with Node's.
+# llhttp has a package of its own only since Debian 13; Debian 12 ships its sources with Node's.
 llhttp_package() {
   if apt-cache show libllhttp-dev >/dev/null 2>&1; then echo libllhttp-dev; else echo node-llhttp; fi
 }
@@ -37,7 +37,8 @@ missing_of() {
   done
 }
 
-# need <set>...: installs what is missing of these sets. Quick, silent and without rights where nothing is.
+# need <set>...: installs the missing packages of these sets. If none is missing, it is quick and silent, and needs no
+# privileges.
 need() {
   if ! command -v dpkg-query >/dev/null; then
     echo "dev: not a Debian system, so nothing is installed; needed are: ${packages_build[*]} and llhttp" >&2

@@ -1,19 +1,18 @@
-// The floor: the least a server can do in an HTTP benchmark, and the unit others are measured in.
+// The floor: the least that a server can do in an HTTP benchmark, and the baseline for the other servers.
 //
-// It parses nothing. It counts the ends of request heads ("\r\n\r\n") in the bytes of one read, and
-// answers with that many copies of one fixed text in one write: two system calls per read, and an
-// epoll_wait shared by all connections that were ready. Everything a real server does beyond that
-// shows as its ratio to the floor.
+// The floor parses nothing. It counts the ends of request heads ("\r\n\r\n") in the bytes of one read, and answers
+// with that many copies of one fixed text in one write: two system calls per read, and an epoll_wait shared by all
+// connections that were ready. All further work of a real server shows in its ratio to the floor.
 //
-// One thread per CPU the process may run on; each has its own epoll instance, its own SO_REUSEPORT
-// listener and its own connections, so that threads share nothing but the answers, which are
-// constant. The first worker is the main thread: with one CPU the process has one thread, for which
-// the kernel looks up descriptors without counting references.
+// There is one thread per CPU that the process may run on. Each thread has its own epoll instance, its own
+// SO_REUSEPORT listener and its own connections, so the threads share only the answers, which are constant. The first
+// worker is the main thread: with one CPU the process has one thread, for which the kernel looks up descriptors without
+// counting references.
 //
-// With --burn-permille it does more: that share of requests costs 1 ms of CPU, as `/maybe` of
-// examples/hostile does. Whoever is behind such a request waits.
+// With --burn-permille, that share of requests costs 1 ms of CPU, as `/maybe` of examples/hostile does. Requests
+// behind such a request wait.
 //
-// Not for the open network: no limits, no timeouts, and a body is taken for a part of a head.
+// Not for the open network: there are no limits and no timeouts, and a body is treated as part of a head.
 
 #include <fcntl.h>
 #include <netdb.h>
@@ -50,8 +49,8 @@ constexpr std::string_view kAnswer =
     "Hello, World!";
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
 constexpr std::size_t kReadBytes = 8192;
-// No read can complete more: the shortest "request" is the end of a head alone, and the first may
-// have begun in an earlier read.
+// The maximum number of requests that one read can complete: the shortest "request" is the end of a head alone, and the
+// first request may have begun in an earlier read.
 constexpr std::size_t kAnswersMax = kReadBytes / kHeadEnd.size() + 1;
 constexpr int kEventsMax = 512;
 constexpr const char* kUsage =
@@ -70,13 +69,13 @@ constexpr const char* kUsage =
   std::_Exit(2);
 }
 
-// Returns how many request heads end in `bytes`. `matched` is how much of kHeadEnd the connection's
-// bytes so far end with, so that an end split over reads is found.
+// Returns how many request heads end in `bytes`. `matched` is the length of the prefix of kHeadEnd that the
+// connection's bytes so far end with, so that an end split over several reads is found.
 std::uint32_t count_head_ends(std::string_view bytes, std::uint32_t& matched) {
   std::uint32_t ends = 0;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     if (matched == 0) {
-      i = bytes.find('\r', i);  // memchr: looks at many bytes at a time
+      i = bytes.find('\r', i);  // memchr: examines many bytes at a time
       if (i == std::string_view::npos) return ends;
     }
     if (bytes[i] == kHeadEnd[matched]) {
@@ -103,7 +102,7 @@ const std::string& answers() {
   return text;
 }
 
-// One thread's share of the server. Used by its own thread only.
+// One thread's part of the server. Only its own thread uses it.
 class Worker {
  public:
   // Owns `listener`, a non-blocking listening socket.
@@ -135,7 +134,7 @@ class Worker {
  private:
   struct Connection {
     std::uint32_t matched = 0;     // see count_head_ends
-    std::uint32_t owed_bytes = 0;  // of answers; while not 0, registered for EPOLLOUT, not EPOLLIN
+    std::uint32_t owed_bytes = 0;  // of answers; while nonzero, registered for EPOLLOUT, not EPOLLIN
   };
 
   void control(int operation, int fd, std::uint32_t interest) {
@@ -151,7 +150,7 @@ class Worker {
       if (fd < 0) {
         if (errno == EAGAIN) return;
         if (errno == EINTR || errno == ECONNABORTED) continue;
-        // Out of descriptors, say: what is measured from here on would mean nothing.
+        // For example, no descriptor is left: measurements from here on would mean nothing.
         fail("accept4", errno);
       }
       const int on = 1;
@@ -163,7 +162,7 @@ class Worker {
     }
   }
 
-  // One read per event. What a full buffer left in the socket, level-triggered epoll reports again.
+  // One read per event. Level-triggered epoll reports again the bytes that did not fit into the buffer.
   void receive(int fd) {
     Connection& connection = connections_[static_cast<std::size_t>(fd)];
     const ssize_t n = ::recv(fd, input_.data(), input_.size(), 0);
@@ -181,14 +180,14 @@ class Worker {
     if (send_owed(fd, connection) && connection.owed_bytes > 0) control(EPOLL_CTL_MOD, fd, EPOLLOUT);
   }
 
-  // The client reads more slowly than it asks. Until the rest is out nothing more is read from it.
+  // The client reads more slowly than it sends requests. Nothing more is read from it until the rest has been sent.
   void resume_send(int fd) {
     Connection& connection = connections_[static_cast<std::size_t>(fd)];
     if (send_owed(fd, connection) && connection.owed_bytes == 0) control(EPOLL_CTL_MOD, fd, EPOLLIN);
   }
 
-  // One write. Returns false if the connection is gone, and closed here. The answers are one text
-  // repeated, so what is owed needs to be no more than a number: where to go on follows from it.
+  // One write. Returns false if the connection is gone; send_owed() has then closed it. The answers are one text
+  // repeated, so the number of owed bytes is enough to know where to continue.
   bool send_owed(int fd, Connection& connection) {
     const std::size_t begun = connection.owed_bytes % kAnswer.size();
     const std::size_t offset = begun == 0 ? 0 : kAnswer.size() - begun;
@@ -286,8 +285,8 @@ std::vector<int> listen_on(const Options& options, unsigned count) {
     std::fprintf(stderr, "floor: cannot listen on %s: %s\n", name.c_str(), ::gai_strerror(error));
     std::_Exit(1);
   }
-  // With SO_REUSEPORT a second server of the same user would bind the port in use and take half of
-  // the connections. A socket without it fails.
+  // With SO_REUSEPORT a second server of the same user could bind a port that is in use, and would take half of the
+  // connections. A socket without SO_REUSEPORT fails to bind.
   ::close(bound_socket(*address, false, name));
 
   std::vector<int> listeners;
@@ -308,8 +307,8 @@ int main(int argc, char** argv) {
   std::signal(SIGINT, [](int) { ::_exit(0); });
   answers();
   const unsigned threads = options.threads == 0 ? allowed_cpus() : options.threads;
-  // All listeners exist before the first connection is accepted: one added later would take its
-  // share of new connections only from then on.
+  // All listeners exist before the first connection is accepted: a listener added later would take its share of new
+  // connections only from then on.
   const std::vector<int> listeners = listen_on(options, threads);
   for (unsigned i = 1; i < threads; ++i) {
     std::thread([&options, listener = listeners[i]] {

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Load tests: `load.py SCENARIO [options]`, or `./dev load SCENARIO [options]`.
 
-docs/performance/method.md says how they measure. Exit status: 0; 1 if a check failed (wrong answers, errors; with --strict
-also a missed bar); 2 for a wrong command line; 130 after Ctrl-C. Servers never survive this program.
+docs/performance/method.md describes how they measure. Exit status: 0; 1 if a check failed (wrong answers, errors;
+with --strict also a missed bar); 2 for a wrong command line; 130 after Ctrl-C. Servers never survive this program.
 """
 
 import argparse
@@ -87,7 +87,7 @@ def run(args, specs, chosen):
 
 
 def record(report, date, commit):
-    """The files of a complete run: what it said, and the medians. README.md's figures come from the newest."""
+    """Writes the files of a complete run: its output and the medians. README.md's figures come from the newest ones."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     text, medians = (RESULTS / f"{date.split()[0]}-load.{kind}" for kind in ("txt", "csv"))
     text.write_text("\n".join([*report.lines, ""]), encoding="utf-8")

@@ -1,13 +1,14 @@
-// A client that does not let a slow server slow it down: requests leave at times that are fixed beforehand,
-// and what is measured is how long after its time each one was answered. While a connection waits for an
-// answer the times of its next requests pass; those count from when they should have left. Requests that are
-// never answered count, too, with the time they have waited.
+// A load client that a slow server cannot slow down: it sends requests at times that are fixed beforehand.
 //
-// With --rate 0 it is the opposite: each connection sends its next request when the last one has been
-// answered, so that the server always has as many of them as there are connections.
+// The client measures the delay from the planned time of each request to its answer. While a connection waits for an
+// answer, the planned times of its next requests may pass; the delay of these requests also counts from their planned
+// times. Requests that are never answered count with the time that they have waited.
 //
-// It connects, asks for `/` once on each connection, prints "ready" and waits for a line on standard input.
-// The end of that input ends it early. One thread, nothing that needs privileges. Prints its results as one
+// With --rate 0 the client does the opposite: each connection sends its next request when the last one has been
+// answered, so the server always has as many requests as there are connections.
+//
+// The client connects, asks for `/` once on each connection, prints "ready" and waits for a line on standard input.
+// The end of that input ends the client early. It has one thread and needs no privileges. It prints its results as one
 // line of JSON.
 
 #include <arpa/inet.h>
@@ -96,7 +97,7 @@ struct Answer {
   std::size_t bytes = 0;
 };
 
-// Nothing while it is incomplete. `contains`: see kUsage.
+// Returns nothing while the answer is incomplete. `contains`: see kUsage.
 std::optional<Answer> parse(std::string_view in, const std::string& contains) {
   const std::size_t end = in.find("\r\n\r\n");
   if (end == std::string_view::npos) return std::nullopt;
@@ -114,10 +115,10 @@ struct Connection {
   int fd = -1;
   std::string in;
   bool waiting = false;       // for an answer
-  bool lost = false;          // closed by the server, or by us because of what it sent
+  bool lost = false;          // closed by the server, or by this client because of what the server sent
   std::uint64_t begun = 0;    // requests sent
-  std::uint64_t due = 0;      // requests whose time has come and that have not been answered
-  Clock::time_point since{};  // when the one under way was to leave
+  std::uint64_t due = 0;      // requests whose planned time has come and that have not been answered
+  Clock::time_point since{};  // planned time of the request in flight
 };
 
 class Client {
@@ -207,7 +208,7 @@ class Client {
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u64 = index;
-    // A regular file as standard input cannot be watched, and has no end to be told of.
+    // epoll cannot watch a regular file as standard input, and a regular file never reports an end.
     if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0 && errno != EPERM) fail_errno("epoll_ctl");
   }
 
@@ -226,11 +227,11 @@ class Client {
     }
   }
 
-  // When request `number` of all connections together is to leave.
+  // The planned time of request `number`, counted over all connections.
   [[nodiscard]] Clock::time_point time_of(std::uint64_t number) const {
     return start_ + nanoseconds(static_cast<std::int64_t>(number) * 1'000'000'000 / options_.rate);
   }
-  // The same for a connection's request `begun`.
+  // The planned time of the connection's request `begun`.
   [[nodiscard]] Clock::time_point time_of(const Connection& connection, std::uint64_t begun) const {
     return time_of(begun * connections_.size() +
                    static_cast<std::uint64_t>(&connection - connections_.data()));
@@ -298,7 +299,7 @@ class Client {
     if (now <= end_) ++in_time_;
     if (!answer->good) ++wrong_;
     if (!connection.waiting || answer->bytes != connection.in.size()) {
-      ++wrong_;  // more than has been asked for
+      ++wrong_;  // more bytes than were asked for
       return lose(connection);
     }
     connection.in.clear();
@@ -316,7 +317,7 @@ class Client {
     ::close(connection.fd);
   }
 
-  // What has not been answered has waited until now, at least.
+  // Requests that have not been answered have waited at least until now.
   void finish() {
     const Clock::time_point now = Clock::now();
     if (options_.rate == 0) return;
@@ -338,7 +339,7 @@ class Client {
   bool stopped_ = false;
   std::uint64_t answered_ = 0, in_time_ = 0, unanswered_ = 0, wrong_ = 0, lost_ = 0;
   std::vector<double> lateness_us_;
-  std::vector<double> own_us_;  // how late requests left whose connection was free: this program's own delay
+  std::vector<double> own_us_;  // lateness of requests whose connection was free: this program's own delay
 };
 
 }  // namespace

@@ -1,10 +1,10 @@
-// The work of examples/hostile on plain threads, each doing one job after the other: what the machine and its
-// kernel make of it without any runtime.
+// Runs the work of examples/hostile on plain threads, to show what the machine and its kernel do without any runtime.
 //
 //     stall_threads KIND THREADS SECONDS AMOUNT      AMOUNT: ms, or bytes for `file`, which is read from the
 //     disk
 //
-// Prints how many iterations they did in SECONDS, after a moment for all of them to begin.
+// Each thread does one job after the other. The program waits for a moment, so that all threads begin, and then prints
+// the number of iterations in SECONDS.
 #include <tuza/examples/hostile/work.h>
 
 #include <charconv>
@@ -57,5 +57,5 @@ int main(int argc, char** argv) {
               static_cast<unsigned long long>(iterations), seconds.count(),
               static_cast<unsigned long long>(done.errors));
   std::fflush(stdout);
-  std::_Exit(0);  // the others work on to the last
+  std::_Exit(0);  // the other threads never end
 }

@@ -1,37 +1,37 @@
-# gdb commands for goroutines: list them, look at their stacks, live or in a core file.
+# gdb commands that list goroutines and show their stacks, in a live process or in a core file.
 #
 #     (gdb) source tuza-gdb.py
 #     (gdb) info goroutines                       one line per goroutine
 #     (gdb) goroutine 17 bt                       any gdb command, as if goroutine 17 were a thread
 #     (gdb) goroutine 17 frame apply level 6 -q info locals
 #     (gdb) goroutine all bt
-#     (gdb) gcore-goroutines FILE                 a core file that has the goroutines' stacks in it
+#     (gdb) gcore-goroutines FILE                 a core file that contains the goroutines' stacks
 #
 # Written for gdb 13 and later, x86-64 and aarch64.
 #
-# How goroutines are found. The symbol `tuza_sched` points to the runtime, rt/sched.h; from there the
-# directory of all Gs (rt/memory/g_pool.h) and the Ms (rt/m.h) are reached. Types, offsets and the names of states
-# come from the debug info of sched.cpp, which defines the symbol and must therefore be compiled with full debug
-# info (-g; -g1 has no types). Whole slabs of Gs are read at once: member by member, a hundred thousand
-# goroutines would take minutes.
+# How goroutines are found. The symbol `tuza_sched` points to the runtime, rt/sched.h. From there the script reaches
+# the directory of all Gs (rt/memory/g_pool.h) and the Ms (rt/m.h). Types, offsets and the names of states come from
+# the debug info of sched.cpp, which defines the symbol. sched.cpp must therefore be compiled with full debug info (-g;
+# -g1 has no types). Whole slabs of Gs are read at once: member by member, a hundred thousand goroutines would take
+# minutes.
 #
-# How a parked stack is shown. A parked goroutine has no thread whose registers gdb could look at: they lie
-# in a frame at the end of its stack (arch/context.h). Writing them into some thread, and putting that
-# thread's own back afterwards, works in a live process but not in a core file, and a live process it would
-# wreck if gdb died in between. So nothing is written. While the command runs, an unwinder (ParkedStack)
-# claims that the innermost frame of the selected thread was called by the goroutine, from where it parked:
+# How a parked stack is shown. A parked goroutine has no thread whose registers gdb could read: its registers are in a
+# frame at the end of its stack (arch/context.h). The script could write them into a thread, and restore the thread's
+# own registers afterwards. That does not work in a core file, and would wreck a live process if gdb died in between.
+# So nothing is written. While the command runs, an unwinder (ParkedStack) claims that the innermost frame of the
+# selected thread was called by the goroutine, from the place where the goroutine parked:
 #
 #     frame 0   what the thread is really doing          hidden from `bt` by a frame filter
 #     frame 1   where the goroutine left its stack       selected when the command starts
 #     frame 2   its caller, and so on: gdb's own unwinding, from the registers that frame 1 was given
 #
-# Hence back traces of parked goroutines begin at #1, or above if what the thread is doing was inlined. gdb
-# remembers what it has unwound, so its cache of frames is dropped when the unwinder comes and when it goes.
+# Hence back traces of parked goroutines begin at #1, or at a higher number if the thread is in an inlined function. gdb
+# caches unwound frames, so the cache is dropped when the unwinder is enabled and when it is disabled.
 #
-# Limits. Commands that run the program (continue, step, finish) do not belong behind `goroutine N`: gdb runs
-# threads, and `goroutine N` ends with the command. Registers that a call does not preserve are <not saved>
-# in a parked goroutine; so are v8-v15 on aarch64. In the instant in which a thread's scheduler is about to
-# switch to a goroutine, that one counts as running already, and its back trace is the scheduler's.
+# Limits. Commands that run the program (continue, step, finish) must not be used with `goroutine N`: gdb runs threads,
+# and `goroutine N` ends with the command. Registers that a call does not preserve are <not saved> in a parked
+# goroutine; so are v8-v15 on aarch64. In the instant in which a thread's scheduler is about to switch to a goroutine,
+# that goroutine already counts as running, and its back trace is the scheduler's.
 
 import bisect
 import collections
@@ -46,10 +46,10 @@ import gdb.unwinder
 
 SavedFrame = collections.namedtuple("SavedFrame", "size pc sp offsets constant")
 
-# Per architecture: the frame a saved context points to. Size and offsets are those of arch/context.h
-# (kFrameBytes, kFrameResume) and of the drawing in arch/context_<architecture>.S. Once the frame is popped,
-# the stack pointer is `size` above it. `constant`: registers that are the same in all threads, if the target
-# has them; from those named here, gdb learns which bits of a return address are a signature.
+# Per architecture: the frame that a saved context points to. Size and offsets are those of arch/context.h
+# (kFrameBytes, kFrameResume) and of the drawing in arch/context_<architecture>.S. After the frame is popped, the stack
+# pointer is `size` higher. `constant`: registers that are the same in all threads, if the target has them. The
+# registers listed here tell gdb which bits of a return address are a signature.
 SAVED_FRAMES = {
     "i386:x86-64": SavedFrame(
         64, "rip", "rsp", {"r12": 8, "r13": 16, "r14": 24, "r15": 32, "rbx": 40, "rbp": 48, "rip": 56}, ()
@@ -74,11 +74,11 @@ def read_string(address):
     return text.string("utf-8", errors="replace")
 
 
-# -- What the debug info says about the runtime's types.
+# -- The runtime's types, from the debug info.
 
 
 def bare(type_):
-    """The T of std::atomic<T> and rt::Relaxed<T>, which have nothing in them but a T."""
+    """The T of std::atomic<T> and rt::Relaxed<T>, which contain only a T."""
     type_ = type_.strip_typedefs().unqualified()
     while re.match(r"(std::(\w+::)?atomic|tuza::rt::Relaxed)<", type_.name or ""):
         type_ = type_.template_argument(0).strip_typedefs().unqualified()
@@ -86,7 +86,7 @@ def bare(type_):
 
 
 class Layout:
-    """Where the members of a class are: 'pending.g' -> offset and type."""
+    """The places of the members of a class: 'pending.g' -> offset and type."""
 
     def __init__(self, type_):
         self.type = type_
@@ -113,7 +113,7 @@ class Layout:
 
 
 class Record:
-    """One object of the program, read as a whole."""
+    """One object of the program; its memory is read as a whole."""
 
     def __init__(self, layout, address, memory=None):
         self.layout = layout
@@ -157,13 +157,13 @@ class Goroutine:
         self.guard_low = record.integer("stack.guard_low")
         self.stack_low = record.integer("stack.low")
         self.stack_top = record.integer("stack.top")
-        self.context_sp = record.integer("context.sp")  # the saved frame, unless it has a thread
+        self.context_sp = record.integer("context.sp")  # the saved frame, unless a thread executes the goroutine
         self.thread = None  # the gdb thread that executes it
         self._file = record.integer("site_file")
         self._line = record.integer("site_line")
 
     def owns(self, sp):
-        return self.guard_low < sp <= self.stack_top  # in the guard: it is just overflowing
+        return self.guard_low < sp <= self.stack_top  # sp in the guard: the stack is overflowing
 
     def state(self):
         details = []
@@ -180,7 +180,7 @@ class Goroutine:
 
 
 class Runtime:
-    """The goroutines of the program as they are now. Raises gdb.GdbError if there is no runtime."""
+    """The current goroutines of the program. Raises gdb.GdbError if there is no runtime."""
 
     def __init__(self):
         symbol = self._symbol()
@@ -193,10 +193,10 @@ class Runtime:
 
     @staticmethod
     def _symbol():
-        # Compilers differ in whether an `extern "C"` variable in a namespace is called by the longer name.
+        # Compilers differ in whether an `extern "C"` variable in a namespace has the qualified name.
         found = [gdb.lookup_global_symbol(name) for name in ("tuza::rt::tuza_sched", "tuza_sched")]
         for symbol in found:
-            # Debug info of level 1 has variables, but calls them all int.
+            # Debug info of level 1 has variables, but gives all of them the type int.
             if symbol is not None and bare(symbol.type).code == gdb.TYPE_CODE_PTR:
                 return symbol
         try:
@@ -233,18 +233,18 @@ class Runtime:
         threads = {thread.ptid[1]: thread for thread in gdb.selected_inferior().threads()}
         with selection_kept():
             for m in self._machines():
-                # In the middle of a switch `current` is the goroutine to come, or g0, which is not one of
-                # ours; the one to be left is `pending`.
+                # In the middle of a switch `current` is the next goroutine, or g0, which is not in the list;
+                # `pending` is the goroutine that the thread leaves.
                 pending, current = (by_address.get(m.integer(path)) for path in ("pending.g", "current"))
                 if pending is None and current is None:
                     continue
                 thread = threads.get(m.integer("thread_id"))
                 if thread is None:
-                    # Seen from outside of a container threads have other ids.
+                    # Seen from outside a container, threads have other ids.
                     thread = next((t for t in threads.values() if executed_by(t, pending, current)), None)
                 if thread is not None:
-                    # On neither stack, and beyond what can be unwound to one of them: the program may have
-                    # switched stacks by itself.
+                    # executed_by() finds no goroutine if the thread is on another stack that cannot be unwound to
+                    # a goroutine's stack: the program may have switched stacks by itself.
                     executed = executed_by(thread, pending, current) or current
                     if executed is not None:
                         executed.thread = thread
@@ -257,7 +257,7 @@ class Runtime:
 
 
 def executed_by(thread, *goroutines):
-    """Which of the goroutines' stacks the thread is on, signal handlers on other stacks seen through."""
+    """The goroutine on whose stack the thread is. Looks through signal handlers on other stacks."""
     thread.switch()
     try:
         for frame in frames():
@@ -266,11 +266,11 @@ def executed_by(thread, *goroutines):
                 if g is not None and g.owns(sp):
                     return g
     except gdb.error:
-        pass  # the end of what can be unwound
+        pass  # the frames cannot be unwound further
     return None
 
 
-# -- Threads and frames of gdb.
+# -- gdb's threads and frames.
 
 
 def frames():
@@ -298,7 +298,7 @@ def saved_registers(goroutine, layout):
 def has_run(goroutine):
     if goroutine.context_sp == 0:
         return False
-    # A thread may be just about to enter it.
+    # The context may still be the initial one, with a thread about to enter it.
     layout = saved_frame_layout()
     entry = int(gdb.parse_and_eval("&tuza_context_entry"))
     return saved_registers(goroutine, layout)[layout.pc] != entry
@@ -306,7 +306,7 @@ def has_run(goroutine):
 
 @contextlib.contextmanager
 def selection_kept():
-    """Gives the selected thread and frame back afterwards."""
+    """Restores the selected thread and frame afterwards."""
     thread = gdb.selected_thread()
     frame = None
     with contextlib.suppress(gdb.error):
@@ -322,7 +322,7 @@ def selection_kept():
 
 @contextlib.contextmanager
 def plain_errors():
-    """Errors of gdb commands are for the user; without this gdb reports them as errors of this script."""
+    """Turns errors of gdb commands into GdbError: otherwise gdb reports them as errors of this script."""
     try:
         yield
     except gdb.error as error:
@@ -330,9 +330,9 @@ def plain_errors():
 
 
 def select_host():
-    """Selects a thread to show a parked goroutine with, another one only if need be; returns its sp."""
+    """Selects a thread to show a parked goroutine with, if possible the selected one. Returns its sp."""
     for thread in (gdb.selected_thread(), *gdb.selected_inferior().threads()):
-        # In a core file, threads that were just beginning or ending may have no registers.
+        # In a core file, threads that were beginning or ending may have no registers.
         with contextlib.suppress(gdb.error):
             thread.switch()
             return int(gdb.newest_frame().read_register("sp"))
@@ -343,18 +343,18 @@ FrameId = collections.namedtuple("FrameId", "sp pc")
 
 
 class ParkedStack(gdb.unwinder.Unwinder):
-    """Makes a parked goroutine the caller of the selected thread's innermost frame; see the head."""
+    """Makes a parked goroutine the caller of the selected thread's innermost frame; see the head of this file."""
 
     def __init__(self):
         super().__init__("tuza-goroutine")
         self.enabled = False
 
     def __call__(self, pending):
-        # The stack pointer is that of the one frame to act on: the others are on the goroutine's stack.
+        # Only the frame with this stack pointer is handled: the other frames are on the goroutine's stack.
         if int(pending.read_register(self._layout.sp)) != self._host_sp:
             return None
-        # gdb gives up when a caller's frame seems to lie below its callee's. The id is ours to choose: it
-        # says that this frame ends where the goroutine's stack does.
+        # gdb gives up when a caller's frame seems to lie below its callee's. The unwinder may choose the frame id: the
+        # id says that this frame ends where the goroutine's stack ends.
         frame_id = FrameId(gdb.Value(self._context_sp), pending.read_register(self._layout.pc))
         info = pending.create_unwind_info(frame_id)
         for name, value in self._registers.items():
@@ -387,12 +387,12 @@ class ParkedStack(gdb.unwinder.Unwinder):
 
 
 class HideHost:
-    """The frame filter that leaves out what is below the parked goroutine: the thread's own frame."""
+    """The frame filter that leaves out the frames below the parked goroutine: the thread's own."""
 
     def __init__(self):
         self.name = "tuza-goroutine"
         self.enabled = False
-        self.priority = 1000  # before filters that may change or join frames
+        self.priority = 1000  # runs before filters that may change or merge frames
 
     def filter(self, decorated_frames):
         return itertools.dropwhile(lambda f: f.inferior_frame().level() < self._level, decorated_frames)
@@ -427,7 +427,7 @@ def run_in(goroutine, command, from_tty):
 
 
 class CoreFile:
-    """An ELF core file, to write memory into."""
+    """An ELF core file that memory can be written into."""
 
     def __init__(self, file):
         self._file = file
@@ -462,7 +462,7 @@ def save_stacks(goroutines, path):
                 g.thread.switch()
                 sp = int(gdb.newest_frame().read_register("sp"))
             if not g.owns(sp):
-                continue  # it has not run yet, or is on another stack
+                continue  # the goroutine has not run yet, or is on another stack
             low = max(sp - red_zone, g.stack_low)
             if not core.write(low, read_memory(low, g.stack_top - low)):
                 print(f"warning: no room in {path} for the stack of goroutine {g.id}")
@@ -507,7 +507,7 @@ Frames of a parked goroutine are numbered from 1, or above; commands start with 
             print(f"\nGoroutine {g.id}, {g.state()}{', ' + g.name if g.name else ''}:")
             try:
                 run_in(g, command, from_tty)
-            except gdb.GdbError as error:  # one that cannot be looked at must not hide the others
+            except gdb.GdbError as error:  # one that cannot be shown must not hide the others
                 print(error)
 
 
@@ -528,7 +528,7 @@ kernel writes are complete."""
             save_stacks(goroutines, os.path.expanduser(path))
 
 
-# Sourced again, the script replaces what it registered before.
+# If the script is sourced again, it replaces its earlier registrations.
 parked_stack = ParkedStack()
 gdb.unwinder.register_unwinder(None, parked_stack, replace=True)
 hide_host = HideHost()

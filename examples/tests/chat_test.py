@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""chat_test.py PROGRAM: everybody hears every line; who does not read stops nobody; who goes leaves nothing."""
+"""chat_test.py PROGRAM: every guest hears every line; a guest that does not read stops no other guest; a guest that
+leaves leaves nothing behind."""
 
 import os
 import socket
@@ -13,7 +14,7 @@ PATIENCE_S = 60
 
 
 class Guest:
-    """One connection; it has joined when the constructor returns."""
+    """One connection; it has joined the chat when the constructor returns."""
 
     def __init__(self, port: int):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
@@ -24,7 +25,7 @@ class Guest:
         self.socket.sendall(f"{text}\n".encode())
 
     def hears(self, text: str) -> str:
-        """The next line that has `text` in it."""
+        """The next line that contains `text`."""
         for line in self.lines:
             if text in line:
                 return line
@@ -86,7 +87,7 @@ class Chat(unittest.TestCase):
         slow, speaker, listener = self.guest(), self.guest(), self.guest()
         sent = 0
         end = time.monotonic() + PATIENCE_S
-        # Until its buffers are full and it is gone; the others hear everything, in order.
+        # Until the buffers of the slow guest are full and it is removed; the others hear everything, in order.
         while "2 here" not in self.state(speaker)[0]:
             self.assertLess(time.monotonic(), end)
             for _ in range(100):
@@ -111,7 +112,7 @@ class Chat(unittest.TestCase):
         first.close()
 
     def alone(self, guest: Guest) -> int:
-        """How many goroutines there are when only `guest` is there."""
+        """The number of goroutines when only `guest` is there."""
         end = time.monotonic() + PATIENCE_S
         lowest = None
         while time.monotonic() < end:

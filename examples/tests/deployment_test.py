@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
-"""deployment_test.py HELLO PROBE: what conf/ gives to service managers, proxies and orchestrators is what the programs
-are made for: HAProxy and systemd accept it, options exist, ports and times agree, and an inherited socket is served."""
+"""deployment_test.py HELLO PROBE: the files in conf/ for service managers, proxies and orchestrators fit the programs.
+
+HAProxy and systemd accept the files, the options in them exist, ports and times agree, and an inherited socket is
+served.
+"""
 
 import contextlib
 import http.client
@@ -35,7 +38,7 @@ def seconds(text):
 
 
 def setting(name, *options):
-    """What `hello` with these options would run with."""
+    """The value with which `hello` would run, given these options."""
     section, key = name.split(".")
     text = run(HELLO, *options, "--print-config").stdout
     return re.search(rf"^\[{section}\]$.*?^{key} = (.*?)$", text, re.M | re.S)[1].strip('"')
@@ -71,7 +74,7 @@ class Haproxy(unittest.TestCase):
         self.assertEqual(len(servers), 3)
         self.assertIn(f"127.0.0.1:{servers[0][0]}", options)
         self.assertIn(f"admin.listen=127.0.0.1:{servers[0][1]}", options)
-        # Found out before the listener closes: two bad answers, at fastinter.
+        # HAProxy notices the drain before the listener closes, after two bad answers, the second after fastinter.
         check = {name: seconds(value) for name, value in re.findall(r"\b(inter|fastinter) (\S+)", text)}
         self.assertLess(check["inter"] + check["fastinter"], seconds(setting("shutdown.delay", *options)))
 
@@ -100,7 +103,7 @@ class Systemd(unittest.TestCase):
         server = subprocess.Popen(["systemd-socket-activate", "-l", f"127.0.0.1:{port}", str(HELLO)])
         try:
             deadline = time.monotonic() + PATIENCE_S
-            while run(PROBE, f"127.0.0.1:{port}", "/").returncode != 0:  # the first of them starts the server
+            while run(PROBE, f"127.0.0.1:{port}", "/").returncode != 0:  # the first probe starts the server
                 self.assertIsNone(server.poll())
                 self.assertLess(time.monotonic(), deadline)
             self.assertEqual(get(port), (200, b"Hello, World!"))
@@ -112,7 +115,7 @@ class Systemd(unittest.TestCase):
         opened, port = listening()
         with opened:
             for _ in range(3):
-                # Connected while nobody serves: it waits.
+                # A connection made while no server runs waits.
                 with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as waiting:
                     waiting.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                     server = self.serve(opened)
@@ -133,7 +136,7 @@ class Systemd(unittest.TestCase):
             self.assertEqual(server.wait(PATIENCE_S), 0)
 
     def serve(self, opened, **environment):
-        """hello with `opened` as its descriptor 3, as systemd starts services."""
+        """Starts hello with `opened` as its descriptor 3, as systemd starts services."""
         # LISTEN_PID is known only in the new process, so a shell sets it.
         script = 'export LISTEN_PID=$$ LISTEN_FDS=1; exec "$0" 3<&"$1"'
         server = subprocess.Popen(["sh", "-c", script, str(HELLO), str(opened.fileno())], pass_fds=[opened.fileno()],

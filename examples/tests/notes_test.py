@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""notes_test.py PROGRAM: notes come and go; what goes wrong with the database is said, and nothing is lost."""
+"""notes_test.py PROGRAM: notes are created and deleted; errors of the database are reported, and no note is lost."""
 
 import json
 import pathlib
@@ -45,7 +45,7 @@ class Notes(unittest.TestCase):
         self.assertEqual(self.ask(server, "DELETE", path)[0], 204)
         for method, body in (("GET", None), ("PUT", {"title": "x"}), ("DELETE", None)):
             self.assertEqual(self.ask(server, method, path, body)[0], 404)
-        # After a restart everything is there, and no id comes twice.
+        # After a restart all notes are there, and no id is used twice.
         kept = self.ask(server, "POST", "/notes", {"title": "kept"})[2]
         self.assertGreater(kept["id"], note["id"])
         self.assertEqual(server.stop(), 0)
@@ -107,7 +107,7 @@ class Notes(unittest.TestCase):
         self.assertEqual(self.ask(server, "POST", "/notes", {"title": "before"})[0], 201)
         other = sqlite3.connect(self.database, isolation_level=None)
         other.execute("BEGIN EXCLUSIVE")
-        # More at once than there are connections: those that find none are told the same.
+        # More requests at once than there are connections: requests that get no connection have the same answer.
         answers = []
         threads = [threading.Thread(target=lambda: answers.append(self.ask(server, "POST", "/notes", {"title": "a"})))
                    for _ in range(12)]
@@ -118,7 +118,7 @@ class Notes(unittest.TestCase):
         for status, headers, answer in answers:
             self.assertEqual((status, headers["Retry-After"]), (503, "1"), answer)
             self.assertTrue(answer["error"])
-        # With a write-ahead log who reads does not wait.
+        # With a write-ahead log, readers do not wait.
         self.assertEqual(self.ask(server, "GET", "/notes")[0], 200)
         other.execute("ROLLBACK")
         other.close()
@@ -132,8 +132,8 @@ class Notes(unittest.TestCase):
         self.assertEqual(len(self.ask(server, "GET", "/notes")[2]["notes"]), 1)
 
     def test_when_files_cannot_grow_it_is_500_and_nothing_is_lost(self):
-        # The system refuses to let a file grow beyond that, as it would on a full disk. Python ignores
-        # SIGXFSZ, and so does what it starts.
+        # The system refuses to let a file grow beyond the limit, as on a full disk. Python ignores SIGXFSZ, and so do
+        # the processes that it starts.
         limit = 300_000
         server = self.start(restore_signals=False,
                             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""pipeline_test.py PROGRAM: all answers come; ended early, just as many as were wanted, and nobody is left."""
+"""pipeline_test.py PROGRAM: all answers arrive. If the pipeline ends early, exactly the wanted number arrives, and no
+goroutine is left."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""A server of examples/ that runs while a test does."""
+"""A server of examples/ that runs during a test."""
 
 import contextlib
 import http.client
@@ -12,7 +12,7 @@ PATIENCE_S = 60
 
 
 class Server:
-    """`program` with `settings`, listening on a port of its own. `popen` goes to subprocess.Popen."""
+    """`program` with `settings`, listening on a port of its own. `popen` is passed to subprocess.Popen."""
 
     def __init__(self, program: str, *settings: str, **popen):
         with socket.socket() as probe:
@@ -33,7 +33,7 @@ class Server:
                 time.sleep(0.02)
 
     def stop(self) -> int:
-        """Ends it gracefully, and returns its exit status."""
+        """Ends the server gracefully, and returns its exit status."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(PATIENCE_S)
 
@@ -42,7 +42,7 @@ class Server:
         self.process.wait()
 
     def ask(self, method: str, path: str, body=None, **headers):
-        """(status, headers, body). A body that is no bytes is sent as JSON."""
+        """Returns (status, headers, body). A body that is not bytes is sent as JSON."""
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
             headers.setdefault("Content_Type", "application/json")

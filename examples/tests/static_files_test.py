@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""static_files_test.py PROGRAM: what real clients make of the files of a folder: curl, http.client, a plain socket."""
+"""static_files_test.py PROGRAM: real clients get the files of a folder: curl, http.client, a plain socket."""
 
 import hashlib
 import os

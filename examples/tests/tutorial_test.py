@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""tutorial_test.py PROGRAM...: each step of the tutorial does what its page says. Programs in the order of the steps."""
+"""tutorial_test.py PROGRAM...: each step of the tutorial does what its page says.
+
+The programs are in the order of the steps.
+"""
 
 import contextlib
 import http.client
@@ -24,7 +27,7 @@ def free_port() -> int:
 
 
 class Guest:
-    """A client of the chat; with a name it has joined when the constructor returns."""
+    """A client of the chat; if it has a name, it has joined when the constructor returns."""
 
     def __init__(self, port: int, name: str | None = None, tls: ssl.SSLContext | None = None):
         end = time.monotonic() + PATIENCE_S
@@ -33,7 +36,7 @@ class Guest:
                 self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
                 break
             except ConnectionRefusedError:
-                assert time.monotonic() < end, "nobody listens"
+                assert time.monotonic() < end, "no server listens"
                 time.sleep(0.02)
         if tls is not None:
             self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
@@ -68,7 +71,7 @@ class Steps(unittest.TestCase):
         return server
 
     def chat(self, step: int, *settings: str):
-        """A service of steps 4 and later: (server, port of the guests)."""
+        """Starts the service of step 4 or later: (server, port for the guests)."""
         port = free_port()
         return self.start(step, f"chat.listen=127.0.0.1:{port}", *settings), port
 
@@ -122,7 +125,7 @@ class Steps(unittest.TestCase):
             self.assertEqual(server.ask("POST", "/say/curl", b"hi")[0], 204)
             self.assertEqual(server.ask("POST", "/say/curl", b"a\nb")[0], 400)
             ada.hears("curl: hi")
-            lines = answer.read().decode().splitlines()  # until its ten seconds are over
+            lines = answer.read().decode().splitlines()  # returns when the ten seconds of the answer are over
             self.assertIn("curl: hi", lines)
         ada.hears("web leaves")
         self.assertEqual(server.stop(), 0)

@@ -1,4 +1,4 @@
-"""What the tests of the admin address share: the server, requests, the text format of Prometheus."""
+"""Shared code of the tests of the admin address: the server, requests, the text format of Prometheus."""
 
 import http.client
 import re
@@ -54,7 +54,7 @@ LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)'
 
 
 def parse_metrics(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
-    """Checks each line against the text format 0.0.4; name and labels of each sample, and its value."""
+    """Checks each line against the text format 0.0.4. Returns {(name, labels): value} of the samples."""
     types: dict[str, str] = {}
     helped: set[str] = set()
     samples: dict = {}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""admin_page_test.py PROGRAM [PICTURE DARK_PICTURE]: a browser draws /debug/sched, without errors, and what it draws is so.
+"""admin_page_test.py PROGRAM [PICTURE DARK_PICTURE]: a browser draws /debug/sched correctly and without errors.
 
-Needs Chromium. With two more arguments it leaves pictures there.
+Needs Chromium. With two more arguments the test leaves pictures at these paths.
 """
 
 import re
@@ -16,7 +16,7 @@ import unittest
 from admin_client import PATIENCE_S, Server, fetch
 
 def browse(url: str, *options: str) -> tuple[str, str]:
-    """Lets a headless browser run the page for some seconds of its time; its output and its log."""
+    """Lets a headless browser run the page for some seconds of virtual time; returns its output and its log."""
     with tempfile.TemporaryDirectory() as profile:
         done = subprocess.run(
             [shutil.which("chromium"), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
@@ -50,13 +50,13 @@ class Page(unittest.TestCase):
 
     def test_draws_what_there_is(self):
         dom, log = browse(self.url, "--dump-dom")
-        dom = dom.split("<script>")[0]  # what is drawn
+        dom = dom.split("<script>")[0]  # the part that is drawn
         self.assertEqual([line for line in log.splitlines() if "CONSOLE" in line], [])
         frames, errors = (int(re.search(rf'<html[^>]* data-{name}="(\d+)"', dom).group(1)) for name in ("frames", "errors"))
         self.assertGreaterEqual(frames, 3)
         self.assertEqual(errors, 0)
         self.assertNotIn('class="lost"', dom)
-        # What comes from the server is text, never a tag.
+        # Strings from the server are shown as text, never as tags.
         self.assertIn('<span id="service">test "&lt;b&gt;</span>', dom)
         procs = int(re.search(r"(\d+) of (\d+) at work", dom).group(2))
         self.assertEqual(dom.count("data-proc="), procs)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""admin_test.py PROGRAM: what /healthz, /readyz, /metrics and /debug say is true of the service beside them."""
+"""admin_test.py PROGRAM: /healthz, /readyz, /metrics and /debug are true of the service in the same process."""
 
 import json
 import re
@@ -26,7 +26,7 @@ class Admin(unittest.TestCase):
         return parse_metrics(text)
 
     def start(self, path) -> socket.socket:
-        """A request whose answer nobody waits for."""
+        """Sends a request whose answer is not waited for."""
         client = socket.create_connection(("127.0.0.1", self.server.service), timeout=PATIENCE_S)
         self.addCleanup(client.close)
         client.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
@@ -61,7 +61,7 @@ class Admin(unittest.TestCase):
         requests = "http_requests_total"
         want = {("GET", "2xx"): 20, ("GET", "4xx"): 1, ("GET", "5xx"): 1, ("POST", "2xx"): 1, ("GET", "none"): 1}
         count = lambda m: {(dict(l)["method"], dict(l)["code"]): n for (name, l), n in m.items() if name == requests}
-        # Of a method that was seen all classes are there from its first request on.
+        # From the first request with a method on, all classes of this method are there.
         for method in ("GET", "POST"):
             for code in ("none", "2xx", "3xx", "4xx", "5xx"):
                 want.setdefault((method, code), 0)
@@ -126,7 +126,8 @@ class Admin(unittest.TestCase):
     def test_sched_json(self):
         self.start("/burn")
         self.start("/nap")
-        # Waited for in the same state that is looked at below: whoever starts the service may be in the lane too.
+        # The condition is checked on the same state that is examined below: the goroutine that starts the service may
+        # be in the lane too.
         states = []
 
         def burner_in_the_lane():

@@ -1,4 +1,4 @@
-"""For the tests of tuza::App: a program that serves, and those who ask it. Its name is the first argument."""
+"""Shared code of the tests of tuza::App: a serving program and its clients. The first argument names the program."""
 
 import contextlib
 import http.client
@@ -20,7 +20,7 @@ SERVING = re.compile(r"serving HTTPS? on (?:\S*:(\d+)|(unix:\S+))")
 
 
 class Service:
-    """A running program; its standard error is read all the time."""
+    """A running program; its standard error is read continuously."""
 
     def __init__(self, *settings, arguments=("--listen", "127.0.0.1:0"), environment=None, **popen):
         words = [APP_SERVER, *arguments]
@@ -42,7 +42,7 @@ class Service:
             self.changed.notify_all()
 
     def says(self, text, times=1):
-        """Waits for a line with `text` in it; returns it."""
+        """Waits for a line that contains `text`, and returns it."""
         with self.changed:
             self.changed.wait_for(lambda: len(self.logged(text)) >= times or None in self.lines, PATIENCE_S)
             if len(self.logged(text)) < times:
@@ -56,7 +56,7 @@ class Service:
         return socket.create_connection(("127.0.0.1", self.port()), timeout=PATIENCE_S)
 
     def ask(self, path, connection=None):
-        """A request; its answer comes with rest()."""
+        """Sends a request; rest() returns its answer."""
         connection = connection or self.connect()
         connection.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
         return connection
@@ -78,7 +78,7 @@ class Service:
         return status
 
     def logged(self, text):
-        """The lines with `text` in them so far."""
+        """The lines so far that contain `text`."""
         return [line for line in self.lines if line is not None and text in line]
 
     def kill(self):
@@ -90,12 +90,12 @@ class Service:
 
 
 def get_over(path, target="/"):
-    """GET through a Unix socket: the whole answer."""
+    """Sends GET through a Unix socket, and returns the whole answer."""
     return exchange(path, f"GET {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
 
 
 def exchange(path, request):
-    """What is answered to these bytes through a Unix socket, until the server closes the connection."""
+    """Sends these bytes through a Unix socket, and returns the answer until the server closes the connection."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(PATIENCE_S)
         until(lambda: connection.connect_ex(str(path)) == 0)
@@ -112,7 +112,7 @@ def until(condition):
 
 
 def rest(connection):
-    """What still comes, until the connection ends."""
+    """The remaining bytes until the connection ends."""
     everything = b""
     with contextlib.suppress(ConnectionResetError):
         while chunk := connection.recv(65536):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""config_test.py APP_SERVER CONF: what is wrong in a configuration is said, all of it, with its place; what is
-right is used; the files in CONF are right."""
+"""config_test.py APP_SERVER CONF: all errors in a configuration are reported, with their places; correct settings are
+used; the files in CONF are correct."""
 
 import os
 import pathlib
@@ -13,7 +13,7 @@ import unittest
 APP_SERVER, CONF = sys.argv[1], pathlib.Path(sys.argv[2])
 PATIENCE_S = 60
 
-# (what the file holds, what is said of it): every line, in order; FILE stands for its name.
+# (content of the file, expected messages): every line, in order; FILE stands for the name of the file.
 WRONG = [
     # Values of another type.
     ('[http]\nlisten = 8080', ['FILE:2:http.listen: expected one or more addresses such as "127.0.0.1:8080"']),
@@ -68,14 +68,14 @@ WRONG = [
     ('[log]\nformat = "xml"', ['FILE:2:log.format: expected one of "console", "json", got the string "xml"']),
     ('[tls]\nmin_version = "1.1"', ['FILE:2:tls.min_version: expected one of "1.2", "1.3", got the string "1.1"']),
     ('[tls]\nclient_auth = "maybe"', ['expected one of "none", "request", "require"']),
-    # Names nobody knows.
+    # Unknown names.
     ('[http]\nlistn = "127.0.0.1:80"', ['FILE:2:http.listn: unknown setting; did you mean http.listen?']),
     ('[htpp]\nlisten = "127.0.0.1:80"', ['FILE:1:htpp: unknown setting; did you mean http?']),
     ('[http]\ntimeout = "1s"', ['FILE:2:http.timeout: unknown setting; did you mean shutdown.timeout?']),
     ('listen = "127.0.0.1:80"', ['FILE:1:listen: unknown setting; did you mean http.listen?']),
     ('[http]\n"li.sten" = 1', ['FILE:2:http.li.sten: unknown setting']),
     ('[quantum]\nflux = 1', ['FILE:1:quantum: unknown setting']),
-    # What belongs together.
+    # Settings that depend on each other.
     ('[tls]\ncertificate = "a.pem"', ['FILE:2:tls.certificate: expected tls.key beside it, got none']),
     ('[tls]\nkey = "a.pem"', ['FILE:2:tls.key: expected tls.certificate beside it, got none']),
     ('[tls]\nclient_auth = "require"', ['FILE:2:tls.client_auth: expected tls.client_ca beside it, got none']),
@@ -103,19 +103,19 @@ WRONG = [
     ('[[tls.certificates]]\ncertificate = "a"\nkey = "b"\nname = "c"', ['FILE:4:tls.certificates.name: unknown setting']),
     ('[tls]\ncertificates = "a.pem"', ['FILE:2:tls.certificates: expected [[tls.certificates]] tables']),
     ('[tls]\ncertificates = [1]', ['got the integer 1']),
-    # No TOML.
+    # Text that is not TOML.
     ('[http', ['FILE:1:6: expected TOML, got: ']),
     ('[http]\nlisten 1', ['FILE:2:', 'expected TOML, got: ']),
     ('[http]\nlisten = "a', ['FILE:2:', 'expected TOML']),
     ('[http]\nbody_max = "1KiB"\nbody_max = "2KiB"', ['FILE:3:', 'expected TOML', 'body_max']),
     ('[http]\nbody_max = 1_', ['FILE:2:', 'expected TOML']),
     ('\xff\xfe', ['expected TOML']),
-    # Several at once.
+    # Several errors at once.
     ('[http]\nlisten = 1\nheaders_max = 0\n[log]\nlevel = "loud"\nlvl = "info"\n[lgo]\na = 1',
      ['FILE:2:http.listen: ', 'FILE:3:http.headers_max: ', 'FILE:5:log.level: ', 'FILE:6:log.lvl: ', 'FILE:7:lgo: ']),
 ]
 
-# (name and value in the environment, what is said)
+# (name and value in the environment, expected message)
 WRONG_VARIABLES = [
     ("TUZA_HTTP_LISTEN", "8080", 'TUZA_HTTP_LISTEN: expected one or more addresses'),
     ("TUZA_HTTP_IDLE_TIMEOUT", "75", 'TUZA_HTTP_IDLE_TIMEOUT: expected a duration from 1ms to 1d'),
@@ -245,7 +245,7 @@ class Config(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "ok\n", ""))
         production = (CONF / "production.toml").read_text()
         keys_of = tomllib.loads(run("--print-config").stdout)
-        del keys_of["test"]  # the program's own
+        del keys_of["test"]  # the program's own settings
         for section, keys in keys_of.items():
             text = production.split(f"[{section}]\n")[1].split("\n[")[0]
             for key in keys:

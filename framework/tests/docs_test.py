@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Checks the pages against the sources and against each other: docs_test.py <top folder>
 
-- C++ on a page is compiled. Above a block stands <!-- FILE -->, and the block is that file; or <!-- FILE#NAME -->, and
-  the block is what lies there between two lines "//! [NAME]", without its indentation. Other languages may do the same.
+- C++ on a page is compiled. The line above a block is <!-- FILE -->, and the block equals that file; or it is
+  <!-- FILE#NAME -->, and the block equals the text in the file between two lines "//! [NAME]", without its indentation.
+  Blocks in other languages may do the same.
 - README.md begins with a program of at most 20 lines.
-- Files that a page names in backquotes are there, and so is what its links point to, headings included.
-- README.md and HACKING.md keep their lengths, and README.md has the figures of the newest results.
+- Files that a page names in backquotes exist, and so do the targets of its links, headings included.
+- README.md and HACKING.md do not exceed their maximum lengths, and README.md has the figures of the newest results.
 
 Exit status 0 or 1.
 """
@@ -44,16 +45,16 @@ def code_complaints(page: str, text: str, top: pathlib.Path):
         if not name and language not in ("cpp", "c++"):
             continue
         if not name:
-            yield f"{page}: C++ that nobody compiles: {code.splitlines()[0]}"
+            yield f"{page}: C++ that is not compiled: {code.splitlines()[0]}"
         elif code_of(name, top) != code:
             yield f"{page}: the code is not that of {name}"
     for block in INDENTED_CODE.findall(FENCE.sub("", text)):
         if re.search(r";\s*(//.*)?$|^ *#include", block, re.MULTILINE):
-            yield f"{page}: C++ that nobody compiles: {block.splitlines()[0].strip()}"
+            yield f"{page}: C++ that is not compiled: {block.splitlines()[0].strip()}"
 
 
 def anchors_of(text: str) -> set[str]:
-    """As GitHub makes them of headings, and those that are written out."""
+    """The anchors that GitHub makes of headings, and explicit ones."""
     found = set(re.findall(r'<a id="([^"]+)"', text))
     for heading in re.findall(r"^#+ (.*)$", FENCE.sub("", text), re.MULTILINE):
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
@@ -74,7 +75,7 @@ def link_complaints(page: str, text: str, top: pathlib.Path):
 
 
 def name_complaints(page: str, text: str, top: pathlib.Path):
-    # A page may use the short names of files whose code it shows, and a tutorial that of the reader's own program.
+    # A page may use the short names of files whose code it shows, and a tutorial the name of the reader's own program.
     shown = {pathlib.PurePath(name.partition("#")[0]).name for name, _, _ in BLOCK.findall(text)} | {"main.cpp"}
     for name in sorted(set(NAMED.findall(text)) - shown):
         if not (top / name).is_file() and not ((top / page).parent / name).is_file():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""https_test.py APP_SERVER: TLS by settings, certificates read again on SIGHUP. Needs the command openssl."""
+"""https_test.py APP_SERVER: TLS by settings; SIGHUP reloads the certificates. Needs the command openssl."""
 
 import http.client
 import signal
@@ -12,7 +12,7 @@ from app_testing import PATIENCE_S, Test
 
 
 def make_certificate(folder, name):
-    """NAME.pem and NAME.key for the host NAME."""
+    """Makes NAME.pem and NAME.key for the host NAME."""
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
                     "-days", "2", "-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}",
                     "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.pem"], check=True, capture_output=True)
@@ -28,7 +28,7 @@ class Https(Test):
         return self.service(f"tls.certificate={certificate or self.certificate}", f"tls.key={key or self.key}", *settings)
 
     def ask(self, service, trusted, name="first.test", **files):
-        """GET / over TLS, with the certificate verified; the status."""
+        """Sends GET / over TLS, verifies the certificate, and returns the status."""
         context = ssl.create_default_context(cafile=trusted)
         if files:
             context.load_cert_chain(**files)

@@ -18,7 +18,7 @@ from app_testing import APP_SERVER, PATIENCE_S, Service, Test, get_over, rest, u
 
 
 def until_caught(service, number):
-    """Until there is a handler for the signal (/proc: SigCgt)."""
+    """Waits until the process has a handler for the signal (/proc: SigCgt)."""
     def caught():
         status = pathlib.Path(f"/proc/{service.process.pid}/status").read_text()
         return int(re.search(r"SigCgt:\s*([0-9a-f]+)", status)[1], 16) >> (number - 1) & 1
@@ -64,11 +64,11 @@ class Start(Test):
         self.assertFalse(path.exists())
 
     def inherits(self, listeners, names=""):
-        """A process that systemd would start like that."""
+        """Starts a process with inherited sockets, as systemd does."""
         def give():
             for number, listener in enumerate(listeners):
                 os.dup2(fcntl.fcntl(listener.fileno(), fcntl.F_DUPFD, 10), 3 + number)
-        # LISTEN_PID must be the child's: a shell knows it.
+        # LISTEN_PID must be the pid of the child, which a shell knows.
         words = f'export LISTEN_PID=$$; exec "{APP_SERVER}" --listen 127.0.0.1:1'
         return subprocess.Popen(["sh", "-c", words],
                                 env=os.environ | {"LISTEN_FDS": str(len(listeners)), "LISTEN_FDNAMES": names},
@@ -106,7 +106,7 @@ class Start(Test):
             self.addCleanup(one.close)
         until(lambda: open_files() >= own + 68)
         self.assertIn(" 200 ", get_over(f"{folder}/admin", "/healthz"))
-        self.assertLess(open_files(), 96)  # 34 of each kind; the others wait
+        self.assertLess(open_files(), 96)  # 34 connections of each kind; the others wait
 
     def test_sockets_of_systemd_go_before_the_settings(self):
         with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -160,7 +160,7 @@ class Start(Test):
 
 
 class Starting(Test):
-    """Before it listens."""
+    """Signals before the service listens."""
 
     def starting(self, *settings) -> Service:
         service = self.service("test.start_delay=1s", *settings)
@@ -194,7 +194,7 @@ class Starting(Test):
 
     def test_sighup_and_sigquit_from_its_first_moment_on(self):
         for number in (signal.SIGHUP, signal.SIGQUIT):
-            # Ignored is what a program inherits, and it must catch it all the same.
+            # The program inherits the signal as ignored, and must catch it nevertheless.
             service = self.service(preexec_fn=lambda number=number: signal.signal(number, signal.SIG_IGN))
             service.send(number)
             self.assertEqual(service.get()[0], 200)
@@ -306,7 +306,7 @@ class Draining(Test):
 
     def test_signals_while_it_cuts_off_and_ends(self):
         service = self.service("shutdown.timeout=100ms")
-        self.addCleanup(service.ask("/sleep?ms=3600000").close)  # given up a second after it was cut off
+        self.addCleanup(service.ask("/sleep?ms=3600000").close)  # abandoned a second after it was cut off
         service.says("sleeps")
         service.send(signal.SIGTERM)
         service.says("SIGTERM: ")
@@ -413,7 +413,7 @@ class Reload(Test):
         service, file = self.reads_a_fifo()
         writers = []
         def somebody_reads():
-            with contextlib.suppress(OSError):  # ENXIO: nobody
+            with contextlib.suppress(OSError):  # ENXIO: no reader
                 writers.append(os.open(file, os.O_WRONLY | os.O_NONBLOCK))
             return writers
         until(somebody_reads)
@@ -426,7 +426,7 @@ class Reload(Test):
 
     def test_a_signal_that_comes_meanwhile_is_once_more(self):
         service, file = self.reads_a_fifo()
-        with open(file, "w", encoding="ascii") as first:  # opens when it is read
+        with open(file, "w", encoding="ascii") as first:  # open() returns when the service reads
             later = file.with_name("b.toml")
             later.write_text('[log]\nlevel = "debug"\n')
             later.rename(file)
@@ -435,7 +435,7 @@ class Reload(Test):
         service.says("log.level is debug")
 
     def reads_a_fifo(self):
-        """(a service that reloads from what does not answer: here a FIFO, elsewhere a dead NFS server; the FIFO)"""
+        """(a service that reloads from a file that does not answer, the FIFO): a FIFO acts like a dead NFS server."""
         file = self.folder() / "a.toml"
         file.touch()
         service = self.service(arguments=["--listen", "127.0.0.1:0", "--config", str(file)])

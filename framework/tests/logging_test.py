@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""logging_test.py APP_SERVER: what log lines look like, and that nothing that happens to the log disturbs the service."""
+"""logging_test.py APP_SERVER: the format of log lines; no problem with the log disturbs the service."""
 
 import json
 import os
@@ -39,8 +39,7 @@ class Lines(Test):
         self.assertGreaterEqual(request["duration_us"], 0)
 
     def test_what_clients_send_stays_within_its_line(self):
-        # Quotation marks in targets and control characters of one byte get no further than the parser: 400, and no
-        # line.
+        # The parser rejects quotation marks in targets, and control characters of one byte: 400, and no log line.
         agent = b'"evil\\ \xff \xc3\xa9 \xc2\x9b2J'
         logged = {"console": rb'"GET /\?%22" 200 5B \d+us ""evil\\ \\xff ' + b"\xc3\xa9" + rb' \\x9b2J"$',
                   "json": rb'"target":"/\?%22",.*"user_agent":"\\"evil\\\\ \\ufffd ' + b"\xc3\xa9" +
@@ -141,7 +140,7 @@ class File(Test):
         for _ in range(3):
             self.assertIn("logged", get_over(path, "/log?lines=1000&bytes=40"))
         until(lambda: file.stat().st_size > 19_000)
-        os.truncate(file, 0)  # there is room again
+        os.truncate(file, 0)  # the file can grow again
         until(lambda: get_over(path, "/log?lines=1&bytes=0") and "dropped here" in file.read_text())
         self.stop(service)
 
@@ -154,7 +153,7 @@ class File(Test):
 
 
 class Pipe(Test):
-    """Standard error is a pipe that somebody has stopped reading."""
+    """Standard error is a pipe whose reader has stopped reading."""
 
     def start(self, *settings):
         """(process, Unix socket, the pipe's reading end)"""

@@ -1,7 +1,7 @@
-"""A certificate for the servers of a run, and what makes their clients agree on one version and one cipher.
+"""A certificate for the servers of a run, and a client configuration that allows only one version and one cipher.
 
-TLS leaves the choice of the cipher to both sides, and libraries differ in taste. Here the client offers only one:
-TLS 1.3 with AES-128-GCM and X25519. Every server then does the same arithmetic.
+In TLS both sides choose the cipher, and libraries have different preferences. Here the client offers only one: TLS 1.3
+with AES-128-GCM and X25519. Every server then does the same arithmetic.
 """
 
 import re
@@ -32,7 +32,7 @@ class Certificate:
 
 
 def make(directory, cpus):
-    """Makes a self-signed one for localhost, with a key on P-256, in `directory`."""
+    """Makes a self-signed certificate for localhost, with a key on P-256, in `directory`."""
     directory = Path(directory)
     found = Certificate(directory / "cert.pem", directory / "key.pem", directory / "openssl.cnf")
     process.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
@@ -43,10 +43,10 @@ def make(directory, cpus):
 
 
 def check_agreement(certificate, port, cpus):
-    """Raises unless the server at `port` shows this kind of key, and agrees to CIPHER."""
+    """Raises LoadTestError unless the server at `port` has a key of this kind and agrees to CIPHER."""
     text = process.run(["openssl", "s_client", "-connect", f"127.0.0.1:{port}"], cpus, timeout_s=10,
                        environment={"OPENSSL_CONF": str(certificate.client_config)})
     for wanted in (rf"New, TLSv1\.3, Cipher is {CIPHER}$", r"^Server public key is 256 bit$",
                    r"^Peer signature type: ECDSA$", r"^(Server|Peer) Temp Key: X25519"):
         if not re.search(wanted, text, re.M):
-            raise LoadTestError(f"TLS differs from what is measured: no {wanted!r} in what s_client says")
+            raise LoadTestError(f"TLS parameters differ from the required ones: no {wanted!r} in what s_client says")

@@ -1,4 +1,4 @@
-"""Many keep-alive connections at once, held by this process: what wrk cannot do is leave them idle."""
+"""Many keep-alive connections at once, held by this process, because wrk cannot leave connections idle."""
 
 import select
 import socket
@@ -6,16 +6,16 @@ import socket
 from lib import http
 from lib.process import LoadTestError
 
-# Each source address has ports of its own, some 28,000.
+# Each source address has its own ports, about 28,000.
 SOURCES = tuple(f"127.0.0.{i}" for i in range(2, 10))
 IP_BIND_ADDRESS_NO_PORT = getattr(socket, "IP_BIND_ADDRESS_NO_PORT", 24)  # not in Python 3.11
-# Connections, then requests, under way at once: below the backlog of any server's listener.
+# Maximum number of connects, then of requests, in progress at once: below the listen backlog of any server.
 BATCH = 128
 TIMEOUT_S = 10
 
 
 class Crowd:
-    """`count` connections to a server on this machine. A context manager: leaving it closes them."""
+    """Connections to a server on this machine. A context manager: leaving it closes them."""
 
     def __init__(self, port, path, body, scheme="http"):
         self._port = port
@@ -31,18 +31,18 @@ class Crowd:
         self.close()
 
     def open(self, count):
-        """Opens `count` more connections, each with one request answered."""
+        """Opens `count` more connections, and has one request answered on each."""
         for start in range(0, count, BATCH):
             batch = [self._connect() for _ in range(min(BATCH, count - start))]
             self._ask(batch)
 
     def ask_all(self):
-        """One more request on each connection."""
+        """Sends one more request on each connection, and checks the answers."""
         for start in range(0, len(self._connections), BATCH):
             self._ask(self._connections[start:start + BATCH])
 
     def disturbed(self):
-        """How many connections the server closed, or sent something on, unasked."""
+        """The number of connections that the server closed, or sent something on, without a request."""
         poller = select.epoll()
         for connection in self._connections:
             poller.register(connection.fileno(), select.EPOLLIN | select.EPOLLRDHUP)

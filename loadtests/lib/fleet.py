@@ -1,4 +1,4 @@
-"""Three instances of `hello` behind HAProxy, by the configuration that conf/ recommends, on ports of their own."""
+"""Three instances of `hello` behind HAProxy, with the configuration that conf/ recommends, on other ports."""
 
 import contextlib
 import csv
@@ -16,7 +16,7 @@ from lib.process import LoadTestError
 
 CONFIGURATION = Path(__file__).resolve().parents[2] / "conf" / "haproxy.cfg"
 NAMES = ("a", "b", "c")
-# What haproxy.cfg says of the ports of its instances, its own, and the instances' delay.
+# The values in haproxy.cfg: its own port, the ports of its instances, and the instances' delay.
 FRONTEND, FIRST, FIRST_ADMIN = 8000, 8081, 9081
 DELAY_S = 2
 UP_TIMEOUT_S = 20
@@ -37,7 +37,7 @@ class Instance:
         self.child = process.spawn(self._words, self._cpus, stdout=self._log, stderr=self._log)
 
     def terminate(self):
-        """Asks it to end, and waits until it has, well."""
+        """Asks the instance to end, and waits until it has ended with status 0."""
         self.child.send_signal(signal.SIGTERM)
         try:
             status = self.child.wait(END_TIMEOUT_S)
@@ -52,7 +52,7 @@ class Instance:
 
 
 class Fleet:
-    """Instances and proxy, all up. Made by running()."""
+    """The instances and the proxy, all up. Made by running()."""
 
     def __init__(self, instances, port, control):
         self.instances = instances
@@ -89,7 +89,7 @@ class Fleet:
 
 
 def configuration(instances, port, control):
-    """The text of haproxy.cfg with other ports, and a socket to ask for its statistics."""
+    """The text of haproxy.cfg with other ports, and with a socket that serves its statistics."""
     ports = {FRONTEND: port}
     for number, instance in enumerate(instances):
         ports |= {FIRST + number: instance.port, FIRST_ADMIN + number: instance.admin}

@@ -1,4 +1,4 @@
-"""Servers in Go to compare with: built from loadtests/*_go where a toolchain is installed."""
+"""Go servers for comparison, built from loadtests/*_go if a toolchain is installed."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ from lib import process
 
 
 def build(args, source, cpus):
-    """(path of the program, "") from the folder `source`, built if necessary; or ("", a line that says why not)."""
+    """Builds the program in the folder `source` if necessary. Returns (path, ""), or ("", a line that says why not)."""
     if shutil.which("go") is None:
         return "", "Go: not installed, so there is no comparison with it"
     program = args.build / "loadtests" / source.name

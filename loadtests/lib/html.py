@@ -1,7 +1,7 @@
-"""The report as one HTML file: charts (inline SVG) of what was recorded, then the text. It loads nothing.
+"""The report as one HTML file: charts (inline SVG) of the recorded values, then the text. It loads nothing.
 
-A bar is the median of a server's rounds, the thin line over it their range. A chart has one scale, unless its cases
-differ so much that it would hide some: then each case has its own, and the chart says so.
+A bar is the median of a server's rounds, and the thin line over the bar is their range. A chart has one scale, unless
+its cases differ so much that one scale would hide some of them: then each case has its own, and the chart says so.
 """
 
 import html
@@ -11,7 +11,7 @@ COLOURS = {"hello": "#2f6fb7", "hostile": "#2f6fb7", "floor": "#8a8f94", "nginx"
 OTHER_COLOURS = ("#8a5fb0", "#b8484f", "#5f7f8a", "#a08a2a")
 NAME_WIDTH, BAR_WIDTH, VALUE_WIDTH = 190, 500, 230
 ROW, GAP = 18, 12
-SPREAD = 8  # of the cases' longest bars: beyond it each has its own scale
+SPREAD = 8  # maximum ratio of the cases' longest bars; beyond it each case has its own scale
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8888; }
@@ -67,7 +67,7 @@ def longest(of_case):
 
 
 def scales(cases):
-    """({case: the value at the right end}, whether they differ)"""
+    """({case: the value at the right end}, whether the values differ)"""
     ends = {case: longest(of_case) for case, of_case in cases.items()}
     if max(ends.values()) > SPREAD * min(ends.values()):
         return ends, True

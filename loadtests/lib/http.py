@@ -1,6 +1,6 @@
-"""HTTP responses read byte by byte, to check that a server answers exactly what it should and nothing more.
+"""Reads HTTP responses byte by byte, to check that a server sends exactly the right answer and nothing more.
 
-http.client would not do: it forgives much, and it cannot tell what follows a response.
+http.client is unsuitable: it tolerates many errors, and cannot show what follows a response.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ def request_text(path, host="127.0.0.1", method="GET"):
 
 
 def parse_response(data):
-    """Returns (Response, bytes it takes), or None while it is incomplete. Needs Content-Length."""
+    """Returns (Response, its length in bytes), or None while it is incomplete. Requires Content-Length."""
     end = data.find(b"\r\n\r\n")
     if end < 0:
         return None
@@ -47,7 +47,7 @@ def parse_response(data):
 
 
 def check_response(response, body):
-    """Raises if `response` is not a 200 with exactly `body`."""
+    """Raises LoadTestError if `response` is not a 200 with exactly `body`."""
     if response.status != 200:
         raise LoadTestError(f"status {response.status} instead of 200")
     if response.body != body:
@@ -55,7 +55,7 @@ def check_response(response, body):
 
 
 def receive(connection, count, timeout_s):
-    """Returns `count` responses. Raises if the connection ends early, or carries more than those."""
+    """Returns `count` responses. Raises LoadTestError if the connection ends early, or carries more bytes."""
     deadline = time.monotonic() + timeout_s
     data = bytearray()
     responses = []
@@ -79,7 +79,7 @@ def receive(connection, count, timeout_s):
 
 
 def client_context():
-    """For TLS to servers whose certificate was made for the run: who they are is not the question."""
+    """For TLS to servers whose certificate was made for the run: their identity is not verified."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

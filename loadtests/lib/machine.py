@@ -1,4 +1,4 @@
-"""Where and on what a run was made: the head of every report. A number without it means nothing."""
+"""The head of every report: machine, compiler, commit and tools. A number without them means nothing."""
 
 import os
 import platform
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def output_of(*command, default="unknown"):
-    """The first line a short command prints."""
+    """The first line that a short command prints."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -29,7 +29,7 @@ def parse_cmake_cache(text):
 
 
 def build_description(build):
-    """Compiler and flags of the build directory, with what would spoil a measurement."""
+    """Compiler and flags of the build directory, and any build option that would spoil a measurement."""
     try:
         cache = parse_cmake_cache((build / "CMakeCache.txt").read_text(encoding="utf-8"))
     except OSError:

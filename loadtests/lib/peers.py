@@ -1,4 +1,4 @@
-"""Servers of others to compare with, where they are installed: nginx, and net/http of Go. With TLS, or without."""
+"""Other servers for comparison, if they are installed: nginx, and net/http of Go. With TLS, or without."""
 
 import shutil
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 from lib import golang, process, servers
 
 GO_SOURCE = Path(__file__).resolve().parents[1] / "http_go"
-# What a careful administrator would set for small answers from memory: one worker, for the one CPU that it gets, no
-# log, no limit to the requests of a connection. Tickets are on, as they are with the others.
+# The settings of a careful administrator for small answers from memory: one worker, because nginx gets one CPU; no log;
+# no limit on the requests of a connection. Tickets are on, as in the other servers.
 NGINX = """daemon off;
 worker_processes 1;
 pid {dir}/nginx.pid;
@@ -32,7 +32,7 @@ http {
 
 
 def nginx(certificate=None):
-    """Its Spec, or None."""
+    """The Spec of nginx, or None if it is not installed."""
     program = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
     if program is None:
         return None
@@ -45,7 +45,7 @@ def nginx(certificate=None):
 
 
 def go(args, certificate=None):
-    """(Spec or None, why there is none)"""
+    """(Spec or None, the reason why there is none)"""
     program, why = golang.build(args, GO_SOURCE, process.allowed_cpus()[2])
     if not program:
         return None, why
@@ -56,14 +56,14 @@ def go(args, certificate=None):
 
 
 def hello(args, certificate):
-    """Our server over TLS."""
+    """The Spec of Tuza's server, over TLS."""
     words = servers.parse_specs(servers.OURS, args.build)[0].command
     return servers.Spec(servers.OURS, (*words, "--set", f"tls.certificate={certificate.certificate}", "--set",
                                        f"tls.key={certificate.key}"), "https")
 
 
 def installed(args, report, certificate=None):
-    """The Specs of those that are there; says which are not."""
+    """The Specs of the installed servers; reports which ones are missing."""
     found = []
     if server := nginx(certificate):
         found.append(server)

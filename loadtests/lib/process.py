@@ -1,8 +1,8 @@
-"""Processes of a load test: started on given CPUs, never outliving the driver, ended by their own pid.
+"""Processes of a load test: started on given CPUs, ended by their own pid. They never outlive the driver.
 
-Each runs in a session of its own, so that Ctrl-C at the terminal reaches the driver alone, which then stops
-them in order; and so that the workers of a server with several processes can be told by their session. If the
-driver is killed outright, the kernel kills them (PR_SET_PDEATHSIG).
+Each process runs in a session of its own, for two reasons. Ctrl-C at the terminal reaches only the driver, which then
+stops the processes in order. And the workers of a server with several processes can be identified by their session.
+If the driver is killed outright, the kernel kills the processes (PR_SET_PDEATHSIG).
 """
 
 import contextlib
@@ -16,7 +16,7 @@ PR_SET_PDEATHSIG = 1
 
 
 class LoadTestError(Exception):
-    """A measurement could not be made. The text is for the reader of the report."""
+    """A measurement could not be made. The text is written for the reader of the report."""
 
 
 def allowed_cpus():
@@ -41,7 +41,7 @@ def spawn(command, cpus, **popen):
 
     def prepare():
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # died before the line above
+        if os.getppid() != parent:  # the parent died before the prctl
             os._exit(1)
         os.sched_setaffinity(0, cpus)
 
@@ -53,13 +53,13 @@ def spawn(command, cpus, **popen):
 
 
 def stop(process, first=signal.SIGTERM, grace_s=8):
-    """Ends the process and returns its exit status. Blocks for at most `grace_s` and a little."""
+    """Ends the process and returns its exit status. Blocks for little more than `grace_s` at most."""
     if process.poll() is None:
         process.send_signal(first)
         try:
             process.wait(grace_s)
         except subprocess.TimeoutExpired:
-            # Not yet reaped, so its pid, and the group named by it, cannot be anybody else's.
+            # The process is not yet reaped, so its pid and process group cannot have been reused.
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     return process.returncode
@@ -79,7 +79,7 @@ def running(command, cpus, **popen):
 def run(command, cpus, timeout_s, environment=None):
     """Runs `command` to its end and returns its output (stdout, with stderr in it).
 
-    `environment` is in addition to that of this process.
+    `environment` is added to the environment of this process.
     """
     with running(command, cpus, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                  env=os.environ | (environment or {})) as process:

@@ -1,6 +1,6 @@
-"""What /proc tells of a process: CPU time, memory, context switches; and how busy the whole machine is.
+"""Reads from /proc the CPU time, memory and context switches of processes, and how busy the whole machine is.
 
-Functions named parse_* take the text of a file and are tested without a system.
+Functions named parse_* take the text of a file, so tests need no real /proc.
 """
 
 import os
@@ -12,10 +12,10 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True)
 class CpuTime:
-    """CPU time up to a moment, or between two (a - b).
+    """CPU time up to a moment, or between two moments (a - b).
 
-    The total is the processes' CPU clock, exact to the nanosecond. The kernel divides it into user and system
-    by what its timer ticks happened to meet, so that division is a sample: of 4 s at 250 Hz, 1,000 ticks.
+    The total is the processes' CPU clock, exact to the nanosecond. The kernel divides it into user and system time by
+    sampling at its timer ticks, so the division is only a sample: of 4 s at 250 Hz, 1,000 ticks.
     """
 
     total_s: float
@@ -42,13 +42,13 @@ def read(path):
 
 
 def parse_stat(text):
-    """(session id, user ticks, system ticks) from /proc/PID/stat: of all threads, ended ones included."""
-    fields = text[text.rindex(")") + 2:].split()  # the name before it may hold spaces and parentheses
+    """(session id, user ticks, system ticks) from /proc/PID/stat, for all threads, including ended ones."""
+    fields = text[text.rindex(")") + 2:].split()  # the name before it may contain spaces and parentheses
     return int(fields[3]), int(fields[11]), int(fields[12])
 
 
 def parse_fields(text, names):
-    """Returns {name: number} of lines such as `Rss:   123 kB`; a missing one counts 0."""
+    """Returns {name: number} of lines such as `Rss:   123 kB`; a missing name has 0."""
     found = dict.fromkeys(names, 0)
     for line in text.splitlines():
         name, _, value = line.partition(":")
@@ -58,21 +58,21 @@ def parse_fields(text, names):
 
 
 def parse_busy_ticks(text):
-    """Returns the ticks all CPUs together did not idle, hypervisor's steal included, from /proc/stat."""
+    """Returns the ticks, from /proc/stat, in which the CPUs were not idle: all CPUs together, with steal time."""
     fields = [int(field) for field in text.split("\n", 1)[0].split()[1:]]
     user, nice, system, _idle, _iowait, irq, softirq, steal = fields[:8]
     return user + nice + system + irq + softirq + steal
 
 
 def session_members(session):
-    """The pids of a session: a server started by process.spawn, and the workers it started."""
+    """The pids of a session: a server started by process.spawn, and the workers that it started."""
     members = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             if parse_stat(read(f"/proc/{name}/stat"))[0] == session:
                 members.append(int(name))
         except OSError:
-            pass  # ended while we looked
+            pass  # ended during the scan
     return sorted(members)
 
 
@@ -80,7 +80,8 @@ def cpu_time(pids):
     """CPU time of `pids` together, up to now."""
     total_ns = user_ticks = system_ticks = 0
     for pid in pids:
-        # clock_getcpuclockid(3), which Python lacks: the pid's complement, and 2 for the scheduler's count.
+        # The clock id that clock_getcpuclockid(3) makes, which Python lacks: the pid's complement, and 2 for the
+        # scheduler's count.
         total_ns += time.clock_gettime_ns((~pid << 3) | 2)
         _, user, system = parse_stat(read(f"/proc/{pid}/stat"))
         user_ticks += user
@@ -100,7 +101,7 @@ def memory_kb(pids):
 
 
 def voluntary_switches(pids):
-    """How often threads of `pids` that still exist went to sleep."""
+    """How often the threads of `pids` went to sleep. Counts only threads that still exist."""
     name = "voluntary_ctxt_switches"
     count = 0
     for pid in pids:
@@ -113,5 +114,5 @@ def voluntary_switches(pids):
 
 
 def busy_s():
-    """Seconds the machine's CPUs have not idled since boot, in ticks' resolution."""
+    """Seconds since boot in which the machine's CPUs were not idle, with the resolution of ticks."""
     return parse_busy_ticks(read("/proc/stat")) / TICKS_PER_S

@@ -1,8 +1,8 @@
-"""What a run says: tables on stdout, progress on stderr, checks, bars, and every single measurement as CSV.
+"""The output of a run: tables on stdout, progress on stderr, checks, bars, and every single measurement as CSV.
 
-A check is a promise about answers (right bodies, no errors): a failed one makes the exit status 1. A bar is
-a number to reach, `must` and `aim`, lower is better unless it is called a share: a missed `must` changes the
-exit status under --strict.
+A check is a requirement on answers (right bodies, no errors): a failed check makes the exit status 1. A bar is a goal
+with two numbers, `must` and `aim`. Lower is better, unless the bar is called a share. A missed `must` changes the exit
+status under --strict.
 """
 
 import csv
@@ -13,7 +13,7 @@ CSV_HEADER = ("date", "commit", "scenario", "case", "server", "round", "metric",
 
 
 def table(headers, rows, left=2):
-    """Lines of a table; the first `left` columns are aligned left."""
+    """The lines of a table; the first `left` columns are aligned left."""
     cells = [[str(cell) for cell in row] for row in [headers, *rows]]
     widths = [max(len(row[i]) for row in cells) for i in range(len(headers))]
     lines = []
@@ -33,7 +33,7 @@ def duration(us):
 
 
 def verdict(value, must, aim):
-    """`value` against its bars, as shown: a value that reads 1.20 has reached 1.20."""
+    """Compares `value`, rounded as it is shown, with its bars: a value shown as 1.20 has reached 1.20."""
     if round(value, 2) > must:
         return f"must {must:.2f} MISSED"
     return f"must {must:.2f} ok, aim {aim:.2f} {'ok' if round(value, 2) <= aim else 'not yet'}"
@@ -46,7 +46,7 @@ class Report:
         self._stamp = (date, commit)
         self.failed = []
         self.missed = []
-        self.lines = []  # all that was said
+        self.lines = []  # everything printed by say()
         self.measurements = []  # (scenario, case, server, round, {metric: value})
         if self._csv:
             self._csv.writerow(CSV_HEADER)
@@ -63,21 +63,21 @@ class Report:
         print(f"  CHECK FAILED: {text}", file=sys.stderr, flush=True)
 
     def bar(self, what, value, must, aim):
-        """Compares, remembers a miss, and returns the words for the table."""
+        """Compares, records a miss, and returns the words for the table."""
         words = verdict(value, must, aim)
         if words.endswith("MISSED"):
             self.missed.append(f"{what}: {value:.2f}, {words}")
         return words
 
     def share(self, what, value, must):
-        """The same for what should be at least `must`."""
+        """The same for a value that should be at least `must`."""
         if round(value, 2) >= must:
             return "ok"
         self.missed.append(f"{what}: {value:.2f}, must {must:.2f} MISSED")
         return "MISSED"
 
     def record(self, scenario, case, server, round_number, metrics):
-        """One measurement: {metric: value}. Written at once: an interrupted run leaves what it has."""
+        """Records one measurement, {metric: value}, and writes it at once, so that an interrupted run keeps it."""
         self.measurements.append((scenario, case, server, round_number, metrics))
         if self._csv:
             for metric, value in metrics.items():
@@ -86,7 +86,7 @@ class Report:
             self._csv_file.flush()
 
     def medians(self):
-        """(scenario, case, server, metric, median over the rounds) of everything that was recorded."""
+        """(scenario, case, server, metric, median over the rounds) for everything that was recorded."""
         found = {}
         for scenario, case, server, _, metrics in self.measurements:
             for metric, value in metrics.items():

@@ -1,8 +1,8 @@
-"""Interleaved rounds of wrk: what a request costs each of several servers, and ratios that survive drift.
+"""Interleaved rounds of wrk: the cost of a request on each of several servers, and ratios that survive drift.
 
 The figure that counts is the server's CPU time per request: wrk, on one core, is slower than a fast server, so
-requests per second would compare wrk with itself. Each server is started anew for every measurement, and the
-ratio is taken within a round, because absolute times drift by a third in minutes.
+requests per second would compare wrk with itself. Each server is started anew for every measurement. The ratio is
+taken within a round, because absolute times drift by a third within minutes.
 """
 
 import statistics
@@ -14,14 +14,14 @@ from lib.process import LoadTestError
 from lib.report import duration, table
 
 WARM_UP_S = 1
-OTHERS_WARNING = 0.10  # CPUs other programs may take before the reader is warned
+OTHERS_WARNING = 0.10  # CPUs that other programs may use before the reader is warned
 
 
 @dataclass(frozen=True)
 class Case:
     name: str
     load: wrk.Load
-    must: float  # the bar of the ratio to the reference
+    must: float  # the bar for the ratio to the reference
     aim: float
     shared: bool = False  # server and wrk both on both cores, instead of one core each
 
@@ -36,11 +36,11 @@ class Measurement:
     total_us: float
     busy: float  # CPUs the server used
     client_busy: float  # CPUs the client used
-    others: float  # CPUs everything else on the machine used
+    others: float  # CPUs that everything else on the machine used
 
 
 def measure_all(scenario, specs, cases, args, report, measure=None):
-    """{(case name, server name): {round: Measurement}}. A pair that cannot be measured once is given up.
+    """{(case name, server name): {round: Measurement}}. A pair whose measurement fails once is not tried again.
 
     `measure(spec, case, args)` makes one Measurement; without it, wrk_round() does.
     """
@@ -49,7 +49,7 @@ def measure_all(scenario, specs, cases, args, report, measure=None):
     given_up = set()
     for number in range(args.rounds):
         for case in cases:
-            # Every other round backwards: what drifts steadily then favours nobody.
+            # Every other round runs in reverse order, so that a steady drift favours no server.
             for spec in specs if number % 2 == 0 else reversed(specs):
                 key = (case.name, spec.name)
                 if key in given_up:
@@ -68,7 +68,7 @@ def measure_all(scenario, specs, cases, args, report, measure=None):
 
 
 def wrk_round(spec, case, args):
-    """One Measurement by wrk, with a fresh server, after a check of its answers and a warm-up."""
+    """One Measurement by wrk with a fresh server, after a check of its answers and a warm-up."""
     first, second, both = process.allowed_cpus()
     server_cpus, wrk_cpus = (both, both) if case.shared else (first, second)
     with servers.serving(spec, server_cpus, args.path) as server:
@@ -82,7 +82,7 @@ def wrk_round(spec, case, args):
 
 
 class Watch:
-    """What a server and the machine used inside the `with`."""
+    """The CPU time that a server and the machine used inside the `with`."""
 
     def __init__(self, server):
         self._server = server
@@ -108,7 +108,7 @@ class Watch:
 
 
 def ratios(results, case, server, reference):
-    """Total CPU per request against the reference, of each round both have."""
+    """Total CPU per request relative to the reference, for each round that has both."""
     ours, theirs = results[case, server], results[case, reference]
     return [ours[number].total_us / theirs[number].total_us for number in ours if number in theirs]
 
@@ -120,7 +120,7 @@ def medians(measurements):
 
 
 def result_table(scenario, specs, cases, results, reference, report, bar_against, barred=servers.OURS):
-    """Lines of the table. Bars are for the server `barred`, where the reference is `bar_against`."""
+    """The lines of the table. Bars apply to the server `barred`, if the reference is `bar_against`."""
     rows = []
     for case in cases:
         for spec in specs:
@@ -146,7 +146,7 @@ def result_table(scenario, specs, cases, results, reference, report, bar_against
 
 
 def percentile(us):
-    """For a reader; a client that measures none says 0."""
+    """The duration as text; 0 means that the client measures none."""
     return duration(us) if us else "-"
 
 

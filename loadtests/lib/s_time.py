@@ -1,4 +1,4 @@
-"""`openssl s_time`: a new connection with a full handshake for each request. wrk resumes sessions; this never does."""
+"""`openssl s_time`: a new connection with a full handshake for each request. Unlike wrk it never resumes sessions."""
 
 import re
 import socket
@@ -8,11 +8,11 @@ import time
 from lib import http, process, wrk
 from lib.process import LoadTestError
 
-PARALLEL = 4  # each has one connection at a time; together they keep the client's core busy
+PARALLEL = 4  # processes with one connection each; together they keep the client's core busy
 
 
 def parse(text):
-    """(connections, bytes read) from what it prints."""
+    """(connections, bytes read) from the output of `openssl s_time`."""
     found = re.search(r"^(\d+) connections in [\d.]+s; .* bytes read (\d+)$", text, re.M)
     if not found:
         raise LoadTestError(f"openssl s_time printed no result: {text.strip()[-300:]}")
@@ -20,7 +20,7 @@ def parse(text):
 
 
 def answer_bytes(port, path, body):
-    """How long the answer to its request is; raises if the answer is not a 200 with `body`."""
+    """The length of the answer to s_time's request. Raises LoadTestError if it is not a 200 with `body`."""
     try:
         with socket.create_connection(("127.0.0.1", port), 5) as plain, \
                 http.client_context().wrap_socket(plain) as connection:
@@ -36,7 +36,7 @@ def answer_bytes(port, path, body):
 
 
 def run(server, path, body, certificate, seconds, cpus):
-    """Runs PARALLEL of them for `seconds`; a wrk.Result without percentiles."""
+    """Runs PARALLEL processes for `seconds`. Returns a wrk.Result without percentiles."""
     expected = answer_bytes(server.port, path, body)
     command = ["openssl", "s_time", "-connect", f"127.0.0.1:{server.port}", "-new", "-www", path, "-time",
                str(seconds)]

@@ -1,4 +1,4 @@
-"""The servers under test: where they come from, starting them, reading what they use, stopping them."""
+"""The servers under test: how they are found, started, observed and stopped."""
 
 import contextlib
 import random
@@ -14,7 +14,7 @@ from lib import http, process, procfs
 from lib.process import LoadTestError
 
 FLOOR = "floor"
-OURS = "hello"  # what the bars are for
+OURS = "hello"  # the bars apply to this server
 BUILT = {
     FLOOR: "loadtests/floor --listen 127.0.0.1:{port}",
     OURS: "examples/hello --listen 127.0.0.1:{port}",
@@ -25,13 +25,13 @@ START_TIMEOUT_S = 10
 @dataclass(frozen=True)
 class Spec:
     name: str
-    command: tuple  # words; {port} in them stands for the port, {dir} for a folder that holds `files`
+    command: tuple  # words; {port} stands for the port, {dir} for a folder that contains `files`
     scheme: str = "http"
-    files: tuple = ()  # (name, text with {port} and {dir}): configuration the server reads
+    files: tuple = ()  # (name, text with {port} and {dir}): configuration files of the server
 
 
 def parse_specs(text, build):
-    """`floor,hello,other=COMMAND {port}` to Specs. A comma that no name follows belongs to the command."""
+    """Parses `floor,hello,other=COMMAND {port}` into Specs. A comma not followed by a name belongs to the command."""
     specs = []
     for item in re.split(r",(?=[\w.-]+(?:=|,|$))", text):
         name, given, command = item.partition("=")
@@ -51,7 +51,7 @@ def parse_specs(text, build):
 
 
 def free_port():
-    """A port below those the kernel gives to clients, so that none of their connections is in the way."""
+    """A port below the range that the kernel gives to clients, so that no client connection occupies it."""
     for _ in range(100):
         port = random.randrange(20000, 32000)
         with socket.socket() as probe, contextlib.suppress(OSError):
@@ -95,7 +95,7 @@ class Server:
             raise self.error(f"ended by itself with status {self._child.returncode}")
 
     def error(self, text):
-        """A LoadTestError that ends with what the server last printed."""
+        """A LoadTestError whose text ends with the last lines that the server printed."""
         self._log.seek(0)
         last = self._log.read().decode("utf-8", "replace").strip().splitlines()[-10:]
         return LoadTestError("\n    ".join([f"{self.name}: {text}", *last]))
@@ -115,7 +115,7 @@ class Server:
 
 
 def prepared(spec, port, directory):
-    """The command to run, its files written into `directory`."""
+    """Writes the server's files into `directory`, and returns the command to run."""
     def filled(text):
         return text.replace("{port}", str(port)).replace("{dir}", directory)
 
@@ -128,7 +128,7 @@ def prepared(spec, port, directory):
 def serving(spec, cpus, path):
     """Starts the server on the CPU set `cpus`, yields it when it answers, and stops it.
 
-    Ending by anything but exit 0 or the SIGTERM sent to it is an error of the server's.
+    Any end other than exit status 0 or death by the SIGTERM sent to it is an error of the server.
     """
     port = free_port()
     with tempfile.TemporaryFile() as log, tempfile.TemporaryDirectory(prefix="tuza-load-") as directory:
@@ -143,5 +143,5 @@ def serving(spec, cpus, path):
 
 
 def reference(specs):
-    """The server ratios are taken to: the floor, or the first one named."""
+    """The server that ratios refer to: the floor, or the first server named."""
     return next((spec for spec in specs if spec.name == FLOOR), specs[0])

@@ -1,4 +1,4 @@
-"""The hostile server and its clients: what the scenarios `stall` and `openproblem` share."""
+"""The hostile server and its clients, shared by the scenarios `stall` and `openproblem`."""
 
 import contextlib
 import json
@@ -11,8 +11,8 @@ from lib import http, process, servers
 from lib.process import LoadTestError
 
 HELLO = b"Hello, World!"
-ANSWER_TIMEOUT_S = 5  # of a server that is kept from answering
-END_GRACE_S = 8  # after SIGTERM; then it is killed
+ANSWER_TIMEOUT_S = 5  # for a server that is prevented from answering
+END_GRACE_S = 8  # after SIGTERM; then the server is killed
 
 
 class Client:
@@ -29,7 +29,7 @@ class Client:
             raise LoadTestError(f"stall_client ended: {error}") from error
 
     def result(self, timeout_s):
-        """Waits for its end and returns what it measured. Closes its input, which ends it, if `timeout_s` is 0."""
+        """Waits for the client's end and returns its results. If `timeout_s` is 0, closes its input, which ends it."""
         try:
             if timeout_s > 0:
                 self._child.wait(timeout_s)
@@ -52,13 +52,13 @@ def parse_json_line(text, program):
 
 @contextlib.contextmanager
 def client(args, cpus, port, connections, rate, seconds, path="/", contains=None):
-    """A stall_client with its connections open. Leaving the context ends it."""
+    """A stall_client with its connections open. Leaving the context ends the client."""
     command = [str(args.build / "loadtests" / "stall_client"), "--port", str(port), "--connections",
                str(connections), "--rate", str(rate), "--seconds", str(seconds), "--path", path]
     if contains:
         command += ["--contains", contains]
     with process.running(command, cpus, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
-        if child.stdout.readline() != "ready\n":  # it gives up by itself: its sockets have timeouts
+        if child.stdout.readline() != "ready\n":  # the client gives up by itself, because its sockets have timeouts
             raise LoadTestError(f"no {connections} connections to port {port}")
         try:
             yield Client(child)
@@ -81,8 +81,8 @@ class Ending:
 
 @contextlib.contextmanager
 def serving(spec, cpus, ending, **environment):
-    """Starts the server and yields it when it answers `/`. Unlike servers.serving() it may end in any way, as a
-    server with requests that do not end must; `ending` says how."""
+    """Starts the server and yields it when it answers `/`. Unlike in servers.serving(), the server may end in any way,
+    because some of its requests do not end; `ending` records how."""
     port = servers.free_port()
     command = [word.replace("{port}", str(port)) for word in spec.command]
     with tempfile.TemporaryFile() as log:
@@ -99,7 +99,7 @@ def serving(spec, cpus, ending, **environment):
 
 
 def get_json(server, path, timeout_s=ANSWER_TIMEOUT_S):
-    """What the server answers, as an object. Raises LoadTestError for anything but a good answer in time."""
+    """The server's JSON answer as an object. Raises LoadTestError unless a good answer arrives in time."""
     response = http.exchange(server.port, path, timeout_s=timeout_s)[0]
     if response.status != 200:
         raise server.error(f"{path}: status {response.status}: {response.body[:80]!r}")

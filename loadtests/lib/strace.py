@@ -1,7 +1,7 @@
 """System calls of a running server, counted by strace.
 
-strace slows a server down by an order of magnitude, so only the counts mean anything, never the times; and
-how many connections share one epoll_wait is not what it is at full speed.
+strace slows a server down by an order of magnitude, so only the counts mean anything, never the times. The number of
+connections that share one epoll_wait differs from that at full speed.
 """
 
 import contextlib
@@ -36,7 +36,7 @@ def available():
 
 
 def parse_summary(text):
-    """{name: Calls} from what `strace -c` prints: % time, seconds, usecs/call, calls, [errors], name."""
+    """{name: Calls} from the output of `strace -c`: % time, seconds, usecs/call, calls, [errors], name."""
     calls = {}
     for line in text.splitlines():
         fields = line.split()
@@ -46,7 +46,7 @@ def parse_summary(text):
 
 
 def by_kind(calls):
-    """{kind: Calls} for KINDS, and {name: Calls} of the others."""
+    """{kind: Calls} for KINDS, and {name: Calls} for all other calls."""
     kinds = {kind: Calls(0, 0) for kind in KINDS}
     others = {}
     for name, found in calls.items():
@@ -72,7 +72,7 @@ def wait_until_attached(tracer, messages, pids):
 
 @contextlib.contextmanager
 def counting(pids, cpus):
-    """Counts the calls of all threads of `pids` inside the `with`; fills the dict it yields at the end."""
+    """Counts the calls of all threads of `pids` inside the `with`. Yields a dict, and fills it at the end."""
     calls = {}
     with tempfile.NamedTemporaryFile("r") as summary, tempfile.TemporaryFile() as messages:
         command = ["strace", "-c", "-f", "-o", summary.name]

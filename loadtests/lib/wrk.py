@@ -1,4 +1,4 @@
-"""wrk: running it on given CPUs, and its report as numbers."""
+"""Runs wrk on given CPUs, and parses its report."""
 
 import contextlib
 import re
@@ -11,7 +11,7 @@ from lib.process import LoadTestError
 
 UNITS_US = {"us": 1, "ms": 1e3, "s": 1e6, "m": 60e6, "h": 3600e6}
 
-# request() returns the same text each time; wrk counts the requests in it when it starts.
+# request() always returns the same text; wrk counts the requests in it once, at its start.
 PIPELINE_LUA = """
 init = function(args)
   local requests = {{}}
@@ -33,9 +33,9 @@ class Load:
     connections: int
     threads: int = 1
     pipeline: int = 1
-    post: str = ""  # with it, POST requests of this body (letters and digits); not with `pipeline`
+    post: str = ""  # if set, requests are POST with this body (letters and digits); not with `pipeline`
     headers: tuple = ()  # "Name: value"
-    openssl_conf: str = ""  # a configuration of OpenSSL's for the client, in place of the system's
+    openssl_conf: str = ""  # an OpenSSL configuration for the client, instead of the system's
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Result:
 
 
 def parse(text):
-    """A Result from what `wrk --latency` prints."""
+    """A Result from the output of `wrk --latency`."""
     total = re.search(r"^\s*(\d+) requests in ([\d.]+)(us|ms|s|m|h),", text, re.M)
     if not total:
         raise LoadTestError(f"wrk printed no total: {text.strip()}")
@@ -98,5 +98,5 @@ def run(url, load, seconds, cpus):
         environment = {"OPENSSL_CONF": load.openssl_conf} if load.openssl_conf else None
         output = process.run(command + options + [url], cpus, seconds + 15, environment)
     result = parse(output)
-    # wrk is the only child that ended in between; getrusage counts those that were waited for.
+    # wrk is the only child that ended meanwhile; getrusage counts children that were waited for.
     return Result(**{**result.__dict__, "client_cpu_s": children_cpu_s() - before})

@@ -1,7 +1,7 @@
-"""One module per scenario. load.py finds them by itself; a module has
+"""One module per scenario. load.py finds the modules by itself. A module has
 
     DESCRIPTION               one line for the help text
-    add_options(parser)       options of its own, whose names no other scenario has
+    add_options(parser)       adds its own options, with names that no other scenario uses
     run(specs, args, report)  measures the servers `specs` (lib/servers.py) and reports (lib/report.py)
-    CHARTS                    optional: (metric, title, unit)s, what the HTML report draws of its records
+    CHARTS                    optional: a (metric, title, unit) for each chart in the HTML report
 """

@@ -1,4 +1,4 @@
-"""Churn: a new connection for every request, without TLS. What accepting and closing cost, against nginx and Go."""
+"""Churn: a new connection for every request, without TLS: the cost of accepting and closing, against nginx and Go."""
 
 from lib import peers, rounds, servers, wrk
 from lib.rounds import Case
@@ -18,7 +18,7 @@ def add_options(_parser):
 
 
 def run(specs, args, report):
-    # The floor does not close connections: there is nothing to measure.
+    # The floor does not close connections, so it is not measured.
     specs = [spec for spec in specs if spec.name != servers.FLOOR] + peers.installed(args, report)
     results = rounds.measure_all("churn", specs, CASES, args, report)
     reference = REFERENCE if REFERENCE in (spec.name for spec in specs) else specs[0].name

@@ -1,5 +1,5 @@
-"""Cost: what counting requests for /metrics and writing an access log add to a request's CPU time, and what they
-cost while they are off."""
+"""Cost: the CPU time per request that counting for /metrics and writing an access log add, and their cost while they
+are off."""
 
 from lib import rounds, servers, wrk
 from lib.rounds import Case
@@ -9,7 +9,7 @@ OFF, BOTH = "off", "both"
 MUST, AIM = 1.15, 1.08
 CASES = (Case("64", wrk.Load(64), MUST, AIM), Case("256", wrk.Load(256), MUST, AIM))
 CHARTS = (("total_us", "Server CPU per request", "us"),)
-# Nobody asks the admin listener while it is measured: what counts is counting.
+# No client asks the admin listener during the measurement: only the cost of counting is measured.
 METRICS = ("--set", "admin.listen=127.0.0.1:0", "--set", "metrics.enabled=true")
 LOG = ("--set", "http.access_log=true", "--set", "log.file={dir}/access.log", "--set", "log.format=json")
 

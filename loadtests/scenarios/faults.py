@@ -1,9 +1,9 @@
-"""Faults: an instance killed behind HAProxy, drains with work in flight, and how soon a start answers.
+"""Faults: an instance killed behind HAProxy, drains with work in flight, and the time from start to first answer.
 
-`kill`: of three instances one is killed with SIGKILL under load, by GET, which HAProxy may repeat, and by POST, which
-it may not: at most the requests in flight on that instance may fail, and none after that.
-`drain`: at SIGTERM a request under way is finished, an idle connection closed; one that does not end is cut off at the
-deadline. `start`: from the start of the process to the first whole answer.
+`kill`: one of three instances is killed with SIGKILL under load, with GET, which HAProxy may repeat, and with POST,
+which HAProxy must not repeat. At most the requests in flight on that instance may fail, and none after that.
+`drain`: at SIGTERM a request in progress is finished, and an idle connection is closed. A request that does not end is
+cut off at the deadline. `start`: the time from the start of the process to the first complete answer.
 """
 
 import contextlib
@@ -64,7 +64,7 @@ def kill(args, report):
 
 @contextlib.contextmanager
 def lone_server(args):
-    """hello with a short deadline; the `with` decides how it ends."""
+    """hello with a short deadline; the body of the `with` decides how it ends."""
     command = (*servers.parse_specs(servers.OURS, args.build)[0].command, "--set",
                f"shutdown.timeout={DEADLINE_S}s")
     port = servers.free_port()
@@ -100,7 +100,7 @@ def drain_finishes(args, report):
         with half_a_request(port) as busy, socket.create_connection(("127.0.0.1", port), 10) as idle:
             idle.sendall(http.request_text(args.path))
             http.receive(idle, 1, 5)
-            time.sleep(0.2)  # for the half request to reach its handler
+            time.sleep(0.2)  # until the half request has reached its handler
             started = time.monotonic()
             child.send_signal(signal.SIGTERM)
             if idle.recv(1):

@@ -1,7 +1,7 @@
-"""Idle: what a keep-alive connection costs while nothing happens on it, and that nothing happens then.
+"""Idle: the memory of an idle keep-alive connection, and the CPU time of a server while all connections are idle.
 
-Memory is the server process's growth per connection, after each has had one request answered; the kernel's
-socket memory is outside of it and alike for all servers. It is read twice, because a runtime may give memory
+Memory is the server process's growth per connection, after each connection has had one request answered. The kernel's
+socket memory is not included, and is the same for all servers. Memory is read twice, because a runtime may give memory
 back only when a connection has been idle for some seconds. Afterwards every connection must still work.
 """
 
@@ -17,7 +17,7 @@ SPARE_DESCRIPTORS = 300
 READ_AFTER_S = (1, 10)
 CPU_WINDOW_S = 5
 MEMORY_MUST_KB, MEMORY_AIM_KB = 6, 1
-# "Uses no CPU", with room for a look at the clock now and then: a thousandth of a core.
+# "Uses no CPU", with allowance for reading the clock now and then: a thousandth of a core.
 CPU_MUST_MS, CPU_AIM_MS = 5, 1
 CHARTS = (("Rss_10s_bytes", "Memory per idle connection after 10 s", "bytes"),)
 
@@ -31,7 +31,7 @@ def run(specs, args, report):
 
 
 def measure_all(scenario, specs, count, args, report, memory_bars_kb):
-    """Measures `specs` with `count` connections each, TLS included, under the name `scenario`, and shows the table."""
+    """Measures `specs` with `count` connections each, over TLS too, under the name `scenario`, and shows the table."""
     limit = process.raise_descriptor_limit() - SPARE_DESCRIPTORS
     wanted, count = count, min(count, limit)
     report.say("", f"{scenario}: {count:,} connections" +
@@ -59,7 +59,7 @@ def measure(scenario, spec, count, args, report, memory_bars_kb):
     server_cpu = process.allowed_cpus()[0]
     with servers.serving(spec, server_cpu, args.path) as server:
         http.verify(server.port, args.path, args.body, scheme=spec.scheme)
-        time.sleep(1)  # what starting up left to do
+        time.sleep(1)  # until work left over from the start is done
         before = server.memory_kb()
         quiet_ms, quiet_switches = idle_cpu(server)
         with Crowd(server.port, args.path, args.body, spec.scheme) as crowd:

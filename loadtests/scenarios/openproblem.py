@@ -1,9 +1,10 @@
-"""Open problem: many connections, of whose requests some burn 1 ms of CPU, at a fixed total rate.
+"""Open problem: many connections at a fixed total rate, some of whose requests burn 1 ms of CPU.
 
-1,024 connections send 10,000 requests per second, at fixed times, whatever the answers do. So many of them burn
-1 ms that these make 64 % of two CPUs, and then 160 %. An event loop makes all behind such a request wait; a goroutine
-per connection should make none of them wait, and not cost throughput: both against the floor, which burns in its event
-loops. Published measurements found that preemption as Go and others have it costs throughput here.
+1,024 connections send 10,000 requests per second, at fixed times, independently of the answers. The share of requests
+that burn 1 ms is chosen so that they need 64 % of two CPUs, and then 160 %. In an event loop, all requests behind a
+burning one wait. With a goroutine per connection none of them should wait, at no cost in throughput. Both are compared
+with the floor, which burns in its event loops. Published measurements found that preemption as in Go and other
+runtimes costs throughput here.
 """
 
 import statistics
@@ -29,7 +30,7 @@ def add_options(parser):
 
 
 def permille_of(load, cpus, rate):
-    """How many of 1,000 requests have to burn 1 ms to make `load` percent of `cpus` CPUs."""
+    """How many of 1,000 requests must burn 1 ms so that they use `load` percent of `cpus` CPUs."""
     found = round(load / 100 * cpus * 1000 / rate * 1000)
     if not 1 <= found <= 1000:
         raise LoadTestError(f"{rate} requests per second cannot make {load} % of {cpus} CPUs with 1 ms each")
@@ -89,7 +90,7 @@ def measure(name, permille, cpus, args):
 
 
 def ratio(results, metric):
-    """The median of the rounds' ratios of hostile to the floor; nothing if no round has both."""
+    """The median of the rounds' ratios of hostile to the floor; None if no round has both."""
     ours, floor = results["hostile"], results["floor"]
     found = [ours[n][metric] / floor[n][metric] for n in ours if n in floor and floor[n][metric]]
     return statistics.median(found) if found else None

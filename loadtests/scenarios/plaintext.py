@@ -1,4 +1,4 @@
-"""Plaintext: small keep-alive requests at full speed; what a request costs the server, against the floor."""
+"""Plaintext: small keep-alive requests at full speed: the server's cost per request, against the floor."""
 
 import argparse
 import statistics
@@ -12,12 +12,12 @@ DESCRIPTION = "CPU per request of small keep-alive requests"
 SYSCALL_SECONDS = 2
 CHARTS = (("total_us", "Server CPU per request", "us"), ("rate", "Requests per second", "1/s"))
 USER_US_CASE, USER_US_MUST, USER_US_AIM = "256", 0.9, 0.6
-# Two per request, and room for what the 64 connections need once.
+# Two calls per request, with allowance for the calls that each of the 64 connections needs once.
 IO_CALLS_MUST, IO_CALLS_AIM = 2.05, 2.02
 
 
-# The bars: what this project wants to reach. 64 connections with 16 requests each keep as many requests
-# under way (1,024) as the largest case without pipelining.
+# The bars are the goals of this project. 64 connections with 16 requests each keep as many requests in flight (1,024)
+# as the largest case without pipelining.
 CASES = (
     Case("64", wrk.Load(64), 1.20, 1.08),
     Case("256", wrk.Load(256), 1.25, 1.10),

@@ -1,7 +1,7 @@
 """Rolling restart: three instances behind HAProxy end and start again, one after another, and no request fails.
 
-Two kinds of clients all the while: connections that stay, and one connection for each request. Restarts go on until
-enough requests were answered.
+Two kinds of clients run all the time: keep-alive connections, and one connection per request. Restarts continue until
+enough requests have been answered.
 """
 
 import threading
@@ -13,7 +13,7 @@ from lib.process import LoadTestError
 DESCRIPTION = "rolling restart of three instances behind HAProxy: requests that fail"
 REQUESTS = 100_000
 LOADS = {"keep-alive": wrk.Load(32), "close": wrk.Load(8, headers=("Connection: close",))}
-CYCLE_S = 60  # at most, for all three
+CYCLE_S = 60  # maximum, for all three restarts
 WRK_S = 5
 
 
@@ -44,12 +44,12 @@ def run(_specs, args, report):
 
 
 def failures(text):
-    """The number of failed requests in one of wrk's lines about errors."""
+    """The number of failed requests in one of wrk's error lines."""
     return sum(int(word.strip(",")) for word in text.split() if word.strip(",").isdigit())
 
 
 def cycle(running, args):
-    """Restarts all three under load. Returns ({kind of client: wrk.Result}, seconds of each restart)."""
+    """Restarts all three instances under load. Returns ({kind of client: wrk.Result}, seconds of each restart)."""
     clients = Clients(running.url(args.path), LOADS)
     times = []
     try:
@@ -66,7 +66,7 @@ def cycle(running, args):
 
 
 class Clients:
-    """wrk after wrk, which cannot be told to stop early without losing its count. Started at once, until finish()."""
+    """Runs short wrk processes one after another until finish(): a wrk that is stopped early loses its count."""
 
     def __init__(self, url, loads):
         self._ending = threading.Event()
@@ -86,7 +86,7 @@ class Clients:
                 return
 
     def finish(self):
-        """Ends them and returns {kind of client: one wrk.Result for all}."""
+        """Ends the clients and returns {kind of client: one combined wrk.Result}."""
         self._ending.set()
         for thread in self._threads:
             thread.join()

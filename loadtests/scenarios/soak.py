@@ -1,8 +1,7 @@
-"""Soak: minutes of load with connections coming and going; memory must stay flat, and nothing may fail.
+"""Soak: minutes of load with connections coming and going; memory must stay flat, and no request may fail.
 
-Three kinds of clients at once: 64 connections that stay, 32 that are closed after each response, and 4 whose
-requests come 16 at a time. Memory is read every few seconds. The first fifth of the time may make it grow:
-caches fill.
+Three kinds of clients run at once: 64 keep-alive connections, 32 that are closed after each response, and 4 that send
+16 requests at a time. Memory is read every few seconds. It may grow in the first fifth of the time, while caches fill.
 """
 
 import os
@@ -22,7 +21,7 @@ LOADS = {
 }
 SAMPLES = 60
 WARM_UP = 0.2
-GROWTH_MUST, SLACK_KB = 0.05, 1024  # what a late burst may take
+GROWTH_MUST, SLACK_KB = 0.05, 1024  # allowance for a late burst
 
 
 def add_options(parser):
@@ -46,7 +45,7 @@ def measure(specs, args, report):
     rows = []
     for spec in specs:
         if spec.name == servers.FLOOR:
-            continue  # it measures nothing here
+            continue  # a soak of the floor shows nothing about Tuza
         try:
             rows.append(soak(spec, seconds, args, report))
         except LoadTestError as error:

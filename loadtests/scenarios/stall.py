@@ -1,9 +1,9 @@
-"""Stall: what becomes of polite requests while others do what frameworks forbid.
+"""Stall: how late well-behaved requests are while other requests do what frameworks forbid.
 
-So many connections of the server examples/hostile are kept busy with requests of one kind: loops, blocking calls,
-locks. Beside them a client that wants nothing but `/` sends 500 requests per second at fixed times, and a goroutine
-inside the server ticks every millisecond. Their lateness, misses included, is what is measured; and what the hostile
-requests got done, against plain threads that do the same.
+A given number of connections to the server examples/hostile is kept busy with requests of one kind: loops, blocking
+calls, locks. Meanwhile a client that asks only for `/` sends 500 requests per second at fixed times, and a goroutine
+inside the server ticks every millisecond. The scenario measures the lateness of both, with missed ticks and unanswered
+requests included, and the work of the hostile requests relative to plain threads that do the same.
 """
 
 import argparse
@@ -23,7 +23,7 @@ BURNERS = KINDS[:8]
 GO_KINDS = ("burn", "malloc", "memcpy", "sort", "regex", "sleep", "file")
 HOGS = (1, 8, 100, 1000)
 PROCS = (1, 2)
-# What a run without options does: every kind with 8, and of each sort of trouble one kind with all numbers.
+# A run without options measures every kind with 8, and one kind of each sort of trouble with all numbers.
 DEFAULT_HOGS = 8
 DEFAULT_KINDS = ("burn", "malloc", "sleep")
 GO_PROCS = 2
@@ -32,11 +32,11 @@ GO_SOURCE = Path(__file__).resolve().parents[1] / "stall_go"
 HOG_MS = 500
 FILE_BYTES = 64 << 20
 CHECK_MS = 5
-# So many connections that 500 requests per second fit through them even when each takes 100 ms.
+# Enough connections for 500 requests per second even if each request takes 100 ms.
 STEADY_CONNECTIONS, STEADY_RATE = 64, 500
-BEGIN_TIMEOUT_S = 3  # for all hostile requests to be at work
+BEGIN_TIMEOUT_S = 3  # until all hostile requests are at work
 THREADS_SECONDS = 2
-OTHERS_WARNING = 0.15  # CPUs; the hostile requests' client is among them
+OTHERS_WARNING = 0.15  # CPUs; includes the client of the hostile requests
 
 # Bars in ms, for the p99 of the client and of the ticker, by the number of hostile requests.
 BARS_MS = {0: (10, 1), 1: (10, 1), 8: (10, 1), 100: (20, 3), 1000: (100, 15)}
@@ -45,7 +45,7 @@ THROUGHPUT_MUST = 0.90
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    kind: str  # "-": none
+    kind: str  # "-": no hostile requests
     hogs: int
     procs: int
 
@@ -56,18 +56,18 @@ class Case:
 @dataclasses.dataclass
 class Found:
     client: dict
-    server: dict | None  # ticker, running, eintr, rate (iterations per second); nothing if it did not answer
-    cpus: float  # the server used
-    others: float  # CPUs that neither it nor the client of `/` used
+    server: dict | None  # ticker, running, eintr, rate (iterations per second); None if it did not answer
+    cpus: float  # CPUs that the server used
+    others: float  # CPUs that neither the server nor the client of `/` used
     hog_answers: int = 0
     threads: float = 0.0  # iterations per second of plain threads, right before and right after
 
     def worst_us(self):
-        """The later of the client and the ticker, p99."""
+        """The p99 of the client or of the ticker, whichever is larger."""
         return max(self.client["p99_us"], (self.server or {"ticker": {}})["ticker"].get("p99_us", 0))
 
     def work(self):
-        """Against plain threads; nothing if there are none to compare with."""
+        """The work relative to plain threads; None if there is nothing to compare with."""
         return self.server["rate"] / self.threads if self.threads and self.server else None
 
 
@@ -102,7 +102,7 @@ def add_options(parser):
 
 
 def cases(args):
-    """What to measure, each number of Ps beginning with no hostile requests at all."""
+    """The cases to measure. For each number of Ps the first case has no hostile requests."""
     found = []
     for procs in args.procs:
         found.append(Case("-", 0, procs))
@@ -191,7 +191,7 @@ def measure(spec, case, args, ending):
         with stall.client(args, cpus, server.port, STEADY_CONNECTIONS, STEADY_RATE, args.seconds) as steady:
             if not case.hogs:
                 return window(server, case, args, steady)
-            hog_seconds = 10 * (args.seconds + 60)  # ended by its input
+            hog_seconds = 10 * (args.seconds + 60)  # ends earlier, when its input is closed
             with stall.client(args, cpus, server.port, case.hogs, 0, hog_seconds, path_of(case.kind),
                               f'"kind":"{case.kind}"') as hogs:
                 hogs.go()
@@ -205,7 +205,7 @@ def measure(spec, case, args, ending):
 
 
 def check_work(server, kind):
-    """One short request of the kind: it does what it should."""
+    """Checks with one short request that the kind does what it should."""
     answer = stall.get_json(server, path_of(kind, 1 << 20 if kind == "file" else CHECK_MS))
     if answer["kind"] != kind or answer["errors"] or not answer["iterations"]:
         raise server.error(f"{kind}: a wrong answer: {answer}")
@@ -219,7 +219,7 @@ def running(stats, kind):
 
 
 def wait_for_all(server, case):
-    """Until all are at work, or not much longer: a server that stalls lets only some of them begin."""
+    """Waits until all hostile requests are at work, with a timeout: a server that stalls begins only some of them."""
     deadline = time.monotonic() + BEGIN_TIMEOUT_S
     while (left := deadline - time.monotonic()) > 0:
         stats = stats_in_time(server, "/stats", left)
@@ -229,7 +229,7 @@ def wait_for_all(server, case):
 
 
 def stats_in_time(server, path, timeout_s=stall.ANSWER_TIMEOUT_S):
-    """What the server says of itself; nothing if it is kept from saying anything for so long."""
+    """The server's statistics; None if it does not answer in time."""
     try:
         return stall.get_json(server, path, timeout_s)
     except LoadTestError:
@@ -250,7 +250,7 @@ def window(server, case, args, steady):
 
 
 def difference(before, after, kind):
-    """What a server did between two of its /stats, the first of which began a new window."""
+    """The work of a server between two of its /stats; the first one began a new window."""
     def grown(name):
         return sum(after["kinds"][k][name] - before["kinds"][k][name] for k in after["kinds"])
 
@@ -259,17 +259,17 @@ def difference(before, after, kind):
 
 
 def threads_rate(spec, case, args):
-    """Iterations per second of plain threads on the CPUs that the server has; 0: nothing to compare."""
+    """Iterations per second of plain threads on the server's CPUs; 0: nothing to compare."""
     if case.hogs == 0 or spec.name != "hostile":
         return 0.0
     if case.kind in ("sleep", "read"):
-        return case.hogs * 1000 / HOG_MS  # needs no measuring
+        return case.hogs * 1000 / HOG_MS  # the nominal rate
     amount = FILE_BYTES if case.kind == "file" else HOG_MS
     return stall.run_threads(args, process.allowed_cpus()[2], case.kind, case.hogs, THREADS_SECONDS, amount)
 
 
 def wrong_answers(found):
-    """What must not happen, in words."""
+    """Descriptions of everything that must not happen."""
     problems = [f"requests for `/`: {what}: {found.client[what]}" for what in ("wrong", "lost") if found.client[what]]
     if found.server is None:
         problems.append(f"/stats was not answered within {stall.ANSWER_TIMEOUT_S} s")
@@ -291,7 +291,7 @@ def record(spec, case, number, found, ending, report):
 
 
 def row_of(spec, case, all_found, ending, report):
-    """Of several measurements the work is the median's, and everything else the worst one's."""
+    """The row of several measurements: the work is the median, all other values are from the worst measurement."""
     found = max(all_found, key=Found.worst_us)
     server = found.server or {"ticker": {}, "running": None, "eintr": None, "rate": None}
     ratios = [one.work() for one in all_found if one.work() is not None]
@@ -316,12 +316,12 @@ def row_of(spec, case, all_found, ending, report):
 
 
 def bars_of(hogs):
-    """Those of the next larger number that has some."""
+    """The bars of the next larger number of hostile requests that has bars."""
     return BARS_MS[min((number for number in BARS_MS if number >= hogs), default=max(BARS_MS))]
 
 
 def short(words):
-    """A verdict in one word: the bars stand above the table."""
+    """The verdict in one word, because the bars are printed above the table."""
     if words.endswith("MISSED"):
         return "MISSED"
     return "must" if words.endswith("not yet") else "aim"

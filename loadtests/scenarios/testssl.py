@@ -1,6 +1,6 @@
-"""testssl: what testssl.sh, which knows the weaknesses of TLS and of its implementations, finds in our server.
+"""testssl: the findings of testssl.sh, which knows the weaknesses of TLS and of its implementations, for `hello`.
 
-It takes some minutes. Whatever it calls LOW or worse fails the run, but for what EXCUSED has a reason for.
+It takes some minutes. Every finding of LOW or worse fails the run, unless EXCUSED gives a reason for it.
 """
 
 import json
@@ -17,13 +17,13 @@ DESCRIPTION = "testssl.sh against hello over TLS (minutes)"
 CHECKS = ("--protocols", "--server-preference", "--server-defaults", "--fs", "--each-cipher", "--vulnerable")
 TIMEOUT_S = 1200
 GOOD = ("OK", "INFO", "DEBUG")
-# Beginnings of ids.
+# Prefixes of finding ids.
 EXCUSED = {
-    "cert_chain_of_trust": "made for the run, signed by nobody",
-    "cert_revocation": "made for the run, signed by nobody",
+    "cert_chain_of_trust": "made for the run, self-signed",
+    "cert_revocation": "made for the run, self-signed",
     "DNS_CAArecord": "localhost has none",
     "engine_problem": "testssl.sh's own",
-    # Old releases call it HIGH whatever the ciphers are; newer ones look at them.
+    # Old releases rate it HIGH for any ciphers; newer releases examine the ciphers.
     "cipher_order": "Mozilla's policy: all ciphers are good, the client knows which is fast",
 }
 
@@ -47,7 +47,7 @@ def run(_specs, args, report):
 
 
 def examine(program, port, directory, cpus):
-    """The findings: objects with id, severity and finding."""
+    """The findings, as objects with id, severity and finding."""
     output = directory / "findings.json"
     command = [program, "--quiet", "--color", "0", "--warnings", "batch", "--jsonfile", str(output), *CHECKS,
                f"127.0.0.1:{port}"]

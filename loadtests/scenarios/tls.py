@@ -1,7 +1,7 @@
-"""TLS: what a request on an open connection costs, what a handshake, and what an idle connection, against others.
+"""TLS: the cost of a request on an open connection, of a handshake, and of an idle connection, against other servers.
 
-The same certificate (P-256), version (1.3), cipher and key exchange for all; the client leaves no choice
-(lib/certificate.py), and s_client says whether that is so before anything is measured.
+All servers use the same certificate (P-256), version (1.3), cipher and key exchange. The client leaves no choice
+(lib/certificate.py), and s_client verifies this before the measurement.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def run(_specs, args, report):
 
 
 def agrees(spec, made, args, report):
-    """Whether the server answers, with the version, cipher and key that all are to have."""
+    """Whether the server answers, with the version, cipher and key that all servers must use."""
     try:
         first, second, _ = process.allowed_cpus()
         with servers.serving(spec, first, args.path) as server:

@@ -1,70 +1,69 @@
-// The handoff protocol of sched/rt/slice/handoff.h: how sysmon takes a P from an M that does not come back to the
-// runtime, how it asks for the P of one that is always found inside, and how it stops and resumes threads that
-// run on without a P (sched/rt/slice/lane.cpp).
+// Model of the handoff protocol (sched/rt/slice/handoff.h) and of suspension (sched/rt/slice/lane.cpp).
 //
-// Ms run goroutines: user code, entering the runtime, using the P, leaving the runtime. Sysmon takes Ps, asks
-// for them, asks threads without a P to stop, takes that back, and resumes what has stopped, in any order. The
-// signal handler runs on the M's thread between any two steps of the M, as late as it likes. One step of the
-// model is one access to memory that other threads see; what they could not tell apart from it happens in the
-// same step.
+// Sysmon takes a P from an M that does not come back to the runtime. It asks for the P of an M that is inside the
+// runtime at every scan. It suspends and resumes threads that run without a P.
+//
+// Ms run goroutines: user code, entering the runtime, using the P, leaving the runtime. Sysmon takes Ps, asks for Ps,
+// asks threads without a P to suspend, withdraws such requests, and resumes suspended threads, in any order. The
+// signal handler runs on the M's thread between any two steps of the M, with any delay. One step of the model is one
+// access to memory that other threads see; actions that they cannot distinguish from it belong to the same step.
 //
 // What must hold:
 //   (assertions)      A P is used by one thread at a time, by its owner, and is not given away meanwhile.
-//   stopped_with_p    Who is stopped has no P and is not inside the runtime, where it may hold a lock.
+//   stopped_with_p    A suspended thread has no P and is not inside the runtime, where it may hold a lock.
 //   ask_in_vain       While sysmon waits for an answer, a signal or a handler is on its way.
-//   book_is_wrong     What sysmon has noted of a thread is true: that it is stopped, or that nobody has asked
-//                     it. So the number of those that burn CPU without a P is what it believes.
-//   goroutine_is_lost When nothing can happen any more, all goroutines have ended; sysmon may have gone at any
-//                     moment before, the way it goes when the runtime ends.
-//   p_is_lost         Then all Ps are idle, too.
-//   (Spin itself)     No deadlock: who waits, waits where it may. A thread that is stopped may not.
+//   book_is_wrong     Sysmon's record of a thread is true: the thread is suspended, or has no request. So the number
+//                     of threads that burn CPU without a P is the number in sysmon's records.
+//   goroutine_is_lost When no further step is possible, all goroutines have ended. Sysmon may have ended at any moment
+//                     before, as it does at the end of the runtime.
+//   p_is_lost         At that point, all Ps are idle, too.
+//   (Spin itself)     No deadlock: a thread waits only where it may wait. A suspended thread may not wait for ever.
 //
-// Memory is as on x86-64. What decides is in_rt, a plain store: it stays in the store buffer of its M until
-// that is drained, by the M's next locked instruction, by membarrier(), or by itself. The thread itself, and so
-// the handler, sees it at once. All other writes are seen at once: those of the M to its P lie, in the buffer,
-// before the in_rt = 0 that lets others look at them; the rest are locked instructions.
+// Memory is as on x86-64. The decisive variable is in_rt, a plain store: it stays in the store buffer of its M until
+// the buffer is drained, by the M's next locked instruction, by membarrier(), or by itself. The thread itself, and so
+// the handler, sees it at once. All other writes are seen at once: an M's writes to its P lie in the buffer before the
+// in_rt = 0 that lets others read them; the rest are locked instructions.
 //
-// Left out, because it cannot break what is above or is shown elsewhere:
-//   - how Ms sleep: one that has nothing to do wakes up when there are work and an idle P (parking.pml);
-//   - goroutines differ in nothing, so the GRQ is a number; local queues are part of it;
-//   - why sysmon does something: it does whatever the protocol allows, at any time. So the pick counter is not
-//     here: sysmon may let go of any M it could have taken a P from, as if the counter had moved;
-//   - how the handler tells sysmon: sysmon looks anyway;
+// Left out, because it cannot violate the properties or is shown elsewhere:
+//   - how Ms sleep: an M without work wakes up when there are work and an idle P (parking.pml);
+//   - differences between goroutines: the GRQ is a number, and local queues are part of it;
+//   - the reasons of sysmon: it does whatever the protocol allows, at any time. So there is no pick counter: sysmon may
+//     give up on any M from which it could take a P, as if the counter had moved;
+//   - how the handler notifies sysmon: sysmon scans anyway;
 //   - locked threads, and surplus Ps.
 //
-// PS, MS, GS: how many Ps, Ms and goroutines there are. CALLS: how many calls into the runtime they make
-// together that do not end them. TRIES, GIVES, ASKS: how often sysmon tries to take a P, asks an M for its own,
-// and asks a thread to stop.
-// FENCED: without membarrier(); Ms execute a fence instead, sent there by a bit that never leaves `taken`.
+// PS, MS, GS: the numbers of Ps, Ms and goroutines. CALLS: the total number of calls into the runtime that do not end a
+// goroutine. TRIES, GIVES, ASKS: how often sysmon tries to take a P, asks an M for its P, and asks a thread to suspend.
+// FENCED: without membarrier(). Ms execute a fence instead, because of a bit that is never cleared in `taken`.
 //
-// size PS=1 MS=1 GS=1 CALLS=3 TRIES=3 GIVES=0 ASKS=3 FENCED=0: one thread, taken from, asked and resumed repeatedly
+// size PS=1 MS=1 GS=1 CALLS=3 TRIES=3 GIVES=0 ASKS=3 FENCED=0: one thread: P taken, asked, resumed, repeatedly
 // size PS=1 MS=1 GS=1 CALLS=2 TRIES=2 GIVES=0 ASKS=2 FENCED=1: without membarrier()
-// size PS=1 MS=2 GS=2 CALLS=2 TRIES=2 GIVES=0 ASKS=1 FENCED=0: a P goes to and fro
-// size PS=2 MS=2 GS=2 CALLS=0 TRIES=2 GIVES=0 ASKS=1 FENCED=0: an M comes back with another P
-// size PS=1 MS=2 GS=2 CALLS=0 TRIES=2 GIVES=0 ASKS=2 FENCED=0: two threads without a P, both may be stopped
-// size PS=1 MS=1 GS=1 CALLS=3 TRIES=2 GIVES=2 ASKS=1 FENCED=0: one thread, asked for its P, too
-// size PS=1 MS=2 GS=2 CALLS=1 TRIES=1 GIVES=1 ASKS=1 FENCED=0: and another one gets it
+// size PS=1 MS=2 GS=2 CALLS=2 TRIES=2 GIVES=0 ASKS=1 FENCED=0: a P moves back and forth
+// size PS=2 MS=2 GS=2 CALLS=0 TRIES=2 GIVES=0 ASKS=1 FENCED=0: an M comes back and gets another P
+// size PS=1 MS=2 GS=2 CALLS=0 TRIES=2 GIVES=0 ASKS=2 FENCED=0: two threads without a P, both may be suspended
+// size PS=1 MS=1 GS=1 CALLS=3 TRIES=2 GIVES=2 ASKS=1 FENCED=0: one thread, which is also asked for its P
+// size PS=1 MS=2 GS=2 CALLS=1 TRIES=1 GIVES=1 ASKS=1 FENCED=0: and another thread gets that P
 // size PS=1 MS=1 GS=1 CALLS=2 TRIES=1 GIVES=1 ASKS=1 FENCED=1: without membarrier()
 //
-// variant NO_MEMBARRIER: sysmon reads the in_rt before the one in the store buffer, and takes a P that is in use
-// variant NO_LOCK: an M that enters during a trial uses its P while sysmon, which has read in_rt = 0, takes it
-// variant NO_P_CHECK at 4: the M that sysmon saw with the P has another one by now, and loses that
-// variant LATE_USE: after in_rt = 0 the P may be another M's
-// variant CLEAR_BY_STORE: kGone cleared by a plain store wipes out a kTaking that has just been set
-// variant GONE_FIRST: an M that finds kGone does not wait for the lock, and sysmon wipes out the P it gets
-// variant FENCE_LOST at 2: taken = kGone wipes out kFence, and the M enters without a fence from then on
-// variant FENCE_TOO_LATE at 2: what was read of `taken` before the fence says nothing about a trial
-// variant WAIT_WHILE_NOT_RUN: a thread that is resumed and asked again before it has looked sleeps on for ever
-// variant TWO_VALUED_TAKEN: a late signal finds kTaking and stops a thread that still has its P
-// variant HANDLER_IGNORES_IN_RT: a thread is stopped inside the runtime, or with a P that it has just got
-// variant HANDLER_IGNORES_GONE: a late signal stops a thread that has a P again
-// variant STOP_BY_STORE: the handler overwrites a withdrawal, and sysmon does not know of the stopped thread
-// variant WITHDRAW_BY_STORE: sysmon overwrites kStopped, and the thread sleeps on
-// variant SIGNAL_FIRST: the signal comes before the ask that it is for, and the ask waits for ever
+// variant NO_MEMBARRIER: sysmon reads an older in_rt than that in the store buffer, and takes a P that is in use
+// variant NO_LOCK: an M that enters during an attempt uses its P while sysmon, which has read in_rt = 0, takes it
+// variant NO_P_CHECK at 4: the M that sysmon saw with the P has another P by now, and loses that one
+// variant LATE_USE: after in_rt = 0 the P may belong to another M
+// variant CLEAR_BY_STORE: a plain store that clears kGone erases a kTaking that has just been set
+// variant GONE_FIRST: an M that finds kGone does not wait for the lock, and sysmon erases the P that the M gets
+// variant FENCE_LOST at 2: taken = kGone erases kFence, and the M enters without a fence from then on
+// variant FENCE_TOO_LATE at 2: a value of `taken` read before the fence says nothing about an attempt
+// variant WAIT_WHILE_NOT_RUN: a thread resumed and asked again before it has checked its state sleeps for ever
+// variant TWO_VALUED_TAKEN: a late signal finds kTaking and suspends a thread that still has its P
+// variant HANDLER_IGNORES_IN_RT: a thread is suspended inside the runtime, or with a P that it has just got
+// variant HANDLER_IGNORES_GONE: a late signal suspends a thread that has a P again
+// variant STOP_BY_STORE: the handler overwrites a withdrawal, and sysmon does not know of the suspended thread
+// variant WITHDRAW_BY_STORE: sysmon overwrites kStopped, and the thread continues to sleep
+// variant SIGNAL_FIRST: the signal comes before its request, and the request waits for ever
 // variant GIVE_BEFORE_DECISION at 6: an M that is asked for its P gives it away while sysmon is taking it
-// variant GIVE_SAYS_NOTHING at 6: an M without kGone believes that it still has the P it gave away
-// variant GIVE_BY_STORE at 8: taken = kGone wipes out kFence, and the M enters without a fence from then on
-// variant END_FORGETS_ASKED: a signal that was late stops a thread after sysmon has gone
+// variant GIVE_SAYS_NOTHING at 6: an M without kGone uses the P that it gave away as if it still had it
+// variant GIVE_BY_STORE at 8: taken = kGone erases kFence, and the M enters without a fence from then on
+// variant END_FORGETS_ASKED: a late signal suspends a thread after sysmon has ended
 
 #define NOBODY 7
 #define SYSMON 6
@@ -86,27 +85,27 @@ byte grq = GS - PS;  // goroutines without an M
 byte suspend[MS];
 byte taken[MS] = FENCED * FENCE;
 byte p[MS] = NOBODY;       // M::p
-byte holder[PS] = NOBODY;  // P::m; nobody's is idle
+byte holder[PS] = NOBODY;  // P::m; a P with holder NOBODY is idle
 bool locked[MS];           // handoff_mutex
 bool signal[MS];           // pending
-bool handling[MS];         // the handler has the thread, and no other signal gets in
+bool handling[MS];         // the handler runs on the thread, and other signals are blocked
 bool sleeping[MS];         // in the futex of the handler
 
-// in_rt, as the thread has written it last, and how many writes are in its store buffer. They alternate, and
-// two are as good as more: what matters is how the others' view differs, and that it may differ now and not
-// then.
+// in_rt, as the thread has written it last, and the number of its writes in the store buffer. The values alternate,
+// and two writes are as good as more: only the view of the other threads matters, which may differ at one time and not
+// at another.
 bool in_rt[MS] = true;
 byte late[MS];
 #define IN_RT_SEEN(m) (in_rt[m] ^ (late[m] & 1))
 #define DRAIN(m) late[m] = 0
 
 // -- Sysmon's own.
-byte book[MS] = RUN;  // what it knows of `suspend`
+byte book[MS] = RUN;  // sysmon's record of `suspend`
 
-// -- What only the model looks at.
+// -- Variables for the properties only.
 bool in_use[PS];
 byte calls_left = CALLS;
-byte ended;  // goroutines
+byte ended;  // number of goroutines that have ended
 bool sysmon_at_rest;
 
 #if PS == 1
@@ -117,7 +116,7 @@ bool sysmon_at_rest;
 #define ALL_IDLE (holder[0] == NOBODY && holder[1] == NOBODY)
 #endif
 
-// An idle P, for whoever knows that there is one.
+// Takes an idle P. The caller knows that there is one.
 inline take_idle_p(me) {
   assert(p[me] == NOBODY);
   DRAIN(me);
@@ -180,7 +179,7 @@ enter:
   :: !(taken[me] & GIVE)
   fi;
 #endif
-  // Of what it reads here it knows kGive later, too. One that it does not see waits for the next time.
+  // The M keeps the value of kGive that it reads here. A kGive set later waits for the next enter.
   if
   :: atomic { taken[me] & TAKING -> give = (taken[me] & GIVE) != 0 }
   :: atomic { (taken[me] & (TAKING | GONE)) == GONE -> give = (taken[me] & GIVE) != 0; goto without_p }
@@ -190,7 +189,7 @@ enter:
   atomic { !locked[me] -> locked[me] = true; DRAIN(me) };
   locked[me] = false;
 #endif
-  // A trial that begins now sees in_rt.
+  // An attempt that begins now sees in_rt.
   if
   :: atomic { taken[me] & GONE -> goto without_p }
   :: atomic { !(taken[me] & GONE) -> goto inside }
@@ -218,7 +217,7 @@ give_away:
   atomic { give = false; taken[me] = taken[me] & ~GIVE; DRAIN(me) };
   if
   :: p[me] != NOBODY
-  :: goto use  // it was meant for another goroutine
+  :: goto use  // the request was meant for another goroutine
   fi;
   atomic { !locked[me] -> locked[me] = true; DRAIN(me) };
   atomic {
@@ -245,7 +244,7 @@ without_p:
   fi;
   if
   :: atomic { calls_left > 0 -> calls_left--; goto leave }
-  :: atomic { IDLE -> take_idle_p(me) };  // a parking call, as the end of a goroutine is
+  :: atomic { IDLE -> take_idle_p(me) };  // a parking call; the end of a goroutine is one, too
      p[me] = mine;
      clear_gone(me);
      goto inside
@@ -280,7 +279,7 @@ leave:
 #endif
 }
 
-// What the kernel starts when a signal is pending. While it has the thread, the M makes no step.
+// The kernel starts it when a signal is pending. While it runs on the thread, the M makes no step.
 proctype Handler(byte me) {
 end:
   atomic { signal[me] && !handling[me] -> signal[me] = false; handling[me] = true };
@@ -313,7 +312,7 @@ end:
   :: atomic { suspend[me] != ASKED -> DRAIN(me); goto done }
 #endif
   fi;
-  do  // the kernel compares and goes to sleep in one step
+  do  // the kernel compares, and puts the thread to sleep, in one step
 #ifdef WAIT_WHILE_NOT_RUN
   :: atomic { suspend[me] != RUN -> sleeping[me] = true };
      !sleeping[me]
@@ -325,7 +324,7 @@ end:
 #endif
   od;
 refuse:
-  // It may be another ask than the one seen above, made since a withdrawal. Then this one is refused, too.
+  // The request may be a newer one, made after the one seen above was withdrawn. It is refused, too.
   atomic {
     DRAIN(me);
     if
@@ -337,7 +336,7 @@ done:
   atomic { handling[me] = false; goto end }
 }
 
-// Sysmon goes back to `rest` after everything it does.
+// Sysmon goes back to `rest` after every action.
 proctype Sysmon() {
   byte m, q;
   byte tries_left = TRIES, gives_left = GIVES, asks_left = ASKS;
@@ -417,7 +416,7 @@ look:
   if
   :: atomic { suspend[m] == RUN -> book[m] = RUN; goto rest }
   :: atomic { suspend[m] == STOPPED -> book[m] = STOPPED; goto rest }
-  :: suspend[m] == ASKED  // withdrawn: the M has come back, or does not burn CPU any more
+  :: suspend[m] == ASKED  // sysmon withdraws it: the M has come back, or no longer burns CPU
   fi;
 #ifdef WITHDRAW_BY_STORE
   atomic { suspend[m] = RUN; book[m] = RUN; goto rest };
@@ -436,7 +435,7 @@ resume:
   atomic { sleeping[m] = false; goto rest };
 
 finish:
-  // Whatever the state is: an ask that is not taken back may be answered when nobody resumes any more.
+  // In any state: a request that is not withdrawn may be answered when sysmon no longer resumes threads.
   atomic {
     if
     :: suspend[m] == STOPPED -> suspend[m] = RUN; book[m] = STOPPED  // an exchange
@@ -460,7 +459,7 @@ finish:
 }
 
 #define STOPPED_WITH_P(m) (suspend[m] == STOPPED && (p[m] != NOBODY || in_rt[m]))
-// Nobody is about to do anything about the asking. A signal does not count while a sleeping handler blocks it.
+// No thread is about to act on a request. A signal does not count while a sleeping handler blocks it.
 #define QUIET(m) (sysmon_at_rest && ((handling[m] && sleeping[m]) || (!handling[m] && !signal[m])))
 #define ASK_IN_VAIN(m) (QUIET(m) && suspend[m] == ASKED)
 #define BOOK_IS_WRONG(m) \

@@ -1,33 +1,34 @@
-// The state word and the queue of sched/sync/mutex.cpp: nobody waits for a lock that is free.
+// Model of the state word and the queue of sched/sync/mutex.cpp: no locker waits for a mutex that is free.
 //
-// Lockers lock and unlock the mutex; each may give its wait up, as one does whose context ends, and then returns
-// without the lock. One step of the model is one access to memory that other threads see; lock_ is taken and
-// given back like any lock. Of what rt::Wait does (sched/sync/detail/wait.h) the claim is one step here, the wake another.
+// Lockers lock and unlock the mutex. Each may give its wait up, as a goroutine does whose context ends, and then
+// returns without the mutex. One step of the model is one access to memory that other threads see; lock_ is taken and
+// given back like any lock. Of the operations of rt::Wait (sched/sync/detail/wait.h), the claim is one step here, and
+// the wake is another.
 //
 // What must hold:
-//   (assertions)     One locker holds the mutex at a time. Who is handed the lock finds it locked for it. Nobody
-//                    touches the mutex when all the others have gone and may have destroyed it. When all have
-//                    returned nothing is left behind: no bit, nobody in the queue. Awake
-//                    is one's own: if two were awake, the second might come before the first.
-//   (Spin itself)    No deadlock: nobody waits for a mutex that is free, or that will be.
+//   (assertions)     One locker holds the mutex at a time. A locker that is handed the mutex finds it locked. No
+//                    locker touches the mutex when all the others have returned and may have destroyed it. When all
+//                    have returned nothing is left behind: no bit is set, and the queue is empty. At most one locker
+//                    owns Awake: if two were awake, the second might come before the first.
+//   (Spin itself)    No deadlock: no locker waits for a mutex that is free, or that will be free.
 //
-// Left out: how long one spins (it may set Awake and go on), and that the time decides who is starving (any that is
-// woken in vain may be). Memory is sequentially consistent: the word is changed by compare and swap only, and the
-// queue under lock_.
+// Left out: how long a locker spins (it may set Awake and continue), and that time decides which locker is starving
+// (any locker that was woken without getting the mutex may be). Memory is sequentially consistent: the word is changed
+// by compare and swap only, and the queue under lock_.
 //
-// LOCKERS: how many there are; TURNS: how often each of them locks. GIVE_UPS: how many waits may be given up.
+// LOCKERS: the number of lockers; TURNS: how often each of them locks. GIVE_UPS: how many waits may be given up.
 //
-// size LOCKERS=2 TURNS=2 GIVE_UPS=1: two that come again
-// size LOCKERS=3 TURNS=1 GIVE_UPS=0: an owner, one that is woken, one that comes in between
+// size LOCKERS=2 TURNS=2 GIVE_UPS=1: two lockers that lock repeatedly
+// size LOCKERS=3 TURNS=1 GIVE_UPS=0: an owner, a locker that is woken, a locker that comes in between
 // size LOCKERS=3 TURNS=1 GIVE_UPS=2: waiters give up while they are about to be woken
-// size LOCKERS=3 TURNS=2 GIVE_UPS=1: all of it
+// size LOCKERS=3 TURNS=2 GIVE_UPS=1: all of these
 //
-// variant ANNOUNCE_LATE: the queue first and the bit later, without a look at the lock: unlock() sees no waiter
-// variant KEEP_AWAKE: one that queues again and leaves its Awake bit stops the wake-ups
-// variant WAKE_TWO at 2: unlock() that announces whom it wakes only when it frees the mutex may wake one beside a spinner
-// variant FREE_AT_HAND_OVER: a starving mutex that is free for a moment has two owners
-// variant GIVE_UP_SILENTLY: one that was claimed and leaves nevertheless was woken, or got the lock, for nothing
-// variant FREE_UNDER_LOCK: unlock() frees the mutex with lock_ still to be given back, when all have given up
+// variant ANNOUNCE_LATE: queues first and sets the bit later, without checking the lock: unlock() sees no waiter
+// variant KEEP_AWAKE: a locker that queues again and keeps its Awake bit stops the wake-ups
+// variant WAKE_TWO at 2: unlock() sets Awake only when it frees the mutex, and may wake a waiter beside a spinner
+// variant FREE_AT_HAND_OVER: a starving mutex that is free for a moment gets two owners
+// variant GIVE_UP_SILENTLY: a locker leaves although it was claimed, so its wake-up, or the mutex it got, is lost
+// variant FREE_UNDER_LOCK: unlock() frees the mutex, when all have given up, but must still give lock_ back
 
 #define NOBODY 7
 
@@ -42,9 +43,9 @@ bool woken[LOCKERS];
 bool handed[LOCKERS];
 byte give_ups_left = GIVE_UPS;
 
-// -- What the properties look at.
+// -- Variables for the properties.
 byte owner = NOBODY;
-byte awakes;           // how many believe that Awake is theirs
+byte awakes;           // how many lockers own Awake
 byte users = LOCKERS;  // lockers that have not returned for good
 
 inline take_lock_() { atomic { !lock_ -> assert(users > 0); lock_ = true } }
@@ -54,8 +55,8 @@ inline set_awake() { awake = true; awakes++; assert(awakes == 1) }
 inline clear_awake() { awake = false; awakes--; assert(awakes == 0) }
 inline own(me) { assert(owner == NOBODY); owner = me }
 
-// A locker is a user until its last turn is over. The step that frees the mutex ends its use of it, if nobody was
-// claimed: whoever takes the lock then may be the one who destroys it.
+// A locker is a user until its last turn is over. If no waiter was claimed, its use ends with the step that frees the
+// mutex: the next locker that takes the mutex may destroy it.
 inline leave_use() {
   if
   :: turns == 0 -> users--
@@ -80,7 +81,7 @@ attempt:
        mine_awake = false;
        own(me);
        goto critical }
-  :: atomic { locked && !starving && waiters && !awake && !mine_awake ->  // it spins
+  :: atomic { locked && !starving && waiters && !awake && !mine_awake ->  // spins
        set_awake(); mine_awake = true }
      goto attempt
   :: atomic { locked -> skip }
@@ -107,7 +108,7 @@ attempt:
        if :: mine_awake -> clear_awake() :: else fi;
 #endif
        mine_awake = false;
-       // in front of the others if it has waited before
+       // at the front of the queue if it has waited before
        if
        :: waited && len(queue) == 1 -> queue ? other; queue ! me; queue ! other
        :: waited && len(queue) == 2 -> queue ? other; queue ? next; queue ! me; queue ! other; queue ! next
@@ -131,7 +132,7 @@ attempt:
   :: handed[me] ->
      atomic { assert(locked); own(me) }
      if
-     :: atomic { starving = false }  // it has not waited for long
+     :: atomic { starving = false }  // the locker has not waited for long
      :: skip
      fi;
      goto critical
@@ -159,7 +160,7 @@ give_up:
 critical:
   atomic { assert(owner == me); owner = NOBODY }
 
-  // unlock_slow(), of which the way without waiters is the first case
+  // unlock_slow(). The first case is the path without waiters.
 unlocking:
   if
   :: atomic { locked && (!waiters || (awake && !starving)) -> locked = false; leave_use(); goto returned }
@@ -238,7 +239,7 @@ init {
     :: else -> break
     od
   }
-  // All have returned, and nothing is left behind. If somebody waits for ever, Spin finds the deadlock.
+  // All have returned, and nothing is left behind. If a locker waits for ever, Spin reports the deadlock.
   _nr_pr == 1;
   assert(!locked && !waiters && !awake && !starving && !lock_ && len(queue) == 0)
 }

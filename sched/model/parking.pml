@@ -1,49 +1,49 @@
-// The parking protocol of sched/rt/idle/idle.cpp: how Ms go to sleep without missing work.
+// Model of the parking protocol of sched/rt/idle/idle.cpp: Ms go to sleep without missing work.
 //
-// Submitters are external threads: they push to the GRQ and wake an M (inject(), S1-S4). Ms run what they
-// find, look for more, spin, and go idle (I1-I4). An M that finds work while it spins looks for more
-// (stop_spinning); an M may give its P away for good (hand_off_p). The maker brings an M where S4 finds
-// none. Labels are the steps of idle.cpp. One step of the model is one access to memory that other threads
-// see; what they could not tell apart from it happens in the same step.
+// Submitters are external threads: they push to the GRQ and wake an M (inject(), S1-S4). Ms run the work that they
+// find, search for more, spin, and go idle (I1-I4). An M that finds work while it spins searches for more
+// (stop_spinning). An M may give its P away for good (hand_off_p). If S4 finds no M, the maker provides one. Labels are
+// the steps of idle.cpp. One step of the model is one access to memory that other threads see; actions that they cannot
+// distinguish from it belong to the same step.
 //
 // What must hold:
-//   work_is_lost     Once every thread has come to rest, no work lies in the GRQ while a P is idle. At rest
-//                    are an M that sleeps, and one that runs a goroutine: that may take for ever, and sysmon,
-//                    which would notice, is not in the model.
-//   count_is_wrong   `spinning` is the number of Ms that count as spinning, of those just woken to spin, and
-//                    of S4s under way; so it is never negative.
-//   p_is_lost        At rest, each P is idle or held. An assertion where Ps change hands says that nobody
-//                    takes a P that another one holds.
-//   (Spin itself)    No deadlock: who waits, waits where it may.
+//   work_is_lost     When every thread is at rest, there is no work in the GRQ while a P is idle. An M is at rest when
+//                    it sleeps, and when it runs a goroutine: the goroutine may run for ever, and sysmon, which would
+//                    notice that, is not in the model.
+//   count_is_wrong   `spinning` is the number of Ms that count as spinning, plus Ms just woken to spin, plus S4s in
+//                    progress; so it is never negative.
+//   p_is_lost        At rest, each P is idle or held. Assertions where Ps change hands check that no thread takes a P
+//                    that another thread holds.
+//   (Spin itself)    No deadlock: a thread waits only where it may wait.
 //
 // Left out, because it cannot lose work or does not change the argument:
-//   - local queues: their work has a holder, who is awake. That thieves spin is here: an M that has found
-//     nothing in the GRQ may begin to, whether rule 5 lets it or not;
-//   - timers and I/O: arming a timer from outside is S1-S4 like a push. Who waits for them is not modelled,
-//     but that an M may wake up by itself is (TIMEOUTS);
-//   - spare Ms made ahead: they only make it rarer that S4 finds none;
-//   - the order of idle Ms: they are alike, so it is always the first that is woken;
+//   - local queues: their work has a holder, which is awake. The spinning of thieves is modelled: an M that has found
+//     nothing in the GRQ may begin to spin, whether rule 5 permits it or not;
+//   - timers and I/O: arming a timer from outside is S1-S4, like a push. Waiting for them is not modelled, except that
+//     an M may wake up by itself (TIMEOUTS);
+//   - spare Ms made ahead: they only make it rarer that S4 finds no M;
+//   - the order of idle Ms: they are alike, so the first is always woken;
 //   - surplus Ps, and the end of the runtime.
-// Memory is sequentially consistent, as the orders in the code make these accesses. The WEAK_ variants give
-// each thread a store buffer of one entry: what it wrote is seen late, but before its next locked
+// Memory is sequentially consistent, because the memory orders in the code make these accesses so. The WEAK_ variants
+// give each thread a store buffer of one entry: other threads see a write late, but before the writer's next locked
 // instruction.
 //
-// PS, MS: how many Ps there are, and Ms at most. BUSY: with how many Ms it begins, each at work on a P.
-// A, B: how often each submitter submits. TIMEOUTS, HANDOFFS: how often an M may wake up by itself, and
-// give its P away.
+// PS, MS: the number of Ps, and the maximum number of Ms. BUSY: the initial number of Ms, each at work on a P.
+// A, B: how often each submitter submits. TIMEOUTS, HANDOFFS: how often an M may wake up by itself, and may give its P
+// away.
 //
 // size PS=2 MS=2 BUSY=2 A=1 B=1 TIMEOUTS=0 HANDOFFS=0: all Ms at work
 // size PS=2 MS=3 BUSY=1 A=1 B=1 TIMEOUTS=0 HANDOFFS=0: an M at work, an idle P, and Ms still to be made
 // size PS=1 MS=2 BUSY=1 A=2 B=1 TIMEOUTS=1 HANDOFFS=0: an M may wake up by itself just as it is taken
 // size PS=1 MS=3 BUSY=1 A=1 B=1 TIMEOUTS=0 HANDOFFS=1: an M may give its P away
 //
-// variant NO_RECHECK: without I3, work submitted before I1, when S2 saw no idle P, is seen by nobody
-// variant RECHECK_FIRST: with I3 before I2, S3 may rely on a spinning M that has looked already
+// variant NO_RECHECK: without I3, no thread sees work submitted before I1, when S2 saw no idle P
+// variant RECHECK_FIRST: with I3 before I2, S3 may rely on a spinning M that has already checked the GRQ
 // variant WEAK_SUBMITTER: with S1 late, S2 may see no idle P and I3 still see no work
-// variant WEAK_IDLER: with I1 and I2 late, I3 may see no work, and yet S2 no idle P or S3 an M that spins
+// variant WEAK_IDLER: with I1 and I2 late, I3 may see no work although S2 sees no idle P, or S3 sees an M that spins
 // variant NO_LOOK_AFTER_SPIN: S3 may have relied on an M that has just found other work
-// variant NO_MAKER: S4 takes the P of an M that is about to sleep, finds nobody to wake, and puts it back
-// variant S4_GIVES_UP: S3 may have relied on an S4 that found no P, and those that had them looked before
+// variant NO_MAKER: S4 takes the P of an M that is about to sleep, finds no M to wake, and puts the P back
+// variant S4_GIVES_UP: S3 may have relied on an S4 that found no P, and the Ms that had the Ps checked the GRQ before
 
 #define NOBODY 7
 #define AT_REST (active_threads == 0)
@@ -63,7 +63,7 @@
 #endif
 
 // -- What the threads share.
-byte grq;                  // how much work is in the GRQ
+byte grq;                  // amount of work in the GRQ
 bool idle[PS];             // idle_ps: the bits, one word
 short spinning;
 bool on_list[MS];          // idle_ms
@@ -71,24 +71,24 @@ bool note[MS];
 byte next_p[MS] = NOBODY;
 bool next_spinning[MS];
 bool requested;            // kRunOne
-byte made = BUSY;          // how many Ms there are
+byte made = BUSY;          // number of Ms
 byte timeouts_left = TIMEOUTS;
 byte handoffs_left = HANDOFFS;
 bool begun;                // the first submitter has made its first step
 
-// -- What only the properties look at, and each M at its own.
+// -- Read by the properties only, and by each M for itself.
 bool spins[MS];            // M::spinning
 byte holder[PS] = NOBODY;  // P::m
-byte s4s;                  // S4s under way that have raised `spinning`
-byte active_threads = BUSY + 2;  // not at rest and not finished; and wakes, requests, late writes under way
+byte s4s;                  // S4s in progress that have incremented `spinning`
+byte active_threads = BUSY + 2;  // not at rest and not finished; plus wakes, requests and late writes in progress
 
 // -- Memory.
 #if defined(WEAK_SUBMITTER) || defined(WEAK_IDLER)
 #define WEAK
 #define GRQ_PUSHED 1
 #define SPINNING_LOWERED 2
-#define IDLE_RAISED 3  // and the number of the P
-byte late[MS + 2];  // what each thread has written, and nobody sees yet
+#define IDLE_RAISED 3  // plus the number of the P
+byte late[MS + 2];  // what each thread has written, and no other thread sees yet
 
 inline locked(me) {
   if
@@ -111,7 +111,7 @@ end:
 inline locked(me) { skip }
 #endif
 
-// -- idle_ps. Who looks for an idle P passes one after the other (`at`); one behind it may become idle.
+// -- idle_ps. A search for an idle P visits one P after the other (`at`); a P already passed may become idle.
 inline take() {
   assert(holder[at] == NOBODY);
   idle[at] = false
@@ -153,7 +153,7 @@ inline wake_one(me) {
   fi;
 S3:
 #ifdef WEAK
-  if  // a plain read: the next step would make its own late write visible
+  if  // a plain read: the next step would make the late write of this thread visible
   :: atomic { spinning != 0 -> goto woken }
   :: spinning == 0
   fi;
@@ -163,8 +163,8 @@ S3:
   :: atomic { spinning == 0 -> locked(me); spinning = 1; s4s++ }
   fi;
 S4:
-  // No P left: those that had them may have looked before the work of a submitter that saw this count at S3.
-  // So the count goes down, and it begins again.
+  // No P is left: the Ms that took them may have checked the GRQ before the work of a submitter that saw this count at
+  // S3. So this S4 decrements the count and begins again.
   do
   :: atomic { at < PS && idle[at] -> locked(me); take(); other_p = at; at = 0; break }
   :: d_step { at < PS && !idle[at] -> at++ }
@@ -193,7 +193,7 @@ proctype Submitter(byte me; byte work) {
   byte at, other = NOBODY, other_p = NOBODY;
 S1:
   atomic {
-    me == MS || A != B || begun;  // of two that are alike, one may always be the first
+    me == MS || A != B || begun;  // if both submitters are alike, the same one may always be first
     begun = true;
     work--;
 #ifdef WEAK_SUBMITTER
@@ -268,7 +268,7 @@ acquire:
   :: d_step { at < PS && !idle[at] -> at++ }
   :: atomic { at == PS -> at = 0; goto I4 }
   od;
-  if  // try_spinning() refuses only while somebody spins
+  if  // try_spinning() refuses only while another M spins
   :: atomic { !spins[me] -> locked(me); spinning++; spins[me] = true; goto search }
   :: atomic { spins[me] || spinning > 0 -> goto search }
   fi;
@@ -281,7 +281,7 @@ end_asleep:
   :: atomic { timeouts_left > 0 -> timeouts_left--; active_threads++ };
      if
      :: atomic { on_list[me] -> locked(me); on_list[me] = false; goto I3 }
-     :: atomic { !on_list[me] -> active_threads-- }  // it has been taken: the wake is on its way
+     :: atomic { !on_list[me] -> active_threads-- }  // it was taken from the list: the wake is on its way
      fi
   fi;
   note[me];
@@ -326,7 +326,7 @@ running:
   :: atomic { active_threads++; goto search }
   :: atomic { handoffs_left > 0 -> handoffs_left--; active_threads++; holder[p] = NOBODY }
   fi;
-  // hand_off_p(). What this M waits for, a goroutine locked to it, is not in the model.
+  // hand_off_p(). This M then waits for the goroutine locked to it, which is not in the model.
   if
   :: grq > 0 ->
      if
@@ -359,7 +359,7 @@ end:
      };
      atomic { wake(); active_threads-- }
   od;
-end_refused:  // tries again and again
+end_refused:  // tries repeatedly
   atomic { SUM(on_list) > 0 -> active_threads = active_threads - requested; requested = true; goto end }
 }
 

@@ -1,39 +1,40 @@
-// How select waits in several queues at once (sched/sync/detail/select_core.cpp), and how those who wait are claimed
+// Model of select: waiting in several queues at once (sched/sync/detail/select_core.cpp), and how waiters are claimed
 // and woken (sched/sync/detail/wait.h).
 //
-// Goroutines select once each over two channels without buffers; a plain send or receive is a select with one
-// case. First all locks, look for a partner, and if there is none stand in all queues; then unlock and park;
-// awake again, leave the other queues. A timer may end a wait. One step of the model is one access to memory
-// that other threads see; what they could not tell apart from it happens in the same step.
+// Each goroutine selects once over two channels without buffers; a plain send or receive is a select with one case. A
+// goroutine first takes all locks and searches for a partner. If there is none, it enters all queues, unlocks and
+// parks. After its wake-up it leaves the other queues. A timer may end a wait. One step of the model is one access to
+// memory that other threads see; actions that they cannot distinguish from it belong to the same step.
 //
 // What must hold:
-//   touched_dead     Nobody touches the Wait or the places of a goroutine that has gone on: they were on its stack.
+//   touched_dead     No thread touches the Wait or the queue entries of a goroutine that has continued: they were on
+//                    its stack.
 //   claimed_twice    Each wait ends once: with one partner, or with the timer.
-//   never_met        When nothing can happen any more, no sender and receiver wait for each other.
-//   wake_is_lost     Nor does anybody sleep who was claimed.
-//   (Spin itself)    No deadlock: who waits for a lock gets it.
+//   never_met        When no further step is possible, no sender and receiver wait for each other.
+//   wake_is_lost     At that point, no claimed goroutine sleeps.
+//   (Spin itself)    No deadlock: a thread that waits for a lock gets it.
 //
-// Left out, because it does not change the argument: which waiter of a queue comes first (here any); buffers
-// and close(), which are one more thing to look at under the same locks; events, whose queue is like a
-// channel's; threads, which sleep on the word itself. All steps on a Wait are atomic in the code and acq_rel,
-// all others lie under a lock, so memory is sequentially consistent.
+// Left out, because it does not change the argument: which waiter of a queue comes first (here any); buffers and
+// close(), which add one more check under the same locks; events, whose queue is like that of a channel; threads,
+// which sleep on the word itself. In the code, all steps on a Wait are atomic and acq_rel, and all others are under a
+// lock, so memory is sequentially consistent.
 //
-// A0, A1, B0, ...: what goroutines A, B and C have for channels 0 and 1: 0 nothing, 1 a send, 2 a receive.
-// TIMERS: which of them have a timer, A 1, B 2, C 4.
+// A0, A1, B0, ...: the cases of goroutines A, B and C for channels 0 and 1: 0 none, 1 a send, 2 a receive.
+// TIMERS: which goroutines have a timer: A 1, B 2, C 4.
 //
 // size A0=2 A1=2 B0=1 B1=1 C0=0 C1=0 TIMERS=1: two selects meet in both channels, and a timer
 // size A0=2 A1=1 B0=1 B1=2 C0=1 C1=0 TIMERS=0: each may be a sender or a receiver
-// size A0=2 A1=2 B0=1 B1=0 C0=0 C1=1 TIMERS=1: two partners and a timer want the same one
+// size A0=2 A1=2 B0=1 B1=0 C0=0 C1=1 TIMERS=1: two partners and a timer claim the same goroutine
 // size A0=2 A1=2 B0=1 B1=1 C0=1 C1=0 TIMERS=3: more partners than needed, and two timers
 //
-// variant NO_ORDER: B locks the second channel first, and waits in a circle with A
-// variant LOOK_THEN_QUEUE at 2: unlocked between looking and standing in the queues, two miss each other
-// variant CLAIM_IN_TWO: two find that nobody has claimed, and both serve the same wait
-// variant WAKE_LOOKS_FIRST: the goroutine parks between the look and the write, and nobody readies it
-// variant PARK_LOOKS_FIRST: it is woken between its look and its write
-// variant NO_LEAVE: who stays in a queue is touched when its stack is another's
-// variant LEAVE_UNLOCKED: who sees that it is not queued goes while somebody is still about to claim it
-// variant TIMER_LEFT: without waiting for a fire that has begun, the timer touches what is gone
+// variant NO_ORDER: B locks the second channel first, and forms a circular wait with A
+// variant LOOK_THEN_QUEUE at 2: without locks between the search and queueing, two goroutines miss each other
+// variant CLAIM_IN_TWO: two threads both find the wait unclaimed, and both serve it
+// variant WAKE_LOOKS_FIRST: the goroutine parks between the waker's read and write, and no thread readies it
+// variant PARK_LOOKS_FIRST: the goroutine is woken between its own read and write
+// variant NO_LEAVE: a goroutine that stays in a queue is touched when its stack belongs to another one
+// variant LEAVE_UNLOCKED: a goroutine that sees it is not queued continues while a partner is still about to claim it
+// variant TIMER_LEFT: without a wait for a fire that has begun, the timer touches a Wait that is gone
 
 #define NOBODY 7
 #define CLAIMED 1
@@ -44,12 +45,12 @@
 byte state[3];            // Wait::state_
 byte winner[3] = NOBODY;  // Wait::winner_: which channel
 bool locked[2];
-byte queue[5];   // a set of goroutines each: senders of 0, receivers of 0, senders of 1, receivers of 1
+byte queue[5];   // each a set of goroutines: senders of 0, receivers of 0, senders of 1, receivers of 1
 bool armed[3];   // the timer is in the heap
 bool sleeps[3];  // parked, and not readied
 
-// -- What only the model looks at.
-byte ended[3];  // waits that were ended
+// -- Variables for the properties only.
+byte ended[3];  // how often the wait was ended
 bool gone[3];
 bool touched_dead, claimed_twice, never_met, wake_is_lost;
 
@@ -178,7 +179,7 @@ enqueue:
   };
   unlock_all();
   armed[me] = timed;
-  // Off its stack: the commit of the park.
+  // The commit of the park, which runs off the stack of the goroutine.
 #ifdef PARK_LOOKS_FIRST
   before = state[me];
   atomic { sleeps[me] = !(before & WOKEN); state[me] = state[me] | PARKED };

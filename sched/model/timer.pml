@@ -1,31 +1,31 @@
-// Stop, reset, fire and destroy: the handshake of sched/time/detail/alarm.h with sched/rt/queue/timer_heap.h and
-// sched/time/detail/timer_channel.h.
+// Model of stop, reset, fire and destroy of a timer: the handshake of sched/time/detail/alarm.h with
+// sched/rt/queue/timer_heap.h and sched/time/detail/timer_channel.h.
 //
-// An owner arms a timer, stops it, arms it anew, receives what has fired, and destroys it at last. Ms take it
-// out of its heap when it is due and call its function. Time is a number that goes up; a timer is due when
-// its time is not after that. One step of the model is one access to memory that other threads see; what they
-// could not tell apart from it happens in the same step.
+// An owner arms a timer, stops it, arms it again, receives fires, and finally destroys it. Ms take the timer out of its
+// heap when it is due, and call its function. Time is a number that increases; a timer is due when its time is not
+// after the current time. One step of the model is one access to memory that other threads see; actions that they
+// cannot distinguish from it belong to the same step.
 //
 // What must hold, as assertions:
-//   stale      When stop or reset has returned, no fire of an arming before it is received.
-//   early      No fire is received before the time of the arming that counts.
-//   lost       A timer that is left alone fires.
-//   dead       Nobody touches the timer after it has been destroyed.
+//   stale      After stop or reset has returned, no fire of an earlier arming is received.
+//   early      No fire is received before the time of the current arming.
+//   lost       A timer that is not stopped or reset fires.
+//   dead       No thread touches the timer after it has been destroyed.
 // No deadlock (Spin itself): the destructor does not wait for a call that never comes.
 //
 // Left out: the order of the heap (there is one timer), and waiters: a fire is kept until it is received.
 //
-// MS: how many Ms fire. CALLS: how many calls the owner makes before it destroys the timer.
+// MS: the number of Ms that fire. CALLS: how many calls the owner makes before it destroys the timer.
 //
-// size MS=2 CALLS=3: an old fire and a new one on their way at once
-// size MS=1 CALLS=4: more turns of one after the other
+// size MS=2 CALLS=3: an old fire and a new one in progress at once
+// size MS=1 CALLS=4: a longer sequence of calls and fires
 //
-// variant NO_COUNT: without under_way, an old fire passes for one of the present arming
-// variant NO_WAIT: a destructor that does not wait for fires under way
-// variant NO_CLEAR: reset and stop leave the fire that nobody has received
-// variant NO_LOCK: a function that asks fires() and delivers without the lock
-// variant TOUCH_AFTER: a function that looks at the timer after unlocking
-// variant NO_LAST_LOOK: a destructor that asks for fires under way before it stops the timer
+// variant NO_COUNT: without under_way, an old fire counts as a fire of the current arming
+// variant NO_WAIT: a destructor that does not wait for fires in progress
+// variant NO_CLEAR: reset and stop keep a fire that has not been received
+// variant NO_LOCK: a function that calls fires() and delivers without the lock
+// variant TOUCH_AFTER: a function that reads the timer after unlocking
+// variant NO_LAST_LOOK: a destructor that checks for fires in progress before it stops the timer
 
 #define NEVER 15
 
@@ -39,16 +39,16 @@ byte under_way;
 bool armed;
 bool fired;
 
-// What only the model looks at.
+// Variables for the properties only.
 bool alive = true;
-byte due = NEVER;  // the time of the arming that counts; NEVER: none does
+byte due = NEVER;  // the time of the current arming; NEVER: there is none
 byte touching;
 bool finished;
 
 #define TAKE(l) atomic { !l -> l = true }
 #define GIVE(l) l = false
 
-// The owner, with `lock`: alarm.h's disarm.
+// Called by the owner, with `lock` held: alarm.h's disarm.
 inline disarm() {
   if
   :: armed ->
@@ -108,7 +108,7 @@ active proctype owner() {
         disarm();
         atomic { due = NEVER; GIVE(lock) }
      :: TAKE(lock);
-        // Received: by the arming that counts, and not early.
+        // A received fire belongs to the current arming, and is not early.
         if
         :: fired ->
            assert(due != NEVER);  // stale
@@ -122,11 +122,11 @@ active proctype owner() {
      fi
   :: calls == CALLS -> break
   od;
-  // Left alone, it fires.
+  // A timer that is left alone fires.
   if
   :: due != NEVER ->
      now = 4;
-     (fired);  // lost: Spin finds that this is waited for in vain
+     (fired);  // lost: Spin reports a wait that never ends
      assert(due <= now)
   :: true
   fi;
@@ -161,12 +161,12 @@ active [MS] proctype m() {
 end:
   do
   :: atomic { (in_heap && when <= now && !heap_lock) -> heap_lock = true };
-     // run_due: still due?
+     // run_due: is the timer still due?
      if
      :: in_heap && when <= now ->
         in_heap = false;
         GIVE(heap_lock);
-        // The function: from here on it needs the timer.
+        // The function: from here on the timer must exist.
         atomic { assert(alive); touching++ };
 #ifndef NO_LOCK
         TAKE(lock);
