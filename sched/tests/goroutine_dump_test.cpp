@@ -1,4 +1,4 @@
-// All goroutines in words, while they run.
+// Dumps of all goroutines as text, taken while they run.
 #include <tuza/sched/goroutine_dump.h>
 
 #include <tuza/sched/blocking.h>
@@ -21,7 +21,7 @@ using testing::run_with;
 using testing::scaled;
 using testing::wait_for;
 
-// Of dumps while everything moves. TSan takes a second for five, an emulator is as slow.
+// The number of dumps while everything moves. TSan needs a second for five dumps; an emulator is as slow.
 int dump_rounds() {
   const bool slow = rt::kTsan || rt::kAsan || std::getenv("TUZA_EMULATED") != nullptr;
   return slow ? 20 : scaled(1000) + 50;
@@ -30,7 +30,7 @@ int dump_rounds() {
 class DumpTest : public testing::WithProcs {};
 TUZA_WITH_PROCS(DumpTest);
 
-// Frames with names to look for; tests are compiled without tail calls, so each stays one.
+// Frames with names to search for. Tests are compiled without tail calls, so each frame stays a separate one.
 [[gnu::noipa]] void wait_deep(Chan<int>& chan, int depth) {
   if (depth == 0) {
     (void)chan.recv();
@@ -50,7 +50,7 @@ std::vector<Entry> entries_of(const std::string& text) {
   std::vector<Entry> all;
   std::istringstream lines(text);
   std::string line;
-  std::getline(lines, line);  // how many there are
+  std::getline(lines, line);  // the number of goroutines
   while (std::getline(lines, line)) {
     if (line.empty()) {
       all.emplace_back();
@@ -125,7 +125,7 @@ TEST_P(DumpTest, GroupsWhatIsTheSame) {
     EXPECT_LT(text.size(), 32'000u);
     EXPECT_LT(text.find(many), text.find("\n5 goroutines [")) << text;
     EXPECT_EQ(times(text, "wait_deep"), 3u + 4u) << text;
-    // One by one there is an entry for each, in pieces.
+    // Dumped one by one, each goroutine has an entry, and the text comes in pieces.
     std::size_t entries = 0, pieces = 0;
     dump_goroutines([&](std::string_view piece) {
       entries += times(std::string(piece), "\ngoroutine ");
@@ -139,6 +139,24 @@ TEST_P(DumpTest, GroupsWhatIsTheSame) {
     EXPECT_EQ(calls, 3);
     nothing.close();
     group.wait();
+  });
+}
+
+// As Go does: with a P, and after the P has been taken.
+TEST_P(DumpTest, CallsAMarkedBlockingCallSyscall) {
+  run_with(GetParam(), [] {
+    std::atomic<bool> inside = false, leave = false;
+    WaitGroup group;
+    group.go([&] {
+      const BlockingCall call;
+      inside = true;
+      while (!leave) std::this_thread::sleep_for(1ms);
+    });
+    wait_for([&] { return inside.load(); });
+    EXPECT_NE(dump_goroutines().find(" [syscall, M"), std::string::npos) << dump_goroutines();
+    leave = true;
+    group.wait();
+    EXPECT_EQ(dump_goroutines().find("syscall, M"), std::string::npos);
   });
 }
 

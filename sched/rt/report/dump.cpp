@@ -3,6 +3,7 @@
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/base/print.h>
 #include <tuza/sched/rt/report/backtrace.h>
+#include <tuza/sched/rt/report/goroutine_record.h>
 #include <tuza/sched/rt/sched.h>
 
 namespace tuza::rt {
@@ -16,7 +17,7 @@ void print_head(const G& g, std::int64_t now) {
     line << tuza::name(g.wait_reason) << ", ";
     line.duration(now - g.wait_since_ns);
   } else {
-    line << name(status);
+    line << shown_status(g);
   }
   if (g.locked_m != nullptr) line << ", locked to thread";
   line << "]";

@@ -13,11 +13,12 @@ namespace tuza::rt {
 namespace {
 
 const char* how_it_runs(const G& g, const M& m) {
+  if (g.blocking.get() != 0) return shown_status(g);
   if ((m.taken.load(std::memory_order_relaxed) & taken::kGone) == 0) return "running";
   if (m.suspend.load(std::memory_order_relaxed) == static_cast<std::uint32_t>(Suspend::kStopped)) {
     return "running without a P, suspended";
   }
-  return g.blocking.get() != 0 ? "running without a P, in a blocking call" : "running without a P";
+  return "running without a P";
 }
 
 void read_fields(const G& g, GoroutineRecord& record) {
@@ -32,6 +33,11 @@ void read_fields(const G& g, GoroutineRecord& record) {
 }
 
 }  // namespace
+
+const char* shown_status(const G& g) {
+  const GStatus status = g.status.load(std::memory_order_relaxed);
+  return status == GStatus::kRunning && g.blocking.get() != 0 ? "syscall" : name(status);
+}
 
 bool read_goroutine(G& g, bool with_stack, GoroutineRecord& record) {
   record.frame_count = 0;

@@ -36,6 +36,9 @@ struct GoroutineRecord {
   [[nodiscard]] std::size_t hash() const;
 };
 
+// The status of a goroutine that does not wait, in Go's words: "syscall" in a marked blocking call.
+const char* shown_status(const G& g);
+
 // Returns false if there is no goroutine any more. Call inside the runtime if on a goroutine, because the
 // call may pin `g`. Allocates nothing.
 bool read_goroutine(G& g, bool with_stack, GoroutineRecord& record);

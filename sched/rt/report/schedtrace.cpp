@@ -2,6 +2,7 @@
 
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/base/print.h>
+#include <tuza/sched/rt/report/goroutine_record.h>
 #include <tuza/sched/rt/sched.h>
 
 namespace tuza::rt {
@@ -52,7 +53,7 @@ void print_gs(const Sched& sched, Patience patience) {
     const GStatus status = g.status.load(std::memory_order_relaxed);
     if (status == GStatus::kDead) continue;
     Line line(2, patience);
-    line << "  G" << g.id.get() << ": status=" << name(status);
+    line << "  G" << g.id.get() << ": status=" << shown_status(g);
     if (waits(status)) line << "(" << tuza::name(g.wait_reason) << ")";
     line << " m=" << (status == GStatus::kRunning ? id_of(g.last_m) : -1) << " lockedm=" << id_of(g.locked_m)
          << " " << g.copy_name().text << "\n";
