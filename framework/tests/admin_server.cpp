@@ -1,4 +1,4 @@
-// A service with an admin address, for the black-box tests of both.
+// A service with an admin address, for the black-box tests of service and admin endpoints.
 //
 //     admin_server     prints the two ports, "SERVICE ADMIN", and serves until its standard input ends; a
 //                      line "drain" on it makes it not ready, "ready" makes it ready again.
@@ -73,7 +73,7 @@ tuza::Result<void> serve() {
   service.shutdown();
   admin.shutdown();
   serving.wait();
-  std::_Exit(0);  // those that nap are left
+  std::_Exit(0);  // goroutines that nap are abandoned
 }
 
 }  // namespace

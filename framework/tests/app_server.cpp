@@ -1,4 +1,4 @@
-// What the tests of tuza::App drive: an App with settings of its own and handlers that take their time.
+// The program that the tests of tuza::App drive: an App with its own settings and slow handlers.
 #include <tuza/framework/app.h>
 #include <tuza/sched/time/sleep.h>
 
@@ -18,13 +18,13 @@ std::int64_t number(Request& req, const char* name) {
 
 void handle_all(tuza::http::Router& router) {
   router.handle("GET /", [](Request&, ResponseWriter& res) { res.text("here\n"); });
-  // Waits, and answers that it has.
+  // Waits, and then reports that it has.
   router.handle("GET /sleep", [](Request& req, ResponseWriter& res) {
     spdlog::info("sleeps");
     tuza::sleep_for(std::chrono::milliseconds(number(req, "ms")));
     res.text("slept\n");
   });
-  // Writes as long as somebody reads: what only force ends.
+  // Writes as long as the client reads: only a forced shutdown ends it.
   router.handle("GET /endless", [](Request&, ResponseWriter& res) {
     while (res.write("x") && res.flush()) tuza::sleep_for(std::chrono::milliseconds(10));
   });

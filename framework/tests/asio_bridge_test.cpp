@@ -1,4 +1,4 @@
-// Asio's operations, waited for by goroutines.
+// Asio operations that goroutines wait for.
 #include <tuza/framework/asio_bridge.h>
 #include <tuza/framework/tests/asio_testing.h>
 #include <tuza/netpoll/serve.h>
@@ -41,7 +41,7 @@ using testing::WithProcs;
 class AsioBridgeTest : public WithProcs {};
 TUZA_WITH_PROCS(AsioBridgeTest);
 
-// Echoes on every connection until it goes.
+// Echoes on every connection until the server is destroyed.
 class EchoServer {
  public:
   EchoServer() {
@@ -112,7 +112,7 @@ TEST_P(AsioBridgeTest, NamesAreResolvedOnAsiosThread) {
   run_with(GetParam(), [] {
     AsioContext context;
     tcp::resolver resolver(context.io());
-    // An address goes the same way, and needs no /etc/hosts, which a fresh machine may not have.
+    // A numeric address takes the same path, and needs no /etc/hosts, which a minimal machine may not have.
     const auto found = resolver.async_resolve("127.0.0.1", "80", use_goroutine);
     ASSERT_TRUE(found) << found.error().message();
     EXPECT_TRUE(found->begin()->endpoint().address().is_loopback());
@@ -245,7 +245,7 @@ TEST_P(AsioBridgeTest, ReturnsWhatTheSignatureSays) {
   });
 }
 
-// Throws when it is copied for the goroutine, on the thread that completes.
+// Throws when it is copied for the goroutine, on the completing thread.
 struct Reluctant {
   Reluctant() = default;
   Reluctant(const Reluctant&) { throw std::length_error("no copies"); }
@@ -263,7 +263,7 @@ TEST_P(AsioBridgeTest, WhatIsThrownComesToTheGoroutine) {
                        });
                      }),
                  std::length_error);
-    // Before it has begun; in the middle, with the completion already on its way.
+    // Before the wait has begun; in the middle of it, with the completion already on its way.
     EXPECT_THROW(operation<void(std::error_code)>(use_goroutine, [](auto) { throw std::domain_error("no"); }),
                  std::domain_error);
     std::thread late;

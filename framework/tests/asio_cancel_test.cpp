@@ -1,4 +1,5 @@
-// How waits for Asio's operations end early: contexts, contexts of Asio that go, runtimes that end, misuse.
+// Early ends of waits for Asio's operations: contexts, Asio contexts that are destroyed, runtimes that end,
+// misuse.
 #include <tuza/framework/asio_bridge.h>
 #include <tuza/framework/tests/asio_testing.h>
 #include <tuza/netpoll/tcp.h>
@@ -26,7 +27,7 @@
 #include <vector>
 
 #if defined(TUZA_ASAN)
-// What a goroutine owns that is left behind at the end of a runtime nobody frees: these tests leave some.
+// The objects of a goroutine abandoned at the end of a runtime are never freed: these tests abandon some.
 extern "C" const char* __lsan_default_suppressions() { return "leak:AsioCancelTest_TheRuntimeEnds\n"; }
 #endif
 
@@ -56,7 +57,7 @@ TEST_P(AsioCancelTest, AContextEndsTheWait) {
     ASSERT_FALSE(waited);
     EXPECT_EQ(waited.error().message(), Error(Errc::kBadMessage, "enough").message());
     canceller.wait();
-    // The timer is as good as before.
+    // The timer is still usable.
     timer.expires_after(1ms);
     EXPECT_TRUE(timer.async_wait(use_goroutine));
   });
@@ -99,13 +100,13 @@ TEST_P(AsioCancelTest, ADeadlineEndsAReadAndLeavesTheSocketUsable) {
   });
 }
 
-// Whichever wins, there is one result, and nothing is touched afterwards (for the sanitizers to see).
+// Whichever wins, there is one result, and nothing is touched afterwards (the sanitizers check it).
 TEST_P(AsioCancelTest, CancellationRacesWithCompletion) {
   run_with(GetParam(), [] {
     AsioContext asio;
     int completed = 0, cancelled = 0;
-    // On until both have happened: timer and canceller take longer from round to round, on machines of any
-    // speed.
+    // Continues until both have happened: timer and canceller take longer from round to round, for machines
+    // of any speed.
     for (int i = 0; i < scaled(2'000) || completed == 0 || cancelled == 0; ++i) {
       asio::steady_timer timer(asio.io(), std::chrono::microseconds(i % 50 * (1 + i / 50)));
       const auto [ctx, cancel] = with_cancel(Context());
@@ -148,7 +149,7 @@ TEST_P(AsioCancelTest, HundredsEndWithOneContext) {
   });
 }
 
-// What cannot be cancelled is waited for, and succeeds, though the context had ended before.
+// An operation that cannot be cancelled is waited for, and succeeds, although the context had ended before.
 TEST_P(AsioCancelTest, WhatSucceedsAllTheSameHasSucceeded) {
   run_with(GetParam(), [] {
     AsioContext context;
@@ -158,7 +159,7 @@ TEST_P(AsioCancelTest, WhatSucceedsAllTheSameHasSucceeded) {
       auto kept = std::make_shared<decltype(handler)>(std::move(handler));
       completer.go([&, kept] {
         cancel();
-        sleep_for(1ms);  // what has been cancelled goes on
+        sleep_for(1ms);  // what has been cancelled completes
         asio::post(context.io(), [kept] { (*kept)(std::error_code(), 7); });
       });
     };
@@ -176,12 +177,12 @@ TEST_P(AsioCancelTest, WhenTheIoContextGoesTheWaitEnds) {
     std::atomic<int> begun{0}, closed{0};
     {
       AsioContext asio;
-      asio.io().stop();  // what is posted stays where it is
+      asio.io().stop();  // posted work stays queued
       for (int i = 0; i < 10; ++i) {
         group.go([&] {
           const auto post = [&](auto handler) {
             asio::post(asio.io(), [handler = std::move(handler)]() mutable { handler(std::error_code()); });
-            ++begun;  // after which the context may go
+            ++begun;  // afterwards the context may be destroyed
           };
           const Result<void> ended = operation<void(std::error_code)>(use_goroutine, post);
           if (!ended && ended.error().closed()) ++closed;
@@ -201,8 +202,8 @@ TEST_P(AsioCancelTest, WhenTheIoContextGoesTheWaitEnds) {
   });
 }
 
-// The goroutine is left behind with its buffer on its stack, which is unmapped: the context's thread must not
-// write there any more. A second runtime in the same process finds everything as it should be.
+// The goroutine is abandoned with its buffer on its stack, which is unmapped: the context's thread must not
+// write there any more. A second runtime in the same process must find everything in order.
 TEST_P(AsioCancelTest, TheRuntimeEndsWhileAGoroutineWaits) {
   for (int round = 0; round < 3; ++round) {
     int ends[2];
@@ -227,8 +228,8 @@ TEST_P(AsioCancelTest, TheRuntimeEndsWhileAGoroutineWaits) {
   }
 }
 
-// Left behind in its second wait, for an operation that takes no notice of being cancelled. The completion comes when
-// another runtime is on, which must not take the goroutine for one of its own.
+// The goroutine is abandoned in its second wait, for an operation that ignores cancellation. The completion
+// comes while another runtime runs, which must not take the goroutine for one of its own.
 TEST_P(AsioCancelTest, ACompletionAfterTheRunWakesNobody) {
   asio::io_context io;
   std::move_only_function<void()> complete;
@@ -255,7 +256,7 @@ TEST_P(AsioCancelTest, ACompletionAfterTheRunWakesNobody) {
   EXPECT_FALSE(resumed);
 }
 
-// Its owner destroys it while the runtime ends it.
+// The owner destroys the context while the runtime ends it.
 TEST_P(AsioCancelTest, TheRuntimeEndsWhileAContextIsDestroyed) {
   for (int round = 0; round < scaled(100); ++round) {
     EXPECT_EQ(run(RunOptions{.max_procs = GetParam()},
@@ -276,7 +277,7 @@ TEST_P(AsioCancelTest, TheRuntimeEndsWhileAContextIsDestroyed) {
   }
 }
 
-// Alone, with nothing else that could wake it.
+// Alone: nothing else could wake the goroutine.
 TEST_P(AsioCancelTest, WhoWaitsForAnotherThreadIsNotDeadlocked) {
   run_with(GetParam(), [] {
     std::thread foreign;

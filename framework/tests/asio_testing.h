@@ -1,4 +1,4 @@
-// What the tests of the Asio bridge share.
+// Helpers shared by the tests of the Asio bridge.
 #pragma once
 
 #include <tuza/framework/asio_bridge.h>
@@ -9,7 +9,7 @@
 
 namespace tuza::testing {
 
-// An operation of a signature, which `start(handler)` performs.
+// An operation with a given signature, which `start(handler)` performs.
 template <class Signature, class Token, class Start>
 auto operation(Token&& token, Start start) {
   return asio::async_initiate<Token, Signature>(
@@ -26,7 +26,7 @@ struct InitiationOn {
   Start start;
 };
 
-// The same, and it says where it runs, as one must that is cancelled.
+// The same, and it has an executor, as an operation that is to be cancelled must.
 template <class Signature, class Token, class Start>
 auto operation_on(asio::io_context& io, Token&& token, Start start) {
   return asio::async_initiate<Token, Signature>(InitiationOn<Start>{io, std::move(start)}, token);

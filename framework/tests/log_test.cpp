@@ -1,4 +1,4 @@
-// Log lines, where they go, and what becomes of them when nobody takes them.
+// Log lines, their destinations, and their fate when nothing reads them.
 #include <tuza/framework/detail/keep_for_ever.h>
 #include <tuza/framework/log.h>
 #include <tuza/framework/log/line.h>
@@ -41,7 +41,7 @@ struct Pipe {
   int read_end = -1, write_end = -1;
 };
 
-// A pipe; blocking, as standard error is.
+// A pipe; blocking, like standard error.
 Pipe make_pipe() {
   int fds[2];
   if (pipe(fds) != 0) std::abort();
@@ -122,14 +122,14 @@ TEST(LogLine, IsOneRecordWhateverIsInIt) {
             json("a\\u000ab \\\"c\\\\ \\ufffd\xc3\xa9 \\ufffd\\ufffd\\ufffd"));
 }
 
-// U+009B is what ESC [ is, in one character.
+// U+009B is ESC [ in one character.
 TEST(LogLine, ControlCharactersOfTwoBytesAreSpelledOutToo) {
   const std::string_view text = "\xc2\x80\xc2\x9b\xc2\x9f\xc2\xa0\xc2";
   EXPECT_EQ(line_of(logging::Form::kConsole, text), console("\\x80\\x9b\\x9f\xc2\xa0\\xc2"));
   EXPECT_EQ(line_of(logging::Form::kJson, text), json("\\u0080\\u009b\\u009f\xc2\xa0\\ufffd"));
 }
 
-// The plain ones are looked for eight at a time.
+// The search for characters that need no escape takes eight bytes at a time.
 TEST(LogLine, EachByteIsSeenWhereverItStands) {
   for (int byte = 0; byte < 256; ++byte) {
     const char c = static_cast<char>(byte);
@@ -170,7 +170,7 @@ std::string read_all(int fd) {
   return all;
 }
 
-// Whoever waits for a queue may not destroy it: its thread may be on its last instructions.
+// A goroutine that waits for a queue may not destroy it: the queue's thread may be on its last instructions.
 std::atomic<std::uint64_t> g_lost{0};
 logging::LineQueue& make_queue(logging::Output output) {
   return keep_for_ever<logging::LineQueue>(std::move(output), logging::Form::kConsole, std::size_t{1000},
@@ -243,7 +243,7 @@ TEST_F(LogFile, AFifoThatNobodyReadsIsRefusedAtOnce) {
   close(reader);
 }
 
-// The rest of a line that was cut off is of no concern to the file that comes next.
+// The rest of a truncated line does not reach the next file.
 TEST_F(LogFile, ANewFileBeginsWithALineOfItsOwn) {
   ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
   const int reader = open(path_.c_str(), O_RDONLY | O_NONBLOCK);
@@ -288,7 +288,7 @@ TEST(Logging, WithoutAThreadItIsAnError) {
   EXPECT_TRUE(Logging::open({}));
 }
 
-// Nothing that is said is lost without a word.
+// No log line is lost without a report.
 TEST(Logging, AfterItsEndLinesGoToStandardError) {
   const Pipe pipe = make_pipe();
   const int before = dup(2);
@@ -319,7 +319,7 @@ TEST(Logging, CountsEveryLineThatIsLost) {
   }
   dup2(before, 2);
   close(before);
-  // The end has not waited for the thread if that was too slow to give up.
+  // The end did not wait for the thread, which was too slow to give up.
   const auto patience = Clock::now() + 60s;
   while (log_lines_dropped() - dropped_before < 1000 && Clock::now() < patience) {
     std::this_thread::sleep_for(1ms);
@@ -339,7 +339,7 @@ TEST(LogLimiter, LetsAFewLinesASecondThroughAndCountsTheOthers) {
   });
   LogLimiter limiter(3);
   Clock::time_point begin;
-  do {  // until it all falls into one second
+  do {  // until all of it falls within one second
     std::this_thread::sleep_for(1001ms);
     begin = Clock::now();
     g_lines = 0;
@@ -358,7 +358,7 @@ class LoggingDeathTest : public ::testing::Test {
   void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 };
 
-// Serves one request while standard error is what `prepare` has made of it; then SIGTERM.
+// Serves one request while standard error is in the state made by `prepare`; then SIGTERM.
 template <class Prepare>
 [[noreturn]] void serve_one_request(Prepare prepare) {
   const Pipe pipe = make_pipe();
@@ -366,12 +366,12 @@ template <class Prepare>
   {
     const Logging logging;
     status = run([&] {
-      // Not before: a chaos build says its seed on standard error, without Logging.
+      // Not earlier: a chaos build prints its seed on standard error, without Logging.
       dup2(pipe.write_end, 2);
       prepare(pipe);
       for (int i = 0; i < 1000; ++i) spdlog::info("line {}", i);
       const std::string address =
-          net::to_string(net::listen("tcp", "127.0.0.1:0").value().endpoint());  // a port that is free
+          net::to_string(net::listen("tcp", "127.0.0.1:0").value().endpoint());  // a free port
       go([address] {
         Result<net::Conn> conn = net::dial("tcp", address);
         for (; !conn; conn = net::dial("tcp", address)) sleep_for(1ms);

@@ -1,5 +1,5 @@
-// Every request of requests.txt against a real server: sent whole, byte by byte, split at line ends, and over
-// TLS.
+// Every request of requests.txt against a real server: sent as a whole, byte by byte, split at line ends, and
+// over TLS.
 #include <tuza/http/tests/http_testing.h>
 #include <tuza/http/tests/request_cases.h>
 #include <tuza/http/wire/chars.h>
@@ -63,7 +63,8 @@ class Conversation {
   }
 
  private:
-  // As long as the answer can still change. A server that waits for more is told that there is none.
+  // Waits as long as the answer can still change. A server that waits for more input is told that none
+  // follows.
   void wait_for_answer() {
     const auto patience = 300ms;
     const bool wants_close = case_.expect == RequestCase::Expect::kReject || case_.must_close;
@@ -154,7 +155,7 @@ TEST_P(ConformanceTest, EveryCaseEndsAsItMust) {
   tuza::testing::run_with(2, [&] {
     const bool over_tls = GetParam() == Mode::kTls;
     const auto client = net::TlsClient::load({.ca_file = authority.file()}).value();
-    // No case waits for a timeout; a busy machine must not come to one.
+    // No case depends on a timeout; a busy machine must not reach one.
     TestServer server(example_router(), {.header_timeout = 120s, .body_timeout = 120s},
                       over_tls ? net::TlsServer::load({.certificates = {site}}).value() : nullptr);
     const auto connect = [&] {
@@ -166,7 +167,8 @@ TEST_P(ConformanceTest, EveryCaseEndsAsItMust) {
     WaitGroup group;
     for (const RequestCase& c : cases) {
       at_once.acquire();
-      // Here and not on the goroutine: compiling one writes to a cache of the locale, unsynchronised.
+      // Compiled here, not on the goroutine: compiling a regex writes to a cache of the locale,
+      // unsynchronised.
       group.go([&, pattern = std::regex(expected_outcome(c))] {
         Conversation conversation(c, connect());
         conversation.run(GetParam());

@@ -1,4 +1,4 @@
-// Files over HTTP: what is served, under which conditions, and which part of it.
+// Files over HTTP: which files are served, under which conditions, and which part of them.
 #include <tuza/http/file_server.h>
 
 #include <fcntl.h>
@@ -25,10 +25,10 @@ using namespace std::chrono;
 using tuza::testing::run_with;
 using tuza::testing::WithProcs;
 
-constexpr std::string_view kText = "0123456789abcdefghij";  // of a.txt
+constexpr std::string_view kText = "0123456789abcdefghij";  // contents of a.txt
 constexpr std::string_view kModified = "Sun, 06 Nov 1994 08:49:37 GMT";
 
-// A folder with something in it, and something beside it.
+// A directory with files, and a file next to it.
 class Folder {
  public:
   Folder() {
@@ -146,7 +146,7 @@ TEST_P(FileServerTest, ConditionsInTheOrderOfRfc9110) {
     TestServer server(FileServer(folder.root().string(), {.cache_control = "no-cache"}));
     const Response first = fetch(server.address(), ask("/a.txt"));
     const std::string etag = first.header("etag");
-    EXPECT_TRUE(etag.starts_with('"')) << etag;  // strong: it is old
+    EXPECT_TRUE(etag.starts_with('"')) << etag;  // strong: the file is old
     EXPECT_EQ(first.header("last-modified"), kModified);
     const std::string date(kModified), other = "\"other\"";
     const std::string earlier = "Sun, 06 Nov 1994 08:49:36 GMT";
@@ -167,7 +167,7 @@ TEST_P(FileServerTest, ConditionsInTheOrderOfRfc9110) {
         {"If-Modified-Since: Sun Nov  6 08:49:37 1994", 304},
         {"If-Modified-Since: " + earlier, 200},
         {"If-Modified-Since: yesterday", 200},
-        {"If-None-Match: " + other + "\r\nIf-Modified-Since: " + date, 200},  // the date does not count
+        {"If-None-Match: " + other + "\r\nIf-Modified-Since: " + date, 200},  // the date is ignored
         {"If-Match: " + etag, 200},
         {"If-Match: *", 200},
         {"If-Match: W/" + etag, 412},  // strong comparison
@@ -194,7 +194,7 @@ TEST_P(FileServerTest, ConditionsInTheOrderOfRfc9110) {
       EXPECT_EQ(r.header("cache-control"), "no-cache") << c.fields;
       EXPECT_EQ(r.body, c.status == 200 ? kText : c.status == 206 ? "01" : "") << c.fields;
     }
-    // Just written: the tag is weak, and ranges are not joined on the strength of it.
+    // Just written: the tag is weak, and is no basis for joining ranges.
     Folder::write(folder.root() / "new.txt", "new");
     const Response young = fetch(server.address(), ask("/new.txt"));
     EXPECT_TRUE(young.header("etag").starts_with("W/\""));
@@ -268,7 +268,7 @@ TEST_P(FileServerTest, Ranges) {
   });
 }
 
-// System calls of this process that read.
+// The process's system calls that read.
 std::uint64_t reads() {
   std::ifstream io("/proc/self/io");
   for (std::string name; io >> name;) {
@@ -304,7 +304,7 @@ TEST_P(FileServerTest, LargeFilesAreStreamedAndAShrinkingOneClosesTheConnection)
     EXPECT_EQ(fetch(server.address(), ask("/large")).body, large);
     const Response end = fetch(server.address(), ask("/large", "Range: bytes=8000000-\r\n"));
     EXPECT_EQ(end.body, large.substr(8'000'000));
-    // The sockets' buffers do not hold all of it: the server is in the middle when the file loses its end.
+    // The sockets' buffers cannot hold all of it: the server is in the middle when the file is truncated.
     RawClient client(server.address());
     client.send(ask("/large") + ask("/a.txt"));
     client.read_until([&] { return client.received().size() > 1000; });
@@ -314,11 +314,11 @@ TEST_P(FileServerTest, LargeFilesAreStreamedAndAShrinkingOneClosesTheConnection)
     EXPECT_GT(client.received().size(), std::size_t{1} << 20);
     EXPECT_LT(client.received().size(), large.size());
     EXPECT_EQ(client.received().find(kText),
-              std::string::npos);  // no second response in the place of the rest
+              std::string::npos);  // no second response in place of the rest
   });
 }
 
-// They are for those who must be answered when everybody else waits.
+// The last descriptors are for clients that must be answered while all others wait.
 TEST_P(FileServerTest, LeavesTheLastDescriptorsToOthers) {
   const Folder folder;
   run_with(GetParam(), [&] {

@@ -31,7 +31,7 @@ std::string Response::header(const std::string& name) const {
 
 namespace {
 
-// The body behind `at`, which is moved to its end. False: it has not all come.
+// Takes the body at `at`, and moves `at` to the end of the body. Returns false if the body is incomplete.
 bool take_body(std::string_view bytes, std::size_t& at, bool closed, Response& response) {
   if (response.header("transfer-encoding") == "chunked") {
     for (;;) {
@@ -48,7 +48,7 @@ bool take_body(std::string_view bytes, std::size_t& at, bool closed, Response& r
   }
   if (response.has("content-length")) {
     const std::size_t size = std::stoul(response.header("content-length"));
-    if (bytes.size() - at < size && !closed) return false;  // not copied each time that more of it has come
+    if (bytes.size() - at < size && !closed) return false;  // avoids a copy each time more of it has come
     response.body = bytes.substr(at, size);
     at = std::min(at + size, bytes.size());
     return response.body.size() == size;

@@ -1,4 +1,4 @@
-// What the HTTP tests share: a server in this process, a raw client, responses taken apart.
+// Helpers shared by the HTTP tests: a server in this process, a raw client, parsed responses.
 #pragma once
 
 #include <tuza/http/server.h>
@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 // A server on a port of its own, for the length of a scope on a goroutine.
 class TestServer {
  public:
-  // With `tls`, over that.
+  // With `tls`, serves over TLS.
   explicit TestServer(Handler handler, ServerOptions options = {},
                       std::shared_ptr<net::TlsServer> tls = nullptr);
   ~TestServer();
@@ -37,7 +37,7 @@ class TestServer {
 };
 
 struct Response {
-  int status = 0;                                   // 0: what came is no HTTP response
+  int status = 0;                                   // 0: not an HTTP response
   std::multimap<std::string, std::string> headers;  // names in lower case
   std::string body;
   bool complete = false;
@@ -46,18 +46,18 @@ struct Response {
   [[nodiscard]] bool has(const std::string& name) const { return headers.contains(name); }
 };
 
-// Takes `bytes` apart; `closed`: the stream has ended there. Interim (1xx) responses are included.
-// `to_head`: the first response answers HEAD.
+// Parses `bytes`; `closed`: the stream ended there. Interim (1xx) responses are included. `to_head`: the
+// first response answers HEAD.
 std::vector<Response> parse_responses(std::string_view bytes, bool closed, bool to_head = false);
 
-// A connection that collects what comes.
+// A connection that collects what it receives.
 class RawClient {
  public:
   explicit RawClient(const std::string& address);
   explicit RawClient(net::Conn conn) : conn_(std::move(conn)) {}
 
   void send(std::string_view bytes);
-  // Reads until `enough` is true of what has come, the peer closes, or `patience` passes without a byte.
+  // Reads until `enough` is true of the received bytes, the peer closes, or `patience` passes without a byte.
   template <class Enough>
   void read_until(Enough enough, std::chrono::milliseconds patience = 20s) {
     while (!closed_ && !enough()) {
@@ -67,7 +67,7 @@ class RawClient {
   void read_until_closed(std::chrono::milliseconds patience = 20s) {
     read_until([] { return false; }, patience);
   }
-  // Until there are `n` complete final responses.
+  // Reads until there are `n` complete final responses.
   std::vector<Response> read_responses(std::size_t n, bool to_head = false);
 
   [[nodiscard]] bool closed() const { return closed_; }

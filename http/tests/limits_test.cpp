@@ -1,4 +1,4 @@
-// What a server does not let its clients do: limits at N and N+1, timeouts, peers that go away.
+// What a server refuses its clients: limits at N and N+1, timeouts, peers that disconnect.
 #include <tuza/http/tests/http_testing.h>
 
 namespace tuza::http::testing {
@@ -112,7 +112,7 @@ TEST_P(LimitsTest, AnIdleConnectionIsClosedWithoutAWord) {
     silent.read_until_closed();
     EXPECT_TRUE(silent.closed());
     EXPECT_EQ(silent.received(), "");
-    for (bool answered = false; !answered;) {  // on a slow machine the time may be over before it has sent
+    for (bool answered = false; !answered;) {  // on a slow machine the time may run out before it has sent
       RawClient client(server.address());
       client.send(get("/"));
       answered = client.read_responses(1).size() == 1;
@@ -158,7 +158,7 @@ TEST_P(LimitsTest, AClientThatDoesNotReadIsCutOff) {
   });
 }
 
-// -- Peers that go away, and the end.
+// -- Peers that disconnect, and shutdown.
 
 TEST_P(LimitsTest, SurvivesPeersThatReset) {
   run_with(GetParam(), [] {

@@ -1,4 +1,4 @@
-// listen_and_serve() in a process of its own: what it says, how signals end it, with which status.
+// listen_and_serve() in a process of its own: its output, how signals end it, and its exit status.
 #include <tuza/http/tests/http_testing.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/rt/base/check.h>
@@ -14,7 +14,7 @@
 namespace tuza::http::testing {
 namespace {
 
-// Filled in by the log sink, in the child process.
+// Filled by the log sink, in the child process.
 std::atomic<bool> g_serving{false};
 std::string g_address;
 
@@ -31,7 +31,7 @@ std::string recurse(int depth) {
   return depth == 0 ? name : recurse(depth - 1) + name;
 }
 
-// Serves, and runs `client` beside it once it serves. Ends the process with the status of a program whose
+// Serves, and runs `client` concurrently once it serves. Exits the process with the status of a program whose
 // main function this is.
 template <class Client>
 [[noreturn]] void serve_with(Client client, ServerOptions options = {}) {
@@ -55,7 +55,7 @@ template <class Client>
       client(in_handler);
     });
     const Result<void> served = listen_and_serve("127.0.0.1:0", std::move(router), options);
-    clients.wait();  // what it has to say, it says after its response
+    clients.wait();  // its output follows its response
     return served;
   });
   std::_Exit(status);
@@ -108,7 +108,7 @@ TEST_F(ListenAndServeDeathTest, HandlersThatDoNotEndDoNotHoldUpTheEnd) {
               "tuza: shutdown: .*\n$");
 }
 
-// As with standard error on a pipe that is full, and that nobody reads.
+// Like standard error on a full pipe that nothing reads.
 TEST_F(ListenAndServeDeathTest, ALogThatIsStuckDoesNotHoldUpTheEnd) {
   EXPECT_EXIT(serve_with([](auto&) {
                 set_log_sink([](LogLevel, std::string_view) { sleep_for(1h); });

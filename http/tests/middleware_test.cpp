@@ -1,4 +1,4 @@
-// What middleware sees of a response, and what the server counts beside it.
+// What middleware sees of a response, and what the server counts in addition.
 #include <tuza/http/middleware.h>
 #include <tuza/http/tests/http_testing.h>
 #include <tuza/netpoll/tests/tls_testing.h>
@@ -23,7 +23,7 @@ struct Seen {
 
 void PrintTo(const Seen& seen, std::ostream* out) { *out << seen.status << " with " << seen.bytes; }
 
-// Notes what came of each request; one client at a time.
+// Records the outcome of each request; one client at a time.
 Middleware recorder(std::vector<Seen>& all, Mutex& mutex) {
   return [&](Handler next) -> Handler {
     return [&, next = std::move(next)](Request& req, ResponseWriter& res) {
@@ -179,7 +179,7 @@ TEST_P(MiddlewareTest, FailuresOfTlsAreCounted) {
     }
     const auto stranger = net::TlsClient::load({.server_name = "localhost"}).value();
     EXPECT_FALSE(stranger->dial("tcp", server.address())) << "it does not know who has signed";
-    // Records that are none, in bodies, and instead of what the server looks for when it ends.
+    // Invalid TLS records: in place of bodies, and in place of what the server expects when it ends.
     const std::string_view garbage_record("\x17\x02\x00\x00\x05hello", 10);
     const auto client =
         net::TlsClient::load({.ca_file = authority.file(), .server_name = "localhost"}).value();

@@ -1,4 +1,4 @@
-// Requests that arrive together: each gets its own answer, in order, whatever the others are.
+// Requests that arrive together: each gets its own answer, in order, whatever the other requests are.
 #include <tuza/http/tests/http_testing.h>
 #include <tuza/sched/time/sleep.h>
 
@@ -14,7 +14,7 @@ TUZA_WITH_PROCS(PipeliningTest);
 enum class Sent { kWhole, kSplitBetween, kByteByByte };
 constexpr std::array kWaysToSend{Sent::kWhole, Sent::kSplitBetween, Sent::kByteByByte};
 
-// "200 body|400 text|closed": what a client gets for `first` and `second`.
+// "200 body|400 text|closed": the responses to `first` and `second`.
 std::string answers(const std::string& address, const std::string& first, const std::string& second,
                     Sent how) {
   RawClient client(address);
@@ -29,7 +29,7 @@ std::string answers(const std::string& address, const std::string& first, const 
     for (const char c : first + second) client.send(std::string(1, c));
   });
   client.read_responses(second.empty() ? 1 : 2);
-  // One that says that it closes may take its time.
+  // A server that announces the close may take its time.
   const bool closes = client.received().find("onnection: close") != std::string::npos;
   closes ? client.read_until_closed() : client.read_until_closed(20ms);
   sending.wait();

@@ -1,4 +1,4 @@
-// What a response looks like on the wire, whatever its handler does.
+// The bytes of a response on the wire, whatever its handler does.
 #include <tuza/http/tests/http_testing.h>
 #include <tuza/netpoll/tests/tls_testing.h>
 #include <tuza/sched/goroutine.h>
@@ -25,7 +25,7 @@ TEST_P(ResponseTest, AContentTypeCannotSplitIt) {
       res.send("a\ttab, \x80 and all printable bytes pass", "fine");
     });
     TestServer server(std::move(router));
-    // At each place within and around eight bytes.
+    // At each position within and around eight bytes.
     for (std::size_t before = 0; before < 20; ++before) {
       for (const char c : {'\r', '\n', '\0', '\x1f', '\x7f'}) {
         std::string type(before, 'a');
@@ -70,7 +70,7 @@ TEST_P(ResponseTest, StatusesWithoutABodyHaveNoneHoweverTheyAreSent) {
         EXPECT_EQ(all[0].header("content-length"), code == 205 ? "0" : "") << code << path;
         EXPECT_EQ(all[1].body, "next");
       }
-      // What has no body ends by itself, in HTTP/1.0 as well.
+      // A response without a body ends by itself, in HTTP/1.0 as well.
       RawClient old(server.address());
       old.send("GET /flushed?status=" + std::to_string(code) +
                " HTTP/1.0\r\nConnection: keep-alive\r\n\r\nGET / HTTP/1.0\r\n\r\n");
@@ -140,8 +140,8 @@ TEST_P(ResponseTest, AnErrorAfterCloseStillCloses) {
   });
 }
 
-// Its length is where the connection ends, which must not look like an end then. With a length, or in chunks,
-// the client sees what is missing.
+// The end of the connection delimits the body, so the end of a truncated body must not look like a regular
+// end. With a length, or in chunks, the client sees what is missing.
 TEST_P(ResponseTest, WhatEndsWithTheConnectionAndIsCutOffHasNoEnd) {
   net::testing::Authority authority;
   const net::TlsCertificate site = authority.issue("site");

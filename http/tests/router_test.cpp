@@ -6,7 +6,7 @@
 namespace tuza::http::testing {
 namespace {
 
-// A handler that names its pattern and the values it got.
+// A handler that returns its pattern and the values it got.
 Handler naming(const std::string& pattern, std::vector<std::string> names = {}) {
   return [pattern, names = std::move(names)](Request& req, ResponseWriter& res) {
     std::string text = pattern;

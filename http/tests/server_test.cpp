@@ -1,4 +1,4 @@
-// What a server does for its clients, and what it does not let them do.
+// What a server does for its clients, and what it refuses them.
 #include <tuza/http/serve/exchange_buffers.h>
 #include <tuza/http/tests/http_testing.h>
 #include <tuza/http/tests/tcp_info.h>
@@ -184,7 +184,7 @@ TEST_P(ServerTest, StreamsInChunksWhatTheHandlerWritesBitByBit) {
     const Response known = fetch(server.address(), get("/known"));
     EXPECT_EQ(known.header("content-length"), "30000");
     EXPECT_EQ(known.body.size(), 30'000u);
-    // HTTP/1.0 knows no chunks: the end of the connection is the end of the body.
+    // HTTP/1.0 has no chunks: the end of the connection is the end of the body.
     RawClient old(server.address());
     old.send("GET /stream HTTP/1.0\r\n\r\n");
     old.read_until_closed();
@@ -235,14 +235,15 @@ TEST(ExchangeTest, DoesNotKeepALargeResponse) {
     ExchangeBuffers* buffers = ExchangeBuffers::take();
     buffers->out.assign(1 << 20, 'x');
     ExchangeBuffers::give_back(buffers);
-    // Nobody else is there to take it. To take it again and look is not the same: who has lost its P to
-    // another in between is given a new one.
+    // No other goroutine could have taken the buffers. Taking them again and checking is not equivalent: a
+    // goroutine that has lost its P to another in between gets new buffers.
     EXPECT_TRUE(buffers->out.empty());
     EXPECT_LE(buffers->out.capacity(), std::size_t{64} << 10);
   });
 }
 
-// One that failed before its first byte had room for 1 MiB, and left it with the working set for ever.
+// A response that failed before its first byte had room for 1 MiB, and left that memory in the working set
+// for ever.
 TEST(ExchangeTest, DoesNotKeepTheRoomOfABodyThatDidNotCome) {
   run_with(1, [] {
     ExchangeBuffers* buffers = ExchangeBuffers::take();
@@ -306,7 +307,7 @@ TEST_P(ServerTest, AnExceptionBecomesA500AndALogLineAndNothingElse) {
     EXPECT_EQ(thrown.body, "Internal Server Error\n");
     EXPECT_FALSE(thrown.has("x-half"));
     EXPECT_EQ(thrown.header("connection"), "close");
-    // What was sent cannot be taken back: the client sees a body without an end.
+    // Sent data cannot be taken back: the client sees a body without an end.
     RawClient late(server.address());
     late.send(get("/late"));
     late.read_until_closed();
@@ -314,7 +315,7 @@ TEST_P(ServerTest, AnExceptionBecomesA500AndALogLineAndNothingElse) {
     EXPECT_EQ(cut.status, 200);
     EXPECT_FALSE(cut.complete);
     EXPECT_EQ(fetch(server.address(), get("/")).body, "fine");
-    // At most ten lines a second are logged, and other tests may just have had those.
+    // At most ten lines a second are logged, and other tests may just have used them up.
     const auto logged = [] {
       const std::scoped_lock lock(g_log_mutex);
       return !g_log.empty();

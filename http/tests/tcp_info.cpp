@@ -1,5 +1,5 @@
 // In a file of its own: the kernel's header and libc's <netinet/tcp.h> define the same names, and the
-// kernel's has the newer fields.
+// kernel's header has the newer fields.
 #include <tuza/http/tests/tcp_info.h>
 
 #include <linux/tcp.h>

@@ -1,4 +1,4 @@
-// A server for tls_test.py to talk to: HTTP over TLS, Unix-domain or inherited sockets. It says where it
+// The server that tls_test.py talks to: HTTP over TLS, Unix-domain or inherited sockets. It prints where it
 // listens, one line each, reloads on SIGHUP and ends on SIGTERM.
 //
 //     tls_server [--cert FILE --key FILE]... [--client-ca FILE] [--tls13] [--alpn NAME] (--listen ADDRESS |

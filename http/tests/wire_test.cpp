@@ -18,7 +18,7 @@
 namespace tuza::http::testing {
 namespace {
 
-// A copy of some bytes that ends where readable memory ends: whoever reads one byte too many is caught.
+// A copy of some bytes that ends where readable memory ends: reading one byte too many faults.
 class AtPageEnd {
  public:
   explicit AtPageEnd(std::string_view bytes) {
@@ -42,7 +42,7 @@ class AtPageEnd {
   std::size_t size_;
 };
 
-// What parsing and framing make of a head, in one line that can be compared.
+// The result of parsing and framing a head, in one line that can be compared.
 std::string describe(std::string_view bytes, const std::vector<std::size_t>& splits) {
   const ServerOptions options;
   auto head = std::make_unique<Head>();
@@ -128,11 +128,11 @@ TEST(HeadParser, DecodesChunksHoweverTheyArrive) {
   }
 }
 
-// -- Framing: what a head means.
+// -- Framing: how a head delimits its body.
 
 struct FramingCase {
   const char* head;
-  const char* expected;  // as describe() says it, without the fields
+  const char* expected;  // the text of describe(), without the fields
 };
 
 class FramingTest : public ::testing::TestWithParam<FramingCase> {};
@@ -193,7 +193,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Input, KeepsWhatIsUnreadAndWhatIsPinned) {
   rt::Random random(3);
-  // What is sent is cut from here: made once, as sanitizers are slow with single bytes.
+  // The source of the sent bytes: made once, as sanitizers are slow with single bytes.
   std::string bytes(64 << 10, '\0');
   for (char& c : bytes) c = static_cast<char>(random.next());
   for (int round = 0; round < 300; ++round) {
@@ -215,7 +215,7 @@ TEST(Input, KeepsWhatIsUnreadAndWhatIsPinned) {
       input.consume(n);
       taken += n;
     };
-    // A head of some size, pinned; a body that is read in pieces behind it; then the next request.
+    // A head of some size, pinned; a body read in pieces behind it; then the next request.
     const std::size_t begin = taken;
     const std::size_t head = 1 + random.below(12'000);
     while (sent.size() < head) fill(head - sent.size());
@@ -234,7 +234,7 @@ TEST(Input, KeepsWhatIsUnreadAndWhatIsPinned) {
   }
 }
 
-// -- Small things.
+// -- Small units.
 
 TEST(Date, FollowsTheWallClock) {
   Date date;

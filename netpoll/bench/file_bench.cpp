@@ -1,4 +1,4 @@
-// Reading a file that the kernel has in memory: what a blocking call costs that does not block.
+// Reading a file that the kernel has cached: the cost of a blocking call that does not block.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <tuza/netpoll/file.h>
@@ -43,7 +43,7 @@ class Blocks {
 
 using Block = std::array<std::byte, kBlockBytes>;
 
-// The first word and the last one; the buffer had another block before.
+// Checks the first and the last word; the buffer held another block before.
 bool is_block(const Block& block, std::size_t number) {
   std::array<std::byte, 8> right;
   right.fill(static_cast<std::byte>(number));
@@ -51,7 +51,7 @@ bool is_block(const Block& block, std::size_t number) {
          std::memcmp(block.data() + block.size() - right.size(), right.data(), right.size()) == 0;
 }
 
-// Reads block after block by means of `read(block, offset)`, which returns whether it got all of it.
+// Reads block after block with `read(block, offset)`, which returns whether it got the whole block.
 template <class Read>
 void read_blocks(benchmark::State& state, bool good, Read read) {
   Block block{};
@@ -64,7 +64,7 @@ void read_blocks(benchmark::State& state, bool good, Read read) {
   if (!good) state.SkipWithError("a block was read wrong, or not at all");
 }
 
-// The floor: the system call, in the same runtime.
+// The lower bound: the system call alone, in the same runtime.
 void BM_RawPread4K(benchmark::State& state) {
   const Blocks blocks;
   bench::in_runtime(state.range(0), [&] {

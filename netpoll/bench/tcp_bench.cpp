@@ -1,4 +1,4 @@
-// TCP over loopback: one byte there and back again between two goroutines.
+// TCP over loopback: a round trip of one byte between two goroutines.
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -13,7 +13,7 @@
 namespace tuza::net {
 namespace {
 
-// Answers each byte with the next one, until the stream ends.
+// Answers each byte with its successor, until the stream ends.
 void answer(Conn& conn) {
   std::array<std::byte, 64> buffer;
   for (;;) {
@@ -24,7 +24,7 @@ void answer(Conn& conn) {
   }
 }
 
-// One round trip; false if the answer is wrong or does not come.
+// One round trip; returns false if the answer is wrong or does not come.
 bool ask(Conn& conn, std::byte question) {
   if (!conn.write_all(std::span(&question, 1))) return false;
   std::array<std::byte, 64> buffer;
@@ -51,7 +51,7 @@ void BM_TcpPingPong(benchmark::State& state) {
 }
 BENCHMARK(BM_TcpPingPong)->Apply(bench::both_proc_counts);
 
-// A connected pair over loopback; {-1, -1} if the system does not give one.
+// A connected pair over loopback; {-1, -1} if the system refuses it.
 std::array<int, 2> connected_pair() {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -73,8 +73,8 @@ std::array<int, 2> connected_pair() {
   return {client, server};
 }
 
-// The floor: the same bytes between two sockets by one thread that never has to wait. What BM_TcpPingPong
-// takes beyond it are two calls of the poller, and Tuza.
+// The lower bound: the same bytes between two sockets, by one thread that never has to wait. The rest of
+// BM_TcpPingPong's time is two calls of the poller, and Tuza.
 void BM_RawTcpPingPong(benchmark::State& state) {
   constexpr int kBatch = 10'000;
   const auto [client, server] = connected_pair();

@@ -1,4 +1,4 @@
-// What netpoll's goroutines wait for, when the runtime ends before they are done; TLS is in tls_abandon_test.cpp.
+// Waits of netpoll that the runtime abandons when it ends; TLS is in tls_abandon_test.cpp.
 #include <tuza/netpoll/file.h>
 #include <tuza/netpoll/signals.h>
 #include <tuza/netpoll/tests/abandoned_wait.h>
@@ -70,7 +70,7 @@ class AdoptedAccept : public NetWait {
   std::optional<Listener> listener_;
 };
 
-// Those that dial are left behind with their sockets. Here nothing accepts, until use().
+// Dialling goroutines are abandoned with their sockets. No goroutine accepts until use().
 class DialToFullBacklog : public NetWait {
  public:
   void open() override {
@@ -226,7 +226,7 @@ class SignalWait : public NetWait {
   std::optional<SignalSet> signals_;
 };
 
-// -- Servers. One connection is open, and waits; the accept loop waits for another: that is all that are allowed.
+// -- Servers. One connection is open and waits, and the accept loop waits for another: the maximum allowed.
 
 class ServerWait : public NetWait {
  public:
@@ -300,9 +300,9 @@ std::vector<WaitKind> all_kinds_of_waits() {
 
 namespace {
 
-// -- What is particular.
+// -- Special cases.
 
-// Its sessions were on the stacks that are gone.
+// The server's sessions were on stacks that no longer exist.
 TEST(AbandonedServer, MayBeShutDownInTheNextRuntime) {
   std::optional<Server> server;
   std::optional<Conn> client;
@@ -333,7 +333,8 @@ TEST(AbandonedRead, ItsDeadlinePassesWhileThereIsNoRuntime) {
   run_with(2, [&ends] { EXPECT_EQ(read_some(ends->client), "<read: deadline exceeded>"); });
 }
 
-// -- Files. Who reads a pipe is in the kernel, with its thread, and stays there; the next reader waits for it.
+// -- Files. A goroutine that reads a pipe is in the kernel with its thread and stays there; the next reader
+// waits for it.
 
 class AbandonedFileRead : public ::testing::Test {
  protected:
@@ -341,7 +342,7 @@ class AbandonedFileRead : public ::testing::Test {
 
   void leave_readers() {
     run(RunOptions{.max_procs = 2}, [this] {
-      file_ = File::open(path_, {.write = true}).value();  // open for both it waits for nobody
+      file_ = File::open(path_, {.write = true}).value();  // opened for both, it does not wait
       for (int i = 0; i < 2; ++i) go([this] { read_a_byte(); });
       while (!one_reads()) sleep_for(1ms);
     });
@@ -350,7 +351,7 @@ class AbandonedFileRead : public ::testing::Test {
     std::array<std::byte, 1> byte;
     return file_.read(byte);
   }
-  // Beside those of other tests, which read for ever.
+  // In addition to the readers of other tests, which read for ever.
   [[nodiscard]] bool one_reads() const { return threads_that_read() > before_; }
   static int threads_that_read() {
     const std::string number = std::to_string(SYS_read) + " ";
@@ -378,7 +379,7 @@ TEST_F(AbandonedFileRead, AThreadMayCloseTheFileAfterwards) {
   run_with(2, [this] { EXPECT_TRUE(read_a_byte().error().closed()); });
 }
 
-// Its thread comes back from the kernel, to a runtime that is gone.
+// The goroutine's thread returns from the kernel to a runtime that no longer exists.
 TEST_F(AbandonedFileRead, WhatItWaitedForMayComeAfterwards) {
   leave_readers();
   EXPECT_TRUE(file_.write_all("xy"));

@@ -1,6 +1,6 @@
-// Goroutines that are left behind at the end of tuza::run while they wait for the network, and what they waited for:
-// what has to hold for every kind of wait. A program of tests names its kinds (all_kinds_of_waits) and includes this in
-// one file.
+// Goroutines abandoned at the end of tuza::run while they wait for the network, and the objects they waited
+// for: the requirements for every kind of wait. A test program lists its kinds (all_kinds_of_waits) and
+// includes this header in one file.
 #pragma once
 
 #include <sys/socket.h>
@@ -20,19 +20,20 @@
 
 namespace tuza::net::testing {
 
-// Something that goroutines wait for.
+// An object that goroutines wait for.
 class NetWait {
  public:
   virtual ~NetWait() = default;
-  // Makes it. A goroutine, once.
+  // Creates the object. Call once, on a goroutine.
   virtual void open() = 0;
-  // Waits, until close() at the latest. A goroutine.
+  // Waits, until close() at the latest. Call on a goroutine.
   virtual void wait() = 0;
-  // How many are to wait: two, where one waits for the other to be done.
+  // The number of waiters: two, one of which may wait for the other to finish.
   [[nodiscard]] virtual int waiters() const { return 2; }
-  // May let somebody who waits go on. Any thread; does not wait.
+  // May release a waiter. Any thread; does not wait.
   virtual void poke() {}
-  // Somebody waits again, and somebody else serves it. A goroutine; nobody else waits. True: it was served.
+  // A new wait, served by another goroutine. Call on a goroutine while there are no other waiters. Returns
+  // true if it was served.
   [[nodiscard]] virtual bool use() = 0;
   // Any thread; does not wait.
   virtual void close() = 0;
@@ -52,7 +53,8 @@ std::vector<WaitKind> all_kinds_of_waits();
 
 // -- For use().
 
-// `listener` accepts what is in its backlog, and answers the first who speaks, a client that `dial` makes.
+// `listener` accepts the connections in its backlog, and answers the first that sends, a client made by
+// `dial`.
 inline bool accepts(Listener& listener, const std::function<Result<Conn>()>& dial) {
   std::vector<std::unique_ptr<Conn>> accepted;
   const auto [ctx, cancel] = with_cancel({});
@@ -78,7 +80,7 @@ inline bool accepts(Listener& listener, const std::function<Result<Conn>()>& dia
   return answered;
 }
 
-// `reader` gets what `writer` sends, perhaps after something else.
+// `reader` gets what `writer` sends, perhaps after other data.
 inline bool transfers(Conn& writer, Conn& reader) {
   WaitGroup group;
   bool written = false;
@@ -90,7 +92,7 @@ inline bool transfers(Conn& writer, Conn& reader) {
   return written && got.ends_with("z");
 }
 
-// -- What has to hold.
+// -- The requirements.
 
 struct AbandonedWaitCase {
   WaitKind kind;
@@ -171,7 +173,7 @@ TEST_P(AbandonedWait, AThreadMayCloseItWhileTheRuntimeEnds) {
   }
 }
 
-// They have been woken, and never run.
+// The goroutines have been woken but never run.
 TEST_P(AbandonedWait, WokenAtTheLastMomentTheyAreForgottenAsWell) {
   const auto waited_for = make_and_leave_waiters();
   for (int round = 0; round < 3; ++round) {
@@ -200,7 +202,7 @@ TEST_P(AbandonedWait, AThreadMayWakeThemWhileTheRuntimeEnds) {
   }
 }
 
-// -- exit(), while they wait. What they wait for is static.
+// -- exit() while goroutines wait. The objects they wait for are static.
 
 struct StaticWait {
   std::unique_ptr<NetWait> waited_for;

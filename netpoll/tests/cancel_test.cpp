@@ -1,4 +1,4 @@
-// Calls with a context: its end ends the wait, and leaves the connection as it was.
+// Calls with a context: the end of the context ends the wait, and leaves the connection unchanged.
 #include <tuza/netpoll/tests/netpoll_testing.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/wait_group.h>
@@ -84,8 +84,8 @@ TEST_P(CancelTest, AcceptAndDialEndToo) {
   });
 }
 
-// The end of the context, a byte, the end of the connection: whatever comes first, the call comes back, and
-// who uses the memory of the descriptor next is not disturbed.
+// The end of the context, a byte, or the end of the connection: whichever comes first, the call returns, and
+// the next user of the descriptor's memory is not disturbed.
 TEST_P(CancelTest, RacesWithBytesAndClose) {
   run_with(GetParam(), [] {
     for (int round = 0; round < scaled(300) + 6; ++round) {

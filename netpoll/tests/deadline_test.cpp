@@ -1,4 +1,4 @@
-// A point of time that may be moved at any moment, also at the moment it passes.
+// A deadline that may be moved at any moment, even the moment it passes.
 #include <tuza/netpoll/poll/deadline.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
 #include <tuza/sched/external.h>
@@ -22,7 +22,7 @@ struct Watched {
   Deadline deadline{[](void* self) { ++static_cast<Watched*>(self)->expiries; }, this};
 };
 
-// One that is not used otherwise. It is never destroyed, as a descriptor is not: its timer may be firing.
+// A deadline with no other use. It is never destroyed, just as a descriptor is not: its timer may be firing.
 Watched& watched() {
   static std::deque<Watched> all;
   return all.emplace_back();
@@ -68,7 +68,7 @@ TEST_P(DeadlineTest, MovingItLaterCostsNoTimerUntilTheOldOneFires) {
     const std::int64_t late = in(kHour);
     w.deadline.set(soon);
     w.deadline.set(late);
-    // The timer that was armed is left alone. When it fires it looks again, and arms itself for the new time.
+    // The armed timer is left alone. When it fires it checks again, and arms itself for the new time.
     const std::int64_t seen = first_timer();
     EXPECT_TRUE(seen == soon || rt::now_ns() > soon) << "armed anew for each deadline";
     yield_until([&] { return first_timer() == late; });
@@ -100,7 +100,8 @@ TEST_P(DeadlineTest, OneTakenAwayDoesNotExpire) {
     cleared.deadline.set(when);
     taken.deadline.set(Deadline::kNone);
     cleared.deadline.clear();
-    // A machine that stood still between the calls has seen them expire: then there is nothing to see here.
+    // If the machine stood still between the calls, both deadlines have expired, and there is nothing to
+    // check.
     if (rt::now_ns() >= when) return;
     later.deadline.set(when + kMillisecond);
     yield_until([&] { return later.deadline.expired(); });
@@ -114,8 +115,8 @@ TEST_P(DeadlineTest, OneTakenAwayDoesNotExpire) {
   });
 }
 
-// Moved back and forth around the moment it passes, by two sides, against the timer. Whatever happens on the
-// way, the last word counts: one hour ahead it must not be expired, and then a near one must expire.
+// Moved back and forth around the moment it passes, by two goroutines, against the timer. Whatever happens in
+// between, the last setting counts: one hour ahead must not expire, and then a near deadline must expire.
 TEST_P(DeadlineTest, TheLastWordCountsHoweverItRacesWithTheTimer) {
   run_with(GetParam(), [] {
     for (int round = 0; round < scaled(500); ++round) {
@@ -185,7 +186,7 @@ TEST_P(DeadlineTest, TakenAwayInTheLastMomentItDoesNotEndTheWait) {
       group.go([&pair] {
         std::byte got{};
         Result<std::size_t> n = pair.here->read(std::span(&got, 1));
-        // The deadline may have passed first; but once it is gone, a read is as good as ever.
+        // The deadline may have passed first; but once it is cleared, a read succeeds as before.
         while (!n) {
           ASSERT_TRUE(n.error().timeout());
           yield();

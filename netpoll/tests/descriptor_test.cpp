@@ -24,7 +24,8 @@ TUZA_WITH_PROCS(DescriptorTest);
 
 bool is_open(int fd) { return sys::invoke(SYS_fcntl, fd, F_GETFD) >= 0; }
 
-// Counts what the reader asks for: take() once before each system call, give_back() after each in vain.
+// Counts the reader's requests: take() once before each system call, give_back() after each that read
+// nothing.
 class CountingBuffer final : public LazyBuffer {
  public:
   std::span<std::byte> take() override {
@@ -77,7 +78,7 @@ TEST(DescriptorReuse, AnEventForARecycledDescriptorIsDropped) {
   });
 }
 
-// What one life of a descriptor leaves behind must not show in the next.
+// Nothing that one life of a descriptor leaves behind may show in the next.
 TEST(DescriptorReuse, NothingOfTheFormerLifeIsLeft) {
   run_with(1, [] {
     LocalPair pair = local_pair();
@@ -110,8 +111,8 @@ TEST(DescriptorReuse, NothingOfTheFormerLifeIsLeft) {
   });
 }
 
-// Sockets come and go while their peers go on sending: if an event of one reached its successor, or if one
-// got lost, a reader would get the wrong bytes or wait for ever.
+// Sockets come and go while their peers keep sending: if an event of one reached its successor, or if an
+// event got lost, a reader would get the wrong bytes or wait for ever.
 TEST_P(DescriptorTest, ManyShortLivesDoNotDisturbEachOther) {
   run_with(GetParam(), [] {
     WaitGroup group;
@@ -137,7 +138,7 @@ TEST_P(DescriptorTest, ManyShortLivesDoNotDisturbEachOther) {
 
 TEST_P(DescriptorTest, AShortReadIsNotFollowedByOneInVain) {
   run_with(GetParam(), [] {
-    // Not a local pair: there the peer's reading is an edge, too, which may report data once more
+    // Not a local pair: there a read by the peer is an edge, too, which may report data once more
     // (descriptor.h).
     TcpPair pair = tcp_pair();
     CountingBuffer buffer;
@@ -154,7 +155,7 @@ TEST_P(DescriptorTest, AShortReadIsNotFollowedByOneInVain) {
       ASSERT_EQ(pair.client.read(buffer).value_or(0), 4u);
     }
     group.wait();
-    // The first read does not know yet that there is nothing, and the edge of the connection itself may be
+    // The first read does not know yet that there is no data, and the edge of the connection itself may be
     // reported together with the first answer. From then on each edge is data, and is reported once, however
     // many Ms poll.
     EXPECT_LE(buffer.in_vain, 2);
@@ -167,7 +168,7 @@ TEST_P(DescriptorTest, ABufferIsTakenOnlyWhenThereIsSomethingToRead) {
     LocalPair pair = local_pair();
     EXPECT_TRUE(pair.there->write_all(bytes("first")));
     EXPECT_EQ(read_some(*pair.here), "first");
-    pair.here->set_deadline(Side::kRead, 1);  // consumes nothing, but an edge may still be under way
+    pair.here->set_deadline(Side::kRead, 1);  // consumes nothing, but an edge may still be pending
     pair.here->set_deadline(Side::kRead, Deadline::kNone);
     CountingBuffer buffer;
     WaitGroup group;
@@ -198,7 +199,7 @@ TEST_P(DescriptorTest, TheEndOfTheStreamIsSeenThoughItCameWithTheData) {
   });
 }
 
-// A read stops there, and what came behind it was read when something else came.
+// A read used to stop there, and the data behind it was read only when more data arrived.
 TEST_P(DescriptorTest, AShortReadAtUrgentDataIsNotTheLastOfWhatIsThere) {
   run_with(GetParam(), [] {
     for (int i = 0; i < scaled(100) && !HasFailure(); ++i) {
@@ -224,7 +225,7 @@ TEST_P(DescriptorTest, AShortReadAtUrgentDataIsNotTheLastOfWhatIsThere) {
   });
 }
 
-// The edge was consumed by a read that then failed: what it announced is still there.
+// A read that then failed consumed the edge: the data that the edge announced is still there.
 TEST_P(DescriptorTest, AReadThatFailsDoesNotLoseTheEdge) {
   run_with(GetParam(), [] {
     LocalPair pair = local_pair();

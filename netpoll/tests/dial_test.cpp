@@ -1,4 +1,4 @@
-// Listening and dialling: where, and what goes wrong.
+// Listening and dialling: addresses, and errors.
 #include <tuza/netpoll/tests/netpoll_testing.h>
 
 #include <netinet/in.h>
@@ -14,7 +14,7 @@ namespace {
 class DialTest : public WithProcs {};
 TUZA_WITH_PROCS(DialTest);
 
-// A listening socket nobody accepts from, with its backlog full: a dial to it has to wait.
+// A listening socket that nobody accepts from, with its backlog full: a dial to it has to wait.
 class Unreachable {
  public:
   Unreachable() : fd_(static_cast<int>(sys::invoke(SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))) {
@@ -86,7 +86,7 @@ TEST_P(DialTest, ItsDeadlineDoesNotOutliveIt) {
     Listener listener = listen_on_loopback();
     const TimePoint deadline = Clock::now() + 200ms;
     Result<Conn> conn = dial("tcp", to_string(listener.endpoint()), deadline);
-    if (!conn) {  // a machine that stood still
+    if (!conn) {  // the machine stood still
       EXPECT_TRUE(conn.error().timeout());
       return;
     }
@@ -170,7 +170,7 @@ TEST(Listen, OutsideARuntimeIsAnError) {
   EXPECT_TRUE(dial("tcp", "127.0.0.1:1").error().is(Errc::kNotRunning));
 }
 
-// -- IPv6. A container may have none; that is found out by asking the system, and said.
+// -- IPv6. A container may have none; the test asks the system, and reports it.
 
 bool has_ipv6() {
   const long fd = sys::invoke(SYS_socket, AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);

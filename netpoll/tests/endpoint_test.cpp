@@ -1,4 +1,4 @@
-// Addresses as text: what is one, and what is not.
+// Addresses as text: which texts are valid, and which are not.
 #include <tuza/netpoll/endpoint.h>
 
 #include <gtest/gtest.h>
@@ -73,7 +73,7 @@ TEST(Endpoint, ResolveTakesAddresses) {
   EXPECT_EQ(to_string(resolve("127.0.0.1:80").value()), "127.0.0.1:80");
 }
 
-// A minimal system may have no /etc/hosts: then nobody knows the name, and that is what we have to say.
+// A minimal system may have no /etc/hosts: then the name is unknown, and that is the error to report.
 TEST(Endpoint, ResolveKnowsTheNamesThatTheSystemKnows) {
   addrinfo* found = nullptr;
   const bool known = getaddrinfo("localhost", nullptr, nullptr, &found) == 0;

@@ -1,7 +1,7 @@
-// A poller without an operating system: streams that are numbers of bytes, and a back end that watches them.
+// A poller without an operating system: streams that are byte counts, and a back end that watches them.
 //
-// It keeps the contract of poller.h to the letter and shows how little that is. The contract's tests run on
-// it beside the real back ends, so that a test which asks for more than the contract promises shows up.
+// It implements the contract of poller.h to the letter and shows how little that is. The contract's tests run
+// on it beside the real back ends, so that a test which demands more than the contract promises fails.
 //
 // Thread-safe.
 #pragma once
@@ -30,7 +30,7 @@ class FakeKernel {
   }
 
   std::pair<int, int> open_pair();
-  // How much was sent, received: 0 if there is no room, nothing there.
+  // Return the number of bytes sent or received: 0 if there is no room, or no data.
   std::size_t send(int fd, std::size_t n);
   std::size_t receive(int fd, std::size_t n);
   void close(int fd);
@@ -40,7 +40,7 @@ class FakeKernel {
   struct End {
     int peer;                      // -1: gone
     std::size_t received = 0;      // not read yet
-    FakePoller* poller = nullptr;  // that watches it
+    FakePoller* poller = nullptr;  // the poller that watches it
     std::uint64_t cookie = 0;
   };
   int lowest_free() const;
@@ -57,7 +57,7 @@ class FakePoller {
   ~FakePoller();
 
   long add(int fd, std::uint64_t cookie);
-  // It may tell of more than it was asked for.
+  // It may report more than was requested.
   long add_reader(int fd, std::uint64_t cookie) { return add(fd, cookie); }
   long watch_writes(int fd, std::uint64_t cookie) { return add(fd, cookie); }
   std::size_t wait(std::int64_t timeout_ns, std::span<PollEvent> into);

@@ -1,4 +1,4 @@
-// Who may use a descriptor, and who gives its number back.
+// Which calls may use a descriptor, and which of them closes its number.
 #include <tuza/netpoll/poll/fd_mutex.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
 
@@ -129,7 +129,7 @@ TEST_P(FdMutexTest, UnderFireLocksExcludeAndExactlyOneUserIsTheLast) {
           }
         });
       }
-      // A thread that is no goroutine takes references only: those never park.
+      // A thread that is not a goroutine only takes references: those never park.
       std::thread outside([&] {
         while (go_on && mutex.acquire()) {
           if (mutex.release()) ++last;
@@ -161,7 +161,7 @@ TEST_F(FdMutexDeathTest, GivingBackWhatOneDoesNotHaveIsABug) {
   EXPECT_DEATH((void)mutex.unlock(Side::kWrite), "unlocked once too often");
 }
 
-// The field for references must not run over into that for waiters.
+// The field for references must not overflow into the field for waiters.
 TEST_F(FdMutexDeathTest, AMillionReferencesAreTheLimit) {
   FdMutex mutex;
   constexpr int kMax = (1 << 20) - 1;

@@ -1,4 +1,4 @@
-// Files that keep the thread waiting: the goroutine waits with it, the others do not.
+// Files that block the thread: the goroutine waits with it, the others do not.
 #include <tuza/netpoll/file.h>
 
 #include <fcntl.h>
@@ -24,12 +24,12 @@ using net::testing::wait_until_parked;
 
 constexpr OpenOptions kWriteOnly{.read = false, .write = true};
 
-// Both ends of a pipe with a name.
+// Both ends of a named pipe.
 class Fifo {
  public:
   explicit Fifo(const std::string& path) {
     EXPECT_EQ(::mkfifo(path.c_str(), 0600), 0);
-    // Open for both it does not wait for another end, and neither do those that follow.
+    // Opened for both, the pipe does not wait for another end, and neither do the opens that follow.
     const File both = File::open(path, {.write = true}).value();
     reader_number = next_number();
     reader = std::make_unique<File>(File::open(path).value());
@@ -46,7 +46,7 @@ std::string read_some(File& file) {
   return n ? std::string(buffer.data(), *n) : "<" + n.error().message() + ">";
 }
 
-// Lets others run until `n` other threads wait in the kernel, in system call `number`.
+// Yields until `n` other threads wait in the kernel, in system call `number`.
 void wait_until_threads_are_in(long number, int n) {
   const auto count = [number] {
     const std::string self = std::to_string(::gettid());

@@ -1,4 +1,4 @@
-// Files: what is written is read again, and every error says what, where and why.
+// Files: written data is read back, and every error names the operation, the file and the reason.
 #include <tuza/netpoll/file.h>
 
 #include <fcntl.h>
@@ -215,7 +215,7 @@ TEST_P(FileTest, AFullDiskIsAnError) {
   });
 }
 
-// The limit of a file's size stands for the disk that fills up in the middle of a write.
+// A file size limit simulates a disk that fills up in the middle of a write.
 class SmallFiles {
  public:
   explicit SmallFiles(rlim_t bytes) {
@@ -253,7 +253,7 @@ TEST_P(FileTest, AWriteThatEndsInTheMiddleSaysWhere) {
   });
 }
 
-// No number is free while this lives.
+// While this object lives, no descriptor number is free.
 class NoMoreDescriptors {
  public:
   NoMoreDescriptors() {
@@ -420,7 +420,7 @@ TEST_P(FileTest, GoroutinesShareOnePositionWithoutLosingOrTearingAnything) {
   });
 }
 
-// The number of a closed file is another file's a moment later: here one that is full of the wrong bytes.
+// The number of a closed file soon belongs to another file: here to one that is full of wrong bytes.
 TEST_P(FileTest, WhoUsesAFileThatIsClosedNeverGetsAtAnother) {
   const TemporaryDirectory directory;
   put_file(directory / "right", std::string(64, 'r'));

@@ -1,5 +1,5 @@
-// What the tests of files share: a directory that goes away with what is in it, what is in a file,
-// and which numbers are in use.
+// Helpers shared by the tests of files: a directory that is removed with its contents, the contents of a
+// file, and the numbers in use.
 #pragma once
 
 #include <fcntl.h>
@@ -30,7 +30,7 @@ class TemporaryDirectory {
   TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  // The path of something in it.
+  // The path of an entry of the directory.
   [[nodiscard]] std::string operator/(std::string_view name) const { return path_ + "/" + std::string(name); }
 
  private:
@@ -43,7 +43,7 @@ std::string message(const Result<T>& result) {
   return result ? "fine" : result.error().message();
 }
 
-// By other means than those that are tested.
+// By other means than those under test.
 inline void put_file(const std::string& path, std::string_view bytes) {
   std::ofstream out(path, std::ios::binary);
   out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -55,7 +55,7 @@ inline std::string file_contents(const std::string& path) {
 }
 
 inline bool is_open(int fd) { return ::fcntl(fd, F_GETFD) != -1; }
-// The number that the next file will have.
+// The number that the next file will get.
 inline int next_number() {
   const int fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   EXPECT_EQ(::close(fd), 0);

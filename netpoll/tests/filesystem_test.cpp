@@ -1,4 +1,4 @@
-// Directories, and what is done to files by their path.
+// Directories, and operations on files by path.
 #include <tuza/netpoll/filesystem.h>
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-// The child of a fork that calls exit(): it destroys the statics of the program, and takes nothing from its parent.
+// The child of a fork that calls exit(): it destroys the statics of the program, and takes nothing from its
+// parent.
 #include <tuza/netpoll/tests/netpoll_testing.h>
 #include <tuza/netpoll/tests/raw_socket.h>
 #include <tuza/sched/go.h>
@@ -20,7 +21,7 @@ using tuza::testing::Ended;
 using tuza::testing::in_fork;
 
 struct Sockets {
-  // As a service manager's, which the poller has to be told of.
+  // Like a service manager's socket: the poller has to be told of it.
   Listener listener = Listener::adopt(RawSocket::listening(100).release()).value();
   TcpPair pair = connect(listener);
   Server server{listen_on_loopback(), &echo};
@@ -28,7 +29,7 @@ struct Sockets {
 // A static, which the child destroys.
 std::optional<Sockets> g_sockets;
 
-// In a process of its own, which ends with 7 if all went well.
+// In a process of its own, which exits with 7 if all went well.
 void parent_with_children() {
   run(RunOptions{.max_procs = 2}, [] {
     Sockets& sockets = g_sockets.emplace();
@@ -44,7 +45,7 @@ void parent_with_children() {
       const Ended ended = in_fork([] { std::exit(6); });
       EXPECT_TRUE(ended.with_code(6)) << ended.status << ended.said;
     }
-    // Nobody was woken, no connection was ended, and the poller still knows all of them.
+    // No goroutine was woken, no connection was ended, and the poller still watches all of them.
     EXPECT_EQ(goroutines_waiting(WaitReason::kIoRead), 3u);
     waiters.go([&] { accepted = sockets.listener.accept().value(); });
     wait_until_parked(4, WaitReason::kIoRead);
@@ -67,6 +68,7 @@ TEST(ForkedChild, ExitsWithoutAWordToPeersOrToThePoller) {
 #endif
 
 #if defined(TUZA_ASAN)
-// The child of a fork does not have the threads that hold what LeakSanitizer would miss.
+// The child of a fork lacks the threads that hold references to memory; LeakSanitizer would report it as
+// leaked.
 extern "C" int __lsan_is_turned_off() { return tuza::rt::is_forked_child() ? 1 : 0; }
 #endif

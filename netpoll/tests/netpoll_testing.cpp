@@ -37,7 +37,7 @@ void wait_until_all_park() {
     }
     return true;
   };
-  // Twice: one that waits for a goroutine that it starts may be between the two.
+  // Checked twice: a goroutine that waits for one it starts may be between the start and the wait.
   for (int seen = 0; seen < 2; seen = all_wait() ? seen + 1 : 0) sleep_for(1ms);
 }
 

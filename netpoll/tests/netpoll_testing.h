@@ -1,4 +1,5 @@
-// What netpoll's tests share: connected pairs, bytes that can be checked, a look at who waits.
+// Helpers shared by netpoll's tests: connected pairs, bytes that can be verified, counts of waiting
+// goroutines.
 #pragma once
 
 #include <tuza/netpoll/poll/descriptor.h>
@@ -24,11 +25,11 @@ using tuza::testing::scaled;
 using tuza::testing::WithProcs;
 using tuza::testing::yield_until;
 
-// Goroutines that are parked for `reason`, or about to be.
+// The number of goroutines that are parked for `reason`, or about to be.
 std::size_t goroutines_waiting(WaitReason reason);
-// Lets others run until `n` goroutines are parked for `reason`.
+// Yields until `n` goroutines are parked for `reason`.
 void wait_until_parked(std::size_t n, WaitReason reason);
-// Until all goroutines but the caller, and those that they have started, are parked.
+// Waits until all goroutines but the caller, and those that they have started, are parked.
 void wait_until_all_park();
 
 // Two ends of one TCP connection over loopback.
@@ -40,8 +41,8 @@ Listener listen_on_loopback();
 TcpPair connect(Listener& listener);
 TcpPair tcp_pair();
 
-// Two ends of a local stream, both descriptors of ours. Unlike TCP's, its buffers are small, its data is
-// there at once, and nothing else happens in between.
+// Two ends of a local stream, both descriptors of the runtime. Unlike TCP, its buffers are small, its data is
+// available at once, and nothing else happens in between.
 struct LocalPair {
   detail::DescriptorOwner here;
   detail::DescriptorOwner there;
@@ -55,15 +56,15 @@ struct Numbers {
 Numbers local_numbers();
 
 std::span<const std::byte> bytes(std::string_view text);
-// What one read returns; the error's message in angle brackets if it fails.
+// The data of one read; the error's message in angle brackets if the read fails.
 std::string read_some(Conn& conn, std::size_t at_most = 65536);
 std::string read_some(Descriptor& descriptor, std::size_t at_most = 65536);
-// Until the end of the stream, or an error.
+// Reads until the end of the stream, or an error.
 std::string read_to_end(Conn& conn);
 
-// For a server: sends back what comes.
+// For a server: echoes what it receives.
 void echo(Session& session);
-// `conn` has one of those at its other end.
+// True if the other end of `conn` runs echo().
 bool answers(Conn& conn);
 
 // The seed of this run, printed once so that a failure can be repeated: TUZA_TEST_SEED sets it.
@@ -73,7 +74,7 @@ std::string random_bytes(std::mt19937_64& random, std::size_t n);
 // Fills the buffers of a local stream: the next write has to wait. (TCP moves data on later by itself.)
 void fill(Descriptor& descriptor);
 
-// Times that are long gone, and that no test lives to see.
+// Times that are long past, and times that no test lives to see.
 inline TimePoint long_ago() { return TimePoint(1ns); }
 inline TimePoint far_away() { return Clock::now() + 1h; }
 

@@ -1,4 +1,5 @@
-// The netpoller and the scheduler together: who polls, when nobody does, and what a thousand connections get.
+// The netpoller with the scheduler: which thread polls, when none does, and service to a thousand
+// connections.
 #include <tuza/netpoll/poll/netpoller.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
 #include <tuza/netpoll/tests/poller_spy.h>
@@ -19,7 +20,7 @@ namespace {
 class NetpollerTest : public WithProcs {};
 TUZA_WITH_PROCS(NetpollerTest);
 
-// Sends and checks random bytes, both ways at once, in pieces of random size.
+// Sends and verifies random bytes, in both directions at once, in pieces of random size.
 void exchange(Conn& conn, std::uint64_t mine, std::uint64_t theirs, std::size_t total) {
   WaitGroup writer;
   writer.go([&conn, mine, total] {
@@ -66,7 +67,7 @@ void exchange_on_many(int count, std::size_t total) {
   group.wait();
 }
 
-// As many connections, up to a thousand, as this build and the limit on descriptors allow.
+// As many connections, up to a thousand, as this build and the descriptor limit allow.
 int many() {
   struct rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
@@ -125,7 +126,7 @@ TEST_P(NetpollerTest, AtMostOneThreadBlocksInThePoller) {
       });
     }
     group.wait();
-    // Now one does, if none has before.
+    // Now a thread blocks in the poller, if none has before.
     LocalPair quiet = local_pair();
     group.go([&quiet] { EXPECT_EQ(read_some(*quiet.here), ""); });
     while (poller_spy::most_blocking() == 0) sleep_for(1ms);
@@ -135,7 +136,7 @@ TEST_P(NetpollerTest, AtMostOneThreadBlocksInThePoller) {
   });
 }
 
-// Blocked in the poller once, nobody calls it again while nothing happens, and no M is woken.
+// Once a thread is blocked in the poller, no thread calls it again while nothing happens, and no M is woken.
 TEST_P(NetpollerTest, WithNothingButWaitersTheRuntimeSleeps) {
   run_with(GetParam(), [] {
     std::vector<LocalPair> pairs;
@@ -149,7 +150,7 @@ TEST_P(NetpollerTest, WithNothingButWaitersTheRuntimeSleeps) {
       return poller_spy::calls() + sched.sysmon.ticks() + sched.wakeups.load();
     };
     std::thread outside([&] {
-      // It takes seconds until sysmon has stopped ticking. If something goes on for ever, so does this.
+      // Sysmon needs seconds to stop ticking. If any activity went on for ever, so would this loop.
       std::uint64_t before = 0;
       do {
         before = work_done();
@@ -183,7 +184,7 @@ TEST_P(NetpollerTest, EventsAreSeenWhileEveryProcessorIsBusy) {
   });
 }
 
-// -- Beginning and end.
+// -- Start and end.
 
 TEST(Netpoller, EveryRuntimeHasItsOwn) {
   for (int i = 0; i < scaled(100); ++i) {
@@ -215,8 +216,8 @@ TEST(Netpoller, TheRuntimeEndsWithGoroutinesWaitingInIt) {
   }
 }
 
-// What outlives its runtime can be closed, with a deadline still running, by any thread and in any later
-// runtime.
+// A connection that outlives its runtime can be closed, with a deadline still running, by any thread and in
+// any later runtime.
 TEST(Netpoller, AConnectionMayOutliveItsRuntime) {
   std::optional<TcpPair> first, second;
   run(RunOptions{.max_procs = 2}, [&] {

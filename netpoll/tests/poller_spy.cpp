@@ -13,7 +13,7 @@ std::atomic<int> g_most_blocking{0};
 
 }  // namespace
 
-// Poller::wait under its mangled name, and what the linker calls instead.
+// Poller::wait under its mangled name, and the function that the linker calls instead.
 extern "C" {
 
 std::size_t __real__ZN4tuza3net6Poller4waitElSt4spanINS0_9PollEventELm18446744073709551615EE(

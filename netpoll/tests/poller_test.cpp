@@ -1,4 +1,4 @@
-// The contract of poller.h, for every back end: one more is one line in Backends, below.
+// The contract of poller.h, for every back end: another back end is one more line in Backends, below.
 #include <tuza/netpoll/poll/poller.h>
 #include <tuza/netpoll/tests/fake_poller.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
@@ -48,7 +48,7 @@ struct Fake {
 
 using Backends = ::testing::Types<OfTheSystem, Fake>;
 
-// Two ends; `here` is the one that is watched.
+// Two ends; `here` is watched.
 template <class Backend>
 struct Stream {
   Stream() { std::tie(here, there) = Backend::open_pair(); }
@@ -88,9 +88,9 @@ class PollerContract : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_EQ(error_, 0); }
 
-  // Takes what has come, without waiting.
+  // Takes the events that have come, without waiting.
   void look() { collect(0); }
-  // Waits until `seen` is true of what has come for `cookie` since it was last forgotten.
+  // Waits until `seen` is true of the events of `cookie` since it was last forgotten.
   template <class Seen>
   PollEvent await(std::uint64_t cookie, Seen seen) {
     while (!seen(events_[cookie])) collect(-1);
@@ -126,7 +126,7 @@ class PollerContract : public ::testing::Test {
     } while (n > 0);
   }
 
-  std::map<std::uint64_t, PollEvent> events_;  // the sum of those that came for a cookie
+  std::map<std::uint64_t, PollEvent> events_;  // the union of the events of each cookie
 };
 TYPED_TEST_SUITE(PollerContract, Backends);
 
@@ -152,7 +152,7 @@ TYPED_TEST(PollerContract, ReportsEveryTransitionToReadable) {
   }
 }
 
-// Also when that has changed before anybody looked.
+// Also when the room changed before anything polled.
 TYPED_TEST(PollerContract, AReaderIsToldOfRoomFromWhenItAsks) {
   Stream<TypeParam> stream, roomy;
   ASSERT_EQ(this->poller_.add_reader(stream.here, 1), 0);
@@ -169,7 +169,7 @@ TYPED_TEST(PollerContract, AReaderIsToldOfRoomFromWhenItAsks) {
   EXPECT_FALSE(this->await_writable(2).hung_up);
 }
 
-// Readable twice between two looks: nobody may say "that one was reported before".
+// Readable twice between two polls: no back end may treat the second as already reported.
 TYPED_TEST(PollerContract, ReportsATransitionThatFollowsOneNobodyLookedAt) {
   Stream<TypeParam> stream;
   ASSERT_EQ(this->poller_.add(stream.here, 1), 0);
@@ -214,7 +214,7 @@ TYPED_TEST(PollerContract, NothingComesForADescriptorThatWasClosed) {
     ASSERT_EQ(this->poller_.add(stream.here, 1), 0);
     this->await_writable(1);
     stream.close_here();
-    this->forget();  // one that was under way
+    this->forget();  // an event that was under way
     Stream<TypeParam> next;
     EXPECT_EQ(next.here, number) << "the number was not used again: this round tests nothing";
     ASSERT_EQ(this->poller_.add(next.here, 2), 0);
@@ -260,7 +260,7 @@ TYPED_TEST(PollerContract, AWakeEndsTheNextBlockingWaitAndIsNoEvent) {
   this->poller_.wake();
   EXPECT_EQ(this->poller_.wait(0, events), 0u) << "one that does not block leaves it for one that does";
   EXPECT_EQ(this->poller_.wait(-1, events), 0u);
-  // And it is used up: this one returns for its time only. Otherwise it would count very fast.
+  // The wake-up is used up: this call returns only after its timeout. Otherwise wait() would return at once.
   const TimePoint begin = Clock::now();
   EXPECT_EQ(this->poller_.wait(5'000'000, events), 0u);
   EXPECT_GE(Clock::now() - begin, 5ms);
@@ -275,8 +275,8 @@ TYPED_TEST(PollerContract, AWakeEndsAWaitThatBlocks) {
   }
 }
 
-// The waiter looks at what it is told, and waits if that is nothing new; the waker writes, then wakes. A wake
-// that is dropped because another one is pending must not leave the waiter asleep with old news.
+// The waiter reads the news, and waits if there is none; the waker writes, then wakes. A wake-up that is
+// dropped because another one is pending must not leave the waiter asleep with stale news.
 TYPED_TEST(PollerContract, WhatWasDoneBeforeAWakeIsSeenAfterTheWait) {
   const int rounds = scaled(40'000);
   std::atomic<int> news{0}, seen{0};
@@ -284,7 +284,7 @@ TYPED_TEST(PollerContract, WhatWasDoneBeforeAWakeIsSeenAfterTheWait) {
     for (int i = 1; i <= rounds; ++i) {
       news.store(i, std::memory_order_relaxed);
       this->poller_.wake();
-      // Every other time the next wake comes while this one is being taken.
+      // Every other time the next wake-up comes while this one is being consumed.
       if (i % 2 == 0) {
         while (seen.load(std::memory_order_relaxed) < i) std::this_thread::yield();
       }
@@ -302,7 +302,7 @@ TYPED_TEST(PollerContract, WhatWasDoneBeforeAWakeIsSeenAfterTheWait) {
 TYPED_TEST(PollerContract, DescriptorsCanBeAddedWhileAThreadWaits) {
   std::atomic<int> readable{0};
   std::atomic<bool> stop{false};
-  std::vector<std::thread> waiters;  // one blocks, one only looks
+  std::vector<std::thread> waiters;  // one blocks, one only polls
   for (const std::int64_t timeout : {-1, 0}) {
     waiters.emplace_back([&, timeout] {
       std::array<PollEvent, 8> events;

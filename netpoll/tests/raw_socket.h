@@ -1,4 +1,4 @@
-// Sockets by system calls alone: for clients that know nothing of goroutines, on any thread.
+// Sockets by system calls alone: for clients that are independent of goroutines, on any thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ class RawSocket {
     if (fd_ >= 0) ::close(fd_);
   }
 
-  // A non-blocking client of `address`, which perhaps has not got through.
+  // A non-blocking client of `address`, which may not be connected yet.
   static RawSocket calling(const SocketName& address) {
     RawSocket made(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     made.connected_ = ::connect(made.fd_, address.address(), address.length) == 0;

@@ -1,8 +1,8 @@
-// Each system call that netpoll makes, refused: docs/internals/system-calls.md says what becomes of it, and this holds
-// the page to it. (The scheduler's are in its own tests.)
+// Each system call that netpoll makes, refused. docs/internals/system-calls.md states the effect of each
+// refusal, and this test holds the page to it. (The scheduler's calls are covered by its own tests.)
 //
-// Who asks for something learns of the refusal from the result of that call. What nobody has asked for, the poller's
-// own calls, costs events at most: timers run on, and wake-ups arrive.
+// The caller of an operation learns of the refusal from the result of that call. A refusal of the poller's
+// own calls, which no caller has requested, costs events at most: timers keep running, and wake-ups arrive.
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -30,8 +30,8 @@ struct Connecting {
   int number;
   int error;
   When when;
-  // Who fails, when a listener is made; when a connection is; when it is used. Those before have been made before the
-  // refusal, if that comes later.
+  // The operation that fails when a listener is made, when a connection is made, and when it is used. Earlier
+  // steps are done before the refusal, if the refusal comes later.
   const char* listen = kOk;
   const char* connect = kOk;
   const char* talk = kOk;
@@ -49,7 +49,7 @@ std::string try_to_connect(Listener& listener, std::optional<TcpPair>& into, int
   Result<Conn> client = dial("tcp", to_string(listener.endpoint()));
   if (!client) return who_failed(client.error(), reason);
   Result<Conn> server = listener.accept();
-  // An attempt before this one may have left a connection in the backlog.
+  // An earlier attempt may have left a connection in the backlog.
   const auto of_another = [&client](const Conn& conn) {
     return conn.remote_address().value_or("unknown") != client->local_address().value_or("");
   };
@@ -59,7 +59,8 @@ std::string try_to_connect(Listener& listener, std::optional<TcpPair>& into, int
   return kOk;
 }
 
-// A signal that interrupts is nobody's business; other refusals, now and then, are got over by trying again.
+// An interruption by a signal must not reach the caller; other intermittent refusals are overcome by
+// retrying.
 template <class Try>
 std::string attempt(const Connecting& call, Try once) {
   std::string outcome = once();
@@ -68,7 +69,8 @@ std::string attempt(const Connecting& call, Try once) {
   return outcome;
 }
 
-// The netpoller waits with a timeout only where an M does that has a timer to wait for, which is not so in each run.
+// The netpoller waits with a timeout only if the M that waits in it has a timer to wait for, which not every
+// run brings about.
 void wait_with_timeouts() {
   long error = 0;
   Poller poller(error);
@@ -81,7 +83,7 @@ void connect_without(const Connecting& call) {
   RefusedCalls kernel(call.number, call.error);
   if (call.when == kStart) kernel.refuse_from_now_on();
   if (call.when == kNowAndThen) kernel.refuse_now_and_then();
-  // One P: the M that waits in the poller is the one that waits for timers and that is woken.
+  // One P: the M that waits in the poller also waits for timers and is the M to be woken.
   const bool of_poller = call.number == SYS_epoll_pwait2 || call.number == SYS_write;
   run(RunOptions{.max_procs = of_poller ? 1 : 2}, [&] {
     std::optional<Listener> listener;
@@ -168,7 +170,7 @@ TEST_P(RefusedConnecting, WhoAsksIsToldAndTheOthersGoOn) {
   }
 }
 
-// -- The poller, which nobody asks for anything.
+// -- The poller, whose calls no caller has requested.
 
 void install(std::span<sock_filter> filter) {
   const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
@@ -176,7 +178,7 @@ void install(std::span<sock_filter> filter) {
   if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) ::_exit(3);
 }
 
-// Of old kernels and of sandboxes. RefusedCalls can be had once in a process.
+// As on old kernels and in sandboxes. A process can have only one RefusedCalls.
 void make_unknown(int number) {
   std::array<sock_filter, 4> filter{
       sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offsetof(seccomp_data, nr))),
@@ -193,8 +195,8 @@ int count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-// Refused from the time on when somebody waits in accept(). Each refusal is to cost a nap: there may be one for each
-// millisecond, and some more for those who just look in.
+// Refused from the moment a goroutine waits in accept(). Each refusal should cost a nap: the test allows one
+// refusal per millisecond, and some more for Ms that only poll.
 void wait_without_polling() {
   make_unknown(SYS_epoll_pwait2);
   RefusedCalls kernel(SYS_epoll_pwait, EPERM);
@@ -222,8 +224,8 @@ TEST(RefusedPolling, CostsNapsAndTimersRunOn) {
   EXPECT_EQ(count_of(ended.said, "tuza: epoll_pwait: Operation not permitted"), 1) << ended.said;
 }
 
-// The wake-up stays in the eventfd, and is not found again and again; or does not get there. Refused once, the call is
-// not made again.
+// The wake-up stays in the eventfd, and must not be found again and again; or it does not get there. Once
+// refused, the call is not made again.
 void wake_without(int number) {
   RefusedCalls kernel(number, EPERM);
   long error = 0;
@@ -249,8 +251,8 @@ TEST(RefusedPolling, AWakeUpThatCannotBeReadIsNotABusyLoop) {
   EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
 }
 
-// Written or made known by an interest, each of which is refused at times. A wake-up that nobody has heard of is
-// nobody's: the next one arrives.
+// The wake-up is written, or signalled by an interest; each is refused at times. A wake-up that was not
+// delivered must not hold back others: the next one arrives.
 void wake_with_neither() {
   make_unknown(SYS_write);
   RefusedCalls kernel(SYS_epoll_ctl, EPERM);
@@ -289,7 +291,7 @@ TEST(RefusedPolling, WithoutAThreadForItNothingIsOpened) {
   EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
 }
 
-// Only this mapping: without any memory a thread that begins just then ends the process.
+// Only this mapping: a thread that starts without any memory ends the process.
 void refuse_mapping_of(std::size_t bytes) {
   std::array<sock_filter, 6> filter{
       sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offsetof(seccomp_data, nr))),
@@ -303,7 +305,7 @@ void refuse_mapping_of(std::size_t bytes) {
   install(filter);
 }
 
-// Records of descriptors are mapped by the thousand. Here all that exist are taken.
+// Records of descriptors are mapped by the thousand. The test uses up all that exist.
 void open_without_memory() {
   run(RunOptions{.max_procs = 1}, [] {
     constexpr std::size_t kPage = 4096;
@@ -362,7 +364,7 @@ void serve_without(int error) {
       EXPECT_TRUE(!served && served.error().is(std::errc::operation_not_permitted));
     } else {
       kernel.refuse_now_and_then();
-      for (int i = 0; i < 6; ++i) {  // those that are turned away are closed
+      for (int i = 0; i < 6; ++i) {  // those that are rejected are closed
         Conn client = dial("tcp", listener.address()).value();
         if (answers(client)) continue;
         Conn again = dial("tcp", listener.address()).value();

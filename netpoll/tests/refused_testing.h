@@ -1,4 +1,5 @@
-// What the tests of refused system calls share: who learns of the refusal, and that everything else goes on.
+// Helpers shared by the tests of refused system calls: which caller learns of the refusal, and that all else
+// continues.
 #pragma once
 
 #include <sys/uio.h>
@@ -23,14 +24,14 @@ using tuza::testing::RefusedCalls;
 
 inline constexpr const char* kOk = "ok";
 
-// The operation that an error names, with a note if the reason is another than the one that the kernel has given.
+// The operation that an error names, with a note if the error's reason is not the one given by the kernel.
 inline std::string who_failed(const Error& error, int reason) {
   const bool told = error.code() == std::error_code(reason, std::system_category());
   return std::string(error.op()) + (told ? "" : " (" + error.message() + ")");
 }
 
-// Timers run, and a thread outside wakes a runtime that has nothing to do but to wait for a connection.
-// Goes on until something has been refused: who waits in the poller for a timer, and needs a timeout, is not always so.
+// Timers run, and an outside thread wakes a runtime that has nothing to do but wait for a connection.
+// Continues until a call has been refused: not every wait in the poller is for a timer and needs a timeout.
 inline void expect_life(Listener* listener, const RefusedCalls& kernel) {
   WaitGroup group;
   group.go([listener] {
@@ -57,7 +58,7 @@ inline void expect_life(Listener* listener, const RefusedCalls& kernel) {
   ::_exit(::testing::Test::HasFailure() ? 9 : 7);
 }
 
-// Reads before there is anything to read, and writes more than there is room for. The server's end writes: it is not
+// Reads before there is data, and writes more than there is room for. The server's end writes: it is not
 // watched for that yet.
 inline std::string try_to_talk(TcpPair& pair, int reason) {
   constexpr std::size_t kBytes = std::size_t{32} << 20;

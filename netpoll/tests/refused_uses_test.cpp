@@ -1,5 +1,5 @@
-// The system calls of files, signals and local sockets, refused. (Those of connections and of the poller are in
-// refused_calls_test.cpp.)
+// The system calls of files, signals and local sockets, refused. (The calls of connections and of the poller
+// are in refused_calls_test.cpp.)
 #include <signal.h>
 #include <sys/socket.h>
 #include <tuza/netpoll/file.h>
@@ -13,7 +13,7 @@
 namespace tuza::net::testing {
 namespace {
 
-// Who fails of those that use one thing after the other is thrown.
+// In a sequence of operations, the first error is thrown.
 
 void expect_ok(const Result<void>& result) {
   if (!result) throw result.error();
@@ -24,7 +24,7 @@ T expect_ok(Result<T> result) {
   return std::move(*result);
 }
 
-// Nothing is there. The child of a test uses the path that its parent has chosen.
+// A path at which nothing exists. The child of a test uses the path that its parent has chosen.
 const std::string& some_path() {
   static const std::string path =
       std::filesystem::temp_directory_path() / ("tuza-refused-" + std::to_string(::getpid()));
@@ -141,7 +141,8 @@ const Using kUsing[] = {
     {"getdents64_interrupted", SYS_getdents64, EINTR, use_files},
     {"mkdirat", SYS_mkdirat, EPERM, use_files, "mkdir"},
     {"unlinkat", SYS_unlinkat, EPERM, use_files, "remove"},
-    // A folder that cannot be locked, a file that cannot be looked at or removed: the socket works all the same.
+    // A directory that cannot be locked, a file that cannot be examined or removed: the socket works all the
+    // same.
     {"unix_flock", SYS_flock, ENOLCK, use_unix_sockets},
     {"unix_flock_interrupted", SYS_flock, EINTR, use_unix_sockets},
     {"unix_openat", SYS_openat, EACCES, use_unix_sockets},

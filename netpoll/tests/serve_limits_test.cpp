@@ -1,4 +1,4 @@
-// Out of descriptors: the server survives, does not spin, says so once a second, and comes back.
+// Out of descriptors: the server survives, does not spin, reports it once a second, and recovers.
 #include <tuza/netpoll/serve.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
 
@@ -28,8 +28,8 @@ int highest_open() {
   return highest;
 }
 
-// For a scope, the process can open nothing more: every free number below the highest is filled, and the
-// limit is put right above.
+// For a scope, the process can open no more descriptors: every free number below the highest is filled, and
+// the limit is set right above.
 class NoMoreDescriptors {
  public:
   NoMoreDescriptors() {
@@ -64,7 +64,7 @@ class NoMoreDescriptors {
   std::vector<int> fillers_;
 };
 
-// A client whose socket exists already, so that it can connect when there are no descriptors left.
+// A client whose socket exists already, so that it can connect when no descriptors are left.
 class EarlyClient {
  public:
   EarlyClient()
@@ -74,12 +74,12 @@ class EarlyClient {
                              "test")
                 .value())) {}
 
-  // The system completes the connection; whether the server ever accepts it is another matter.
+  // The system completes the connection; whether the server ever accepts it is a separate question.
   void connect(const Endpoint& to) {
     (void)conn_.descriptor().control(
         "connect", [&to](int fd) { return sys::invoke(SYS_connect, fd, to.data(), to.size()); });
   }
-  // What the server had to say: "" or an error if it has turned this client away.
+  // What the server sent: "" or an error if it has rejected this client.
   bool is_turned_away() {
     const std::string got = read_some(conn_);
     return got.empty() || got.starts_with("<read: Connection reset");
@@ -92,7 +92,7 @@ class EarlyClient {
 
 std::atomic<int> g_lines{0};
 
-// Counts the lines of the accept loop for a scope.
+// Counts the accept loop's log lines for a scope.
 class CountLines {
  public:
   CountLines() {
@@ -174,7 +174,7 @@ TEST_P(ServeLimitsTest, ItSaysThatItIsOutOfDescriptors) {
     std::vector<EarlyClient> clients(12);
     const NoMoreDescriptors limit;
     // An earlier test of this process may have used up the line of this second; but the pauses, doubled each
-    // time, add up to more than that.
+    // time, add up to more than a second.
     for (EarlyClient& client : clients) {
       if (g_lines > 0) break;
       client.connect(server.endpoint());

@@ -1,4 +1,4 @@
-// The accept loop: a goroutine per connection, the limit, the graceful end.
+// The accept loop: a goroutine per connection, the connection limit, graceful shutdown.
 #include <tuza/netpoll/serve.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
 
@@ -42,7 +42,7 @@ TEST_P(ServeTest, EachConnectionHasAGoroutineOfItsOwn) {
     Running server(&echo);
     std::vector<Conn> clients;
     for (int i = 0; i < 20; ++i) clients.push_back(server.dial());
-    // All are open, and any of them is answered at any time.
+    // All connections are open, and each is answered at any time.
     for (int round = 0; round < 3; ++round) {
       for (Conn& client : clients) ASSERT_TRUE(answers(client));
     }
@@ -157,7 +157,7 @@ TEST_P(ServeTest, ShutdownLetsBusySessionsFinish) {
   });
 }
 
-// The request comes at the moment of the shutdown: the session is interrupted, or it is served to the end.
+// The request arrives at the moment of the shutdown: the session is interrupted, or it is served to the end.
 TEST_P(ServeTest, ASessionThatCeasesToBeIdleJustThenIsNotInterrupted) {
   run_with(GetParam(), [] {
     for (int i = 0; i < scaled(300); ++i) {
@@ -187,7 +187,8 @@ TEST_P(ServeTest, ASessionThatCeasesToBeIdleJustThenIsNotInterrupted) {
   });
 }
 
-// Between shutdown()'s beginning and its look at the sessions: who was told then is not interrupted later.
+// Between the start of shutdown() and its scan of the sessions: a session that was told then is not
+// interrupted later.
 TEST_P(ServeTest, ASessionThatIsToldOfTheEndIsNotInterrupted) {
   run_with(GetParam(), [] {
     for (int i = 0; i < scaled(100); ++i) {
@@ -240,11 +241,11 @@ TEST_P(ServeTest, TheDeadlineForcesAlsoASessionThatBeginsJustThen) {
   });
 }
 
-// A connection that was accepted just before the listener was closed, and not counted yet.
+// A connection that was accepted just before the listener was closed, and is not counted yet.
 TEST_P(ServeTest, ShutdownForgetsNoConnectionThatIsAcceptedJustThen) {
   run_with(GetParam(), [] {
     for (int i = 0; i < scaled(300); ++i) {
-      // It does not ask whether the server is draining, and its client is silent.
+      // The handler does not ask whether the server is draining, and its client is silent.
       Running server([](Session& session) { (void)read_some(session.conn()); });
       std::optional<Conn> client;
       WaitGroup dialing;
@@ -255,7 +256,7 @@ TEST_P(ServeTest, ShutdownForgetsNoConnectionThatIsAcceptedJustThen) {
       for (int turns = i % 8; turns > 0; --turns) yield();
       server.shutdown(Clock::now() + 100us);
       dialing.wait();
-    }  // serve() returns, or this takes for ever
+    }  // if serve() does not return, this never ends
   });
 }
 
@@ -289,7 +290,7 @@ TEST_P(ServeTest, ShutdownComesThroughWhileTheServerIsFull) {
     Conn waits = server.dial();
     EXPECT_TRUE(server.shutdown(far_away()));
     EXPECT_EQ(read_some(first), "");
-    // The one in the backlog was never accepted: the system resets it when the listener goes.
+    // The connection in the backlog was never accepted: the system resets it when the listener closes.
     EXPECT_NE(read_some(waits), "hello");
   });
 }

@@ -73,8 +73,8 @@ TEST_P(SignalsTest, AfterwardsTheyDoWhatTheyDidBefore) {
   sigaction(SIGUSR1, &before, nullptr);
 }
 
-// Which may be long before the set is destroyed, if that is a static. (A suite of its own: ThreadSanitizer ends children
-// that start threads if their parent had some.)
+// close() may come long before the destruction of the set, if the set is static. (In a suite of its own:
+// ThreadSanitizer ends children that start threads if their parent had some.)
 class ClosedSignalsTest : public WithProcs {};
 TUZA_WITH_PROCS(ClosedSignalsTest);
 
@@ -92,7 +92,7 @@ TEST_P(ClosedSignalsTest, AfterCloseTheyDoWhatTheyDidBefore) {
   EXPECT_TRUE(ended.by_signal(SIGUSR1)) << ended.status << ended.said;
 }
 
-// As the program may, while it is open.
+// The program may do so while the set is open.
 TEST_P(SignalsTest, AHandlerThatHasReplacedTheirsStays) {
   run_with(GetParam(), [] {
     SignalSet signals = SignalSet::open({SIGUSR1}).value();

@@ -1,4 +1,4 @@
-// What a goroutine that computes must not hold up: the I/O of others, while there are Ps for it.
+// A computing goroutine must not delay the I/O of others while there are Ps for it.
 #include <tuza/netpoll/tcp.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
 #include <tuza/sched/external.h>
@@ -19,7 +19,7 @@ namespace {
 using tuza::testing::run_with;
 using tuza::testing::scaled;
 
-// A client that knows nothing of goroutines.
+// A client that is independent of goroutines.
 int connect_to(std::uint16_t port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -29,8 +29,8 @@ int connect_to(std::uint16_t port) {
   return ::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 ? fd : -1;
 }
 
-// The M that leaves the poller with a goroutine wakes nobody, when goroutines have run shortly of late. If
-// that goroutine then computes, another M has to take its place in the poller.
+// The M that leaves the poller with a goroutine wakes no other M, if goroutines have run only briefly of
+// late. If that goroutine then computes, another M has to take over the poller.
 TEST(Stalls, IoIsServedWhileTheGoroutineThatCameFromThePollerComputes) {
   run_with(2, [] {
     Listener listener = listen("tcp", "127.0.0.1:0").value();
@@ -79,7 +79,7 @@ TEST(Stalls, ADeadlineThatAThreadMovesEarlierEndsTheWait) {
     Conn server = listener.accept().value();
     client.set_read_deadline(std::chrono::steady_clock::now() + std::chrono::hours(1));
     std::thread mover([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until everybody sleeps
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until all Ms sleep
       client.set_read_deadline(std::chrono::steady_clock::now() + std::chrono::milliseconds(20));
     });
     std::array<std::byte, 1> byte;

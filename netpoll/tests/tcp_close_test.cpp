@@ -1,4 +1,4 @@
-// Closing what others use: they come back at once, with Errc::kClosed.
+// Closing a connection that others use: their calls return at once, with Errc::kClosed.
 #include <tuza/netpoll/tests/netpoll_testing.h>
 
 namespace tuza::net::testing {
@@ -77,7 +77,7 @@ TEST_P(TcpCloseTest, ADestroyedConnectionIsAClosedOne) {
   });
 }
 
-// Close from another goroutine at any moment of a busy connection, again and again.
+// Close from another goroutine at any moment of a busy connection, repeatedly.
 TEST_P(TcpCloseTest, AtAnyMomentOfABusyConnection) {
   run_with(GetParam(), [] {
     Listener listener = listen_on_loopback();

@@ -13,7 +13,7 @@ namespace {
 class TcpTest : public WithProcs {};
 TUZA_WITH_PROCS(TcpTest);
 
-// More than all the buffers between two sockets of one machine will take.
+// More than all the buffers between two sockets of one machine can hold.
 constexpr std::size_t kLarge = std::size_t{32} << 20;
 
 std::size_t large() { return kLarge / (tuza::testing::scaled(100) < 100 ? 2 : 1); }
@@ -106,12 +106,12 @@ TEST_P(TcpTest, AWriteLargerThanAllBuffersWaitsForTheReader) {
   });
 }
 
-// The pieces of a gathered write: none lost, none twice, wherever the system cuts.
+// The pieces of a gathered write: none lost, none doubled, wherever the system splits the write.
 TEST_P(TcpTest, GatheredWritesSendEveryPieceInOrder) {
   run_with(GetParam(), [] {
     std::mt19937_64 random(seed());
     const std::string data = random_bytes(random, large());
-    std::vector<struct iovec> pieces;  // more than one call can take; empty ones, tiny ones and large ones
+    std::vector<struct iovec> pieces;  // more than one call can take: empty, tiny and large ones
     std::string storage = data;
     for (std::size_t at = 0; at < data.size();) {
       const std::size_t most = pieces.size() < 5'000 ? 50 : 100'000;
@@ -176,7 +176,7 @@ TEST_P(TcpTest, ManyReadersOfOneConnectionGetEachByteOnce) {
   });
 }
 
-// -- The peer goes away.
+// -- The peer closes.
 
 TEST_P(TcpTest, AResetIsAnErrorForReaderAndWriterAndNoSignal) {
   run_with(GetParam(), [] {

@@ -1,5 +1,5 @@
-// The first and the last times that can be said, for every call that takes one. None of them overflows: what is
-// before now has passed, what is behind the end of time is never reached.
+// The earliest and latest representable times, for every call that takes a time. None of them overflows: a
+// time in the past has passed, a time beyond the end of time is never reached.
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <tuza/netpoll/tests/file_testing.h>
@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::nanoseconds;
 
-// -- Points of time.
+// -- Points in time.
 
 struct EdgeOfTime {
   const char* name;
@@ -48,7 +48,7 @@ ConnPair conn_pair() {
   return {Conn(std::move(pair.here)), Conn(std::move(pair.there))};
 }
 
-// Who waits is to be ended by a deadline that has passed, or else by what it waits for.
+// The wait must end by a deadline that has passed, or otherwise by its own event.
 template <class Wait, class Serve>
 void expect_end(bool by_deadline, WaitReason reason, Wait wait, Serve serve) {
   WaitGroup group;
@@ -67,7 +67,7 @@ bool write_times_out(Conn& conn) {
   const Result<void> written = conn.write_all("x");
   return !written && written.error().timeout();
 }
-// All of it: a local stream tells of room when most of its buffer is free.
+// All of it: a local stream reports room only when most of its buffer is free.
 void make_room(Conn& reader) {
   std::array<std::byte, 4096> bytes;
   const auto take = [&bytes](int fd) {
@@ -163,7 +163,7 @@ TEST_P(TimeEdges, OfADial) {
   });
 }
 
-// The backlog is full, and it is looked now and then whether there is room.
+// The backlog is full, and the dial checks at intervals whether there is room.
 TEST_P(TimeEdges, OfADialThatWaitsForABacklog) {
   run_with(2, [] {
     const tuza::testing::TemporaryDirectory directory;
@@ -200,7 +200,7 @@ TEST_P(TimeEdges, OfAShutdown) {
   });
 }
 
-// -- Lengths of time.
+// -- Durations.
 
 struct Length {
   const char* name;

@@ -1,4 +1,4 @@
-// What goroutines wait for on TLS connections, when the runtime ends before they are done.
+// Waits on TLS connections that the runtime abandons when it ends.
 #include <tuza/netpoll/tests/abandoned_wait.h>
 #include <tuza/netpoll/tests/tls_testing.h>
 
@@ -8,7 +8,7 @@
 namespace tuza::net::testing {
 namespace {
 
-// A server with a certificate, and a client that trusts it. The keys are made once.
+// A server with a certificate, and a client that trusts it. The keys are generated once.
 class TlsWait : public NetWait {
  protected:
   static Authority& authority() {
@@ -77,7 +77,8 @@ class TlsServerRead : public TlsOfPair {
   }
 };
 
-// The peer does not read. In the next runtime it reads all, the rest of the record that was under way first.
+// The peer does not read. In the next runtime it reads everything, beginning with the rest of the interrupted
+// record.
 class TlsWrite : public TlsOfPair {
  public:
   void wait() override { (void)ends_->client.write_all(text_); }
@@ -89,7 +90,7 @@ class TlsWrite : public TlsOfPair {
   const std::string text_ = std::string(16 << 20, 'a');
 };
 
-// The client is silent. In the next runtime it shakes hands.
+// The client is silent. In the next runtime it performs the handshake.
 class TlsHandshake : public TlsWait {
  public:
   void open() override {
@@ -115,7 +116,7 @@ class TlsHandshake : public TlsWait {
   std::optional<Conn> silent_, accepted_;
 };
 
-// Nobody answers, until use().
+// The peer does not answer until use().
 class TlsDial : public TlsWait {
  public:
   void open() override { open_listener(); }
@@ -139,6 +140,6 @@ std::vector<WaitKind> all_kinds_of_waits() {
 }  // namespace tuza::net::testing
 
 #if defined(TUZA_ASAN)
-// At exit OpenSSL gives up the tables in which LeakSanitizer would find what its connections still own.
+// At exit OpenSSL frees the tables in which LeakSanitizer would find what its connections still own.
 extern "C" int __lsan_is_turned_off() { return ::testing::internal::InDeathTestChild() ? 1 : 0; }
 #endif

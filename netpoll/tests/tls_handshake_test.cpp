@@ -1,5 +1,5 @@
-// Handshakes: who is believed, which certificate is shown, what is agreed upon, and how it ends when it
-// fails.
+// Handshakes: which peers are trusted, which certificate is presented, what is negotiated, and how a failed
+// handshake ends.
 #include <tuza/netpoll/tests/tls_testing.h>
 #include <tuza/netpoll/tls/server.h>
 
@@ -8,7 +8,7 @@ namespace {
 
 class TlsHandshakeTest : public TlsTest {
  protected:
-  // What the client says of a server with that certificate.
+  // What the client reports of a server with that certificate.
   std::string clients_view_of(const CertificateWish& wish) {
     const TlsCertificate certificate = authority_.issue("wish", wish);
     const Ends ends = meet({.certificates = {certificate}}, client_options());
@@ -156,7 +156,7 @@ TEST_F(TlsHandshakeTest, WhatIsNoClientHelloIsRefused) {
       EXPECT_EQ(why(ends.server.write_all("x")), shaken.error().message()) << "it stays refused";
       ends.server.close();
       const std::string answer = read_to_end(ends.client);
-      // OpenSSL says nothing to who does not begin with a record.
+      // OpenSSL sends nothing to a peer that does not begin with a record.
       const bool record = bytes.front() == '\x16' || bytes.front() == '\x17';
       EXPECT_EQ(answer.starts_with("\x15\x03"), record) << answer;
     }
@@ -200,7 +200,7 @@ TEST_F(TlsHandshakeTest, SilenceEndsWithTheTimeoutAndOthersAreNotKeptWaiting) {
   });
 }
 
-// Counts the SSL objects that are made.
+// Counts the SSL objects that are created.
 class CountingSide final : public tls::Side {
  public:
   explicit CountingSide(std::shared_ptr<TlsServer> server) : server_(std::move(server)) {}
@@ -234,7 +234,7 @@ TEST_F(TlsHandshakeTest, WhoIsSilentHasNoSslObject) {
   });
 }
 
-// What ends a call from outside does not end the handshake: the next call goes on.
+// An outside event that ends a call does not end the handshake: the next call continues it.
 TEST_F(TlsHandshakeTest, ADeadlineOfTheCallersLeavesItToTheNextCall) {
   run_with(2, [&] {
     const auto server = TlsServer::load(server_options()).value();

@@ -22,7 +22,8 @@ const TlsCall kCalls[] = {
     {"sendto", SYS_sendto, ENOBUFS, false, "write"},
     {"sendto_interrupted", SYS_sendto, EINTR, true},
     {"shutdown", SYS_shutdown, EPERM, false, "shutdown"},
-    // Nobody asks for these: how much of the answer is on its way, and what came when the client closes.
+    // No caller requests these: how much of the answer is on its way, and what arrived when the client
+    // closes.
     {"ioctl", SYS_ioctl, EPERM, false},
     {"recvfrom", SYS_recvfrom, EPERM, false},
     {"recvfrom_interrupted", SYS_recvfrom, EINTR, true},

@@ -1,5 +1,5 @@
-// A TLS server in the long run: new certificates under old connections, tickets, bad files, errors that stay
-// with whom they concern, nothing left behind.
+// A TLS server in the long run: new certificates under old connections, tickets, bad files, errors that reach
+// only the connection concerned, and no leaks.
 #include <tuza/netpoll/tests/tls_testing.h>
 #include <tuza/netpoll/tls/server.h>
 #include <tuza/sched/sync/chan.h>
@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 class TlsServerTest : public TlsTest {
  protected:
-  // Whether a connection of theirs goes on with an earlier session; it brings the client a ticket.
+  // True if their connection resumes an earlier session; the connection gives the client a ticket.
   static bool resumes(const std::shared_ptr<TlsServer>& server, const std::shared_ptr<TlsClient>& client) {
     Ends ends = meet(server, client);
     EXPECT_TRUE(ends.server->write_all("x"));  // with the ticket before it
@@ -98,10 +98,10 @@ TEST_F(TlsServerTest, ASessionOfTls12IsForMoreThanOneHandshake) {
   });
 }
 
-// Each brings a ticket with a time of its own: a client could have gone on for ever.
+// Each connection gives a ticket with a lifetime of its own: a client could otherwise resume for ever.
 TEST_F(TlsServerTest, ResumptionsEndWhenTheirFirstHandshakeIsTooOld) {
   run_with(2, [&] {
-    // A slow machine may need longer than the first times for two handshakes.
+    // A slow machine may need longer than the first lifetimes for two handshakes.
     bool resumed = false;
     for (long seconds = 2; !resumed; seconds *= 2) {
       ASSERT_LT(seconds, 100);
@@ -143,7 +143,7 @@ TEST_F(TlsServerTest, NobodyResumesWithACertificateThatHasExpired) {
   });
 }
 
-// A session of the time when strangers were let in must not let them in later.
+// A session from the time when unknown clients were admitted must not admit them later.
 TEST_F(TlsServerTest, TicketsAreVoidWhereOtherClientsAreAsked) {
   run_with(2, [&] {
     TlsServerOptions options = server_options();
@@ -208,8 +208,8 @@ std::size_t descriptors() {
   return static_cast<std::size_t>(std::distance(fs::directory_iterator("/proc/self/fd"), {}));
 }
 
-// OpenSSL reports through a queue of the thread's. One P: all share a thread, and handshakes that fail in
-// different ways alternate with calls that must not see their errors.
+// OpenSSL reports errors through a queue of the thread. One P: all share a thread, and handshakes that fail
+// in different ways alternate with calls that must not see their errors.
 TEST_F(TlsServerTest, ErrorsStayWithWhomTheyConcern) {
   run_with(1, [&] {
     const auto server = TlsServer::load(server_options()).value();

@@ -1,5 +1,5 @@
-// TLS connections keep the promises of Conn: every byte once and in order, deadlines, contexts, close; and an
-// end that was cut off is not taken for an end.
+// TLS connections keep the promises of Conn: every byte once and in order, deadlines, contexts, close; and a
+// truncated stream is not taken for its end.
 #include <tuza/netpoll/tests/tls_testing.h>
 
 #include <fcntl.h>
@@ -103,7 +103,7 @@ TEST_F(TlsStreamTest, AStreamThatIsCutOffIsNoEnd) {
   });
 }
 
-// One flipped bit, a record cut short by others, and one that claims to be larger than records may be.
+// One flipped bit, a record cut short by others, and a record that claims to be larger than allowed.
 TEST_F(TlsStreamTest, BrokenRecordsAreRefusedAndSayWhy) {
   run_with(2, [&] {
     const auto raw = [](Conn& conn, std::string_view bytes_to_send) {
@@ -147,7 +147,7 @@ TEST_F(TlsStreamTest, DeadlinesAndContextsEndCallsAndLeaveTheConnectionUsable) {
   });
 }
 
-// What was encrypted cannot be taken back: it goes out first when writing goes on.
+// Encrypted data cannot be taken back: it goes out first when writing continues.
 TEST_F(TlsStreamTest, AWriteThatTimesOutLeavesAWholeStream) {
   run_with(2, [&] {
     TcpPair ends = pair();
@@ -190,7 +190,7 @@ TEST_F(TlsStreamTest, CloseByAnotherEndsReadsAndWritesThatWait) {
   });
 }
 
-// A reader that waits does not keep the close_notify from being sent.
+// A waiting reader does not keep the close_notify from being sent.
 TEST_F(TlsStreamTest, CloseWhileAnotherReadsStillSaysGoodbye) {
   run_with(2, [&] {
     TcpPair ends = pair();
@@ -218,7 +218,8 @@ TEST_F(TlsStreamTest, TheLastWriteSaysThatItIsTheLast) {
   });
 }
 
-// More than fits into the socket's buffer, and then the end: net::Server waits until the goodbye is out.
+// More than fits into the socket's buffer, and then the end: net::Server waits until the close_notify is
+// sent.
 TEST_F(TlsStreamTest, AServersLastWordComesAfterAnAnswerThatFillsTheBuffers) {
   run_with(2, [&] {
     Listener listener = listen_on_loopback();
@@ -244,7 +245,8 @@ Conn dial_with_little_room(const Endpoint& to) {
   return Conn(detail::DescriptorOwner(Descriptor::open(fd, "dial").value()));
 }
 
-// Its close_notify, which nobody reads, made the kernel reset the connection when the server closed it.
+// Nobody read the client's close_notify, so the kernel used to reset the connection when the server closed
+// it.
 TEST_F(TlsStreamTest, AClientThatHasSaidGoodbyeGetsTheWholeAnswer) {
   run_with(2, [&] {
     Listener listener = listen_on_loopback();
@@ -278,7 +280,7 @@ TEST_F(TlsStreamTest, AClientThatHasSaidGoodbyeGetsTheWholeAnswer) {
   });
 }
 
-// A client that takes 512 bytes in a record, and whose certificate makes its tickets longer than that.
+// A client with a maximum record of 512 bytes, and a certificate that makes its tickets longer than that.
 class SmallClient final : public tls::Side {
  public:
   explicit SmallClient(TlsCertificate certificate) : certificate_(std::move(certificate)) {}
@@ -299,7 +301,7 @@ class SmallClient final : public tls::Side {
   const TlsCertificate certificate_;
 };
 
-// OpenSSL does not write while it has a part of a message of the peer's: the write waits for the rest.
+// OpenSSL does not write while it holds part of a message from the peer: the write waits for the rest.
 TEST_F(TlsStreamTest, AWriteInTheMiddleOfATicketWaitsForItsEnd) {
   std::vector<std::string> names;
   for (const char letter : {'a', 'b', 'c', 'd', 'e', 'f'}) names.push_back("DNS:" + std::string(60, letter));
@@ -346,7 +348,7 @@ TEST_F(TlsStreamTest, AWriteInTheMiddleOfATicketWaitsForItsEnd) {
   });
 }
 
-// A client whose SSL object the test has.
+// A client whose SSL object the test can access.
 class OpenClient final : public tls::Side {
  public:
   Result<Begun> begin() override {
@@ -362,7 +364,8 @@ class OpenClient final : public tls::Side {
   SSL* ssl = nullptr;
 };
 
-// Who asks for new keys and does not read the answers made the reader look a thousand times a second for room.
+// A peer that requested new keys and did not read the answers used to make the reader check for room a
+// thousand times a second.
 TEST_F(TlsStreamTest, AReaderWhoseAnswersNobodyReadsParks) {
   run_with(2, [&] {
     const auto owner = TlsServer::load(server_options()).value();
@@ -390,7 +393,7 @@ TEST_F(TlsStreamTest, AReaderWhoseAnswersNobodyReadsParks) {
       for (; n && *n > 0; got += n.value_or(0)) n = server.read(some, nullptr, nullptr);
     });
     wait_until_parked(2, WaitReason::kIoWrite);
-    // It has room again, and goes on.
+    // The peer has room again, and continues.
     enough = true;
     reading.go([&] {
       std::array<std::byte, 64> some;

@@ -11,8 +11,8 @@
 #include <iterator>
 #include <thread>
 
-// OpenSSL counts references to what connections share with atomics that ThreadSanitizer does not see: the
-// library is not compiled with it. What it takes for a race is then the last free().
+// OpenSSL counts references to data shared by connections with atomics that ThreadSanitizer does not see: the
+// library is not compiled with it. The false race is then reported at the last free().
 extern "C" const char* __tsan_default_suppressions();
 extern "C" const char* __tsan_default_suppressions() { return "race:libcrypto.so\nrace:libssl.so\n"; }
 
@@ -26,9 +26,9 @@ struct Authority::Secrets {
 
 namespace {
 
-// OpenSSL frees what it keeps for a thread when the thread ends. Those of the last runtime may be about to:
-// to LeakSanitizer, who looks just then, that has leaked. (Elsewhere there is nothing to wait for, and
-// ThreadSanitizer has a thread of its own that never ends.)
+// OpenSSL frees its per-thread data when the thread ends. Threads of the last runtime may be about to end: to
+// LeakSanitizer, which checks just then, their data has leaked. (In other builds there is nothing to wait
+// for, and ThreadSanitizer has a thread of its own that never ends.)
 class LastThreadsEnd : public ::testing::Environment {
  public:
   void SetUp() override { before_ = threads(); }

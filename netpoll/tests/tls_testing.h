@@ -1,4 +1,4 @@
-// What the tests of TLS share: an authority with certificates made at test time, and connected pairs.
+// Helpers shared by the tests of TLS: an authority, certificates made at test time, and connected pairs.
 #pragma once
 
 #include <tuza/netpoll/tests/netpoll_testing.h>
@@ -18,7 +18,7 @@ struct CertificateWish {
   bool is_authority = false;
 };
 
-// An authority with a folder of its own, for the length of a scope. Not on a goroutine.
+// An authority with a directory of its own, for the length of a scope. Not on a goroutine.
 class Authority {
  public:
   explicit Authority(const std::string& common_name = "Tuza's test authority");
@@ -26,11 +26,11 @@ class Authority {
   Authority(const Authority&) = delete;
   Authority& operator=(const Authority&) = delete;
 
-  // Makes `name`.crt and `name`.key, over those that are there.
+  // Makes `name`.crt and `name`.key, replacing existing ones.
   TlsCertificate issue(const std::string& name, const CertificateWish& wish = {});
   [[nodiscard]] std::string file() const { return (folder_ / "ca.crt").string(); }
   [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  // A file with that text.
+  // Writes a file with that text.
   std::string write(const std::string& name, const std::string& text) const;
 
  private:
@@ -47,7 +47,7 @@ class TlsTest : public ::testing::Test {
   [[nodiscard]] TlsClientOptions client_options() const {
     return {.ca_file = authority_.file(), .server_name = "localhost"};
   }
-  // Both sides of one handshake; an end whose handshake failed says why.
+  // Both sides of one handshake; an end whose handshake failed has the reason.
   struct Ends {
     Result<Conn> client;
     Result<Conn> server;
@@ -55,7 +55,7 @@ class TlsTest : public ::testing::Test {
   static Ends meet(const std::shared_ptr<TlsServer>& server, const std::shared_ptr<TlsClient>& client,
                    std::string_view name = {});
   Ends meet(TlsServerOptions server, TlsClientOptions client, std::string_view name = {});
-  // That must go well.
+  // A handshake that must succeed.
   TcpPair pair();
 
   Authority authority_;

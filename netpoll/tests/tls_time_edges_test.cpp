@@ -1,4 +1,4 @@
-// The first and the last times that can be said, for what TLS takes; see time_edges_test.cpp.
+// The earliest and latest representable times, for the TLS calls that take a time; see time_edges_test.cpp.
 #include <tuza/netpoll/tests/tls_testing.h>
 
 #include <ostream>

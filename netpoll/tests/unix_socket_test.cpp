@@ -1,5 +1,5 @@
-// Unix-domain sockets, and sockets that somebody else has opened: files appear and go, nobody's is taken
-// away.
+// Unix-domain sockets, and sockets opened by another process: socket files appear and disappear, and no file
+// of another owner is removed.
 #include <tuza/netpoll/tests/netpoll_testing.h>
 
 #include <fcntl.h>
@@ -31,7 +31,7 @@ class UnixSocketTest : public ::testing::Test {
   }
   ~UnixSocketTest() override { fs::remove_all(folder_); }
 
-  // What a process leaves that was killed: the file, and nobody behind it.
+  // What a killed process leaves behind: the file, and no listener behind it.
   void leave_a_socket_behind() {
     Listener listener = listen("unix", path_.string()).value();
     fs::rename(path_, folder_ / "kept");
@@ -108,7 +108,7 @@ TEST_F(UnixSocketTest, WhatIsNoSocketIsLeftAlone) {
   });
 }
 
-// Of many who find the same file left behind, one gets it, and keeps it.
+// Of many processes that find the same leftover file, one gets it, and keeps it.
 TEST_F(UnixSocketTest, OneOfManyWhoStartAtOnceGetsTheFile) {
   run_with(4, [&] {
     for (int round = 0; round < 20; ++round) {
@@ -188,7 +188,7 @@ TEST_F(UnixSocketTest, WhoDialsWaitsForRoomInTheBacklog) {
   });
 }
 
-// What the pollers of this process watch.
+// The descriptors that the pollers of this process watch.
 std::size_t registrations() {
   std::size_t all = 0;
   for (const fs::directory_entry& fd : fs::directory_iterator("/proc/self/fd")) {
@@ -200,7 +200,7 @@ std::size_t registrations() {
   return all;
 }
 
-// The service manager keeps the socket: closing our number does not end the registration by itself.
+// The service manager keeps the socket: closing the runtime's number does not end the registration by itself.
 TEST_F(UnixSocketTest, AListenerThatWasTakenOverIsNotWatchedAfterItsEnd) {
   run_with(1, [&] {
     const int managers = ::socket(AF_INET, SOCK_STREAM, 0);

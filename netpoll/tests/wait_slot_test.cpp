@@ -16,7 +16,7 @@ TUZA_WITH_PROCS(WaitSlotTest);
 
 constexpr auto kNever = [] { return false; };
 
-// Goroutines that wait for I/O need somebody who polls.
+// Goroutines that wait for I/O need a poller.
 void run_polled(int procs, const std::function<void()>& body) {
   run_with(procs, [&body] {
     ASSERT_TRUE(Netpoller::get());
@@ -24,7 +24,7 @@ void run_polled(int procs, const std::function<void()>& body) {
   });
 }
 
-// What a waker does with the goroutine it was given.
+// What a waker does with the goroutine that it was given.
 bool let_go(rt::G* g) {
   if (g == nullptr) return false;
   rt::io_wait_ends();
@@ -61,7 +61,7 @@ TEST(WaitSlot, DoesNotParkForAnEventThatHasCome) {
   run_polled(1, [] {
     WaitSlot slot;
     EXPECT_EQ(slot.wake(true), nullptr);
-    // Nobody would ever wake it.
+    // No event would ever wake it.
     EXPECT_TRUE(slot.wait(WaitReason::kIoRead, kNever));
     EXPECT_FALSE(slot.consume());
   });
@@ -84,7 +84,7 @@ TEST(WaitSlot, AnEventBetweenAnnouncementAndParkTurnsThePark) {
     });
     EXPECT_TRUE(event);
     EXPECT_FALSE(slot.consume());
-    // The same for a reason to give up that becomes true after it was looked for.
+    // The same for a reason to give up that becomes true after it was checked.
     const bool none = slot.wait(WaitReason::kIoRead, [&slot] {
       EXPECT_EQ(slot.wake(false), nullptr);
       return false;
@@ -110,7 +110,7 @@ TEST_P(WaitSlotTest, WakesAParkedGoroutineAndSaysWhy) {
       wait_until_parked(1, WaitReason::kIoRead);
       rt::G* g = nullptr;
       yield_until([&] { return (g = slot.wake(event)) != nullptr; });
-      // What is parked is woken once.
+      // A parked goroutine is woken once.
       EXPECT_EQ(slot.wake(false), nullptr);
       EXPECT_TRUE(let_go(g));
       group.wait();
@@ -119,8 +119,8 @@ TEST_P(WaitSlotTest, WakesAParkedGoroutineAndSaysWhy) {
   });
 }
 
-// A thread announces events and a goroutine waits for them, as fast as both can: no event that the waker
-// was told of may be lost, or the goroutine waits for ever.
+// A thread announces events and a goroutine waits for them, as fast as both can: no event that the waker was
+// told of may be lost, or the goroutine waits for ever.
 TEST_P(WaitSlotTest, NoEventIsLostBetweenAThreadAndAGoroutine) {
   run_polled(GetParam(), [] {
     const int rounds = scaled(20'000);
@@ -156,7 +156,7 @@ TEST_P(WaitSlotTest, NoReasonToGiveUpIsMissed) {
       }
     });
     for (int i = 1; i <= rounds; ++i) {
-      // Woken for a reason that the previous round has seen already, it waits again.
+      // Woken for a reason that the previous round has already seen, the goroutine waits again.
       const auto reason = [&given_up, i] { return given_up.load(std::memory_order_seq_cst) >= i; };
       while (!reason()) ASSERT_FALSE(slot.wait(WaitReason::kIoRead, reason));
       seen = i;

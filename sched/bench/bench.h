@@ -1,4 +1,4 @@
-// What the scheduler benchmarks share.
+// Helpers shared by the scheduler benchmarks.
 //
 // Times are wall-clock per operation: each benchmark counts its operations as iterations
 // (KeepRunningBatch), so that they can be read against the table of rivals. Every benchmark checks its

@@ -1,5 +1,5 @@
-// The guard of the runtime (rt/enter.h): what every call into it pays, and a marked blocking call that does
-// nothing.
+// The runtime's guard (rt/enter.h): the cost that every call into the runtime pays, and the cost of a marked
+// blocking call that does nothing.
 #include <tuza/sched/bench/bench.h>
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/rt/enter.h>
@@ -9,7 +9,8 @@
 namespace tuza {
 namespace {
 
-// Without a P every enter goes another way; nobody who calls the runtime all the time lives like that.
+// Without a P every enter takes another path; no goroutine that calls the runtime all the time stays without
+// a P.
 void BM_EnterLeave(benchmark::State& state) {
   constexpr int kBatch = 10'000'000;
   setenv("TUZA_SLICE_MS", "10000", 1);

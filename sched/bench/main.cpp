@@ -1,4 +1,4 @@
-// Runs the benchmarks under their short names: Google Benchmark appends how it measured
+// Runs the benchmarks under their short names: Google Benchmark appends the measuring method
 // ("/process_time/real_time"), which is the same for all of ours.
 #include <benchmark/benchmark.h>
 

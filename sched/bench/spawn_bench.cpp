@@ -1,4 +1,5 @@
-// Starting goroutines: one at a time, in batches, as a tree of a million, and what a parked one costs.
+// Starting goroutines: one at a time, in batches, and as a tree of a million; and the cost of a parked
+// goroutine.
 #include <tuza/sched/bench/bench.h>
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/sync/wait_group.h>

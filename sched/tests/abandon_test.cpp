@@ -1,4 +1,4 @@
-// Goroutines that are left behind at the end of tuza::run, and what they waited for.
+// Goroutines that tuza::run abandons when it ends, and the objects they waited for.
 #include <tuza/sched/go.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/tests/testing.h>
@@ -19,7 +19,7 @@ using testing::WaitableKind;
 
 constexpr int kWaiters = 3;
 
-// Until all of them, and those that they have started, are parked.
+// Returns when all goroutines but the caller, and those that they have started, are parked.
 void wait_until_all_park() {
   const auto all_wait = [] {
     const rt::Sched& sched = *rt::active();
@@ -31,7 +31,7 @@ void wait_until_all_park() {
     }
     return true;
   };
-  // Twice: one that waits for a goroutine that it starts may be between the two.
+  // Checked twice: a goroutine that waits for one it starts may be between the start and the wait.
   for (int seen = 0; seen < 2; seen = all_wait() ? seen + 1 : 0) sleep_for(1ms);
 }
 
@@ -42,7 +42,7 @@ void leave_waiters(Waitable& waitable, int procs) {
   });
 }
 
-// Somebody waits, and is served.
+// One goroutine waits and is served.
 void use(Waitable& waitable, int procs) {
   run_with(procs, [&waitable] {
     std::atomic<bool> served = false;
@@ -101,7 +101,7 @@ TEST_P(AbandonedWait, WhatTheyWaitedForServesTheNextRuntime) {
   leave_waiters(*waitable, GetParam().procs);
 }
 
-// They have been woken, and never run.
+// The goroutines have been woken but never run.
 TEST_P(AbandonedWait, ServedAtTheLastMomentTheyAreForgottenAsWell) {
   const auto waitable = make();
   for (int round = 0; round < 3; ++round) {
@@ -114,7 +114,7 @@ TEST_P(AbandonedWait, ServedAtTheLastMomentTheyAreForgottenAsWell) {
   if (kind().serves_again_after_last_moment) use(*waitable, GetParam().procs);
 }
 
-// A thread that is no goroutine goes on meanwhile.
+// A thread that is not a goroutine continues meanwhile.
 TEST_P(AbandonedWait, AThreadMayServeThemWhileTheRuntimeEnds) {
   const auto waitable = make();
   std::atomic<bool> stop = false;
@@ -134,7 +134,7 @@ TEST_P(AbandonedWait, AThreadMayServeThemWhileTheRuntimeEnds) {
   server.join();
 }
 
-// -- exit(), while they wait. What they wait for is static, and used by destructors of statics.
+// -- exit() while goroutines wait. The objects they wait for are static, and destructors of statics use them.
 
 struct Static {
   std::unique_ptr<Waitable> waitable;
@@ -170,7 +170,7 @@ TEST_P(AbandonedWaitDeathTest, ExitFindsNobodyWaiting) {
   EXPECT_EXIT(leave_by_exit(GetParam(), Exits::kThread), ::testing::ExitedWithCode(5), "^$|CHAOS_SEED");
 }
 
-// -- What is particular.
+// -- Special cases.
 
 TEST(Abandoned, ItsArrivalAtABarrierDoesNotCount) {
   int rounds = 0;
@@ -190,7 +190,8 @@ TEST(Abandoned, ItsArrivalAtABarrierDoesNotCount) {
   });
 }
 
-// Four permits are asked for first, then one: who asks for four goes, and who asked for one must not get it.
+// The goroutine that asks for four permits is first in the queue, then those that ask for one. The first is
+// abandoned; those that asked for one must not get the permit.
 TEST(Abandoned, WhatOneGivesUpIsNotGivenToAnother) {
   Semaphore semaphore(1);
   run(RunOptions{.max_procs = 1}, [&semaphore] {
@@ -203,7 +204,7 @@ TEST(Abandoned, WhatOneGivesUpIsNotGivenToAnother) {
   EXPECT_FALSE(semaphore.try_acquire(1));
 }
 
-// A thread waits as well: the end of the runtime must not take it for a goroutine.
+// A thread waits as well: the end of the runtime must not treat it as a goroutine.
 TEST(Abandoned, ThreadsThatWaitGoOnWaiting) {
   Chan<int> chan;
   std::atomic<int> got = 0;
@@ -255,7 +256,8 @@ TEST(Abandoned, GroupsAndScopesDoNotWaitForThem) {
   });
 }
 
-// What they own is not destroyed, and is no leak to LeakSanitizer: the whole program is the test.
+// What abandoned goroutines own is not destroyed, and LeakSanitizer must not report it: the whole program is
+// the test.
 TEST(Abandoned, WhatTheyOwnStays) {
   static std::atomic<int> alive;
   alive = 0;
@@ -273,7 +275,7 @@ TEST(Abandoned, WhatTheyOwnStays) {
       });
       wait_until_all_park();
       for (int i = 0; i < 10; ++i)
-        go([owned = std::make_shared<Counted>()] { sleep_for(1h); });  // never run, perhaps
+        go([owned = std::make_shared<Counted>()] { sleep_for(1h); });  // may never run
     });
   }
   EXPECT_EQ(alive, 24);

@@ -1,7 +1,7 @@
-// A program of its own, because what it has are static thread_locals: THREAD_LOCAL_KIB of them. The C library takes
-// them off the stack of each thread. With 246 KiB it crashed at the start, and with more it could not start.
+// Static thread_locals of THREAD_LOCAL_KIB, in a program of their own. The C library takes them off the stack
+// of each thread. With 246 KiB the program crashed at its start, and with more it could not start.
 //
-// Ends with 0 if each M could use all of its own, and run goroutines and handoffs beside.
+// Exits with 0 if each M could use all of its thread_locals, and goroutines and handoffs worked meanwhile.
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/goroutine.h>
@@ -27,7 +27,7 @@ thread_local unsigned char zeroed[kBytes / 2];
 
 std::atomic<int> wrong{0};
 
-// All of this thread's, by somebody who keeps the thread.
+// Uses all thread_locals of this thread; the caller keeps the thread.
 [[gnu::noinline]] void use_thread_locals(unsigned char mark) {
   wrong += initialised[0] == 1 && zeroed[0] == 0 ? 0 : 1;
   for (unsigned char* all : {initialised, zeroed}) {
@@ -67,7 +67,7 @@ int main() {
       group.go([&, i] {
         tuza::lock_os_thread();
         use_thread_locals(static_cast<unsigned char>(i));
-        // Handoffs: as many threads as there are of these.
+        // Handoffs: as many threads as there are of these goroutines.
         tuza::blocking([&] {
           ++inside;
           while (!leave) ::usleep(1000);

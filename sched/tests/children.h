@@ -15,7 +15,7 @@
 
 namespace tuza::testing {
 
-// How a child of fork() ended, and what it had to say.
+// How a child of fork() ended, and what it wrote to standard error.
 struct Ended {
   int status = -1;
   std::string said;
@@ -25,8 +25,8 @@ struct Ended {
   [[nodiscard]] bool said_this(const char* text) const { return said.find(text) != std::string::npos; }
 };
 
-// Forks; the child calls `body` with standard error in a pipe, and ends with status 7 if that returns. Blocks
-// until the child has ended; one that hangs is ended by SIGALRM.
+// Forks; the child calls `body` with standard error in a pipe, and exits with status 7 if `body` returns.
+// Blocks until the child has ended; SIGALRM ends a child that hangs.
 inline Ended in_fork(const std::function<void()>& body) {
   std::array<int, 2> ends{};
   if (::pipe(ends.data()) != 0) return {};
@@ -50,7 +50,7 @@ inline Ended in_fork(const std::function<void()>& body) {
   return ended;
 }
 
-// Of this process, by number.
+// The threads of this process whose names begin with `prefix`, by thread number.
 inline std::set<std::string> threads_named(std::string_view prefix) {
   std::set<std::string> found;
   DIR* tasks = ::opendir("/proc/self/task");

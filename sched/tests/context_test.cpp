@@ -19,7 +19,7 @@
 namespace tuza::rt {
 namespace {
 
-// A context of its own that runs a function each time it is switched to.
+// A context of its own, which runs a function each time it is switched to.
 class Coroutine {
  public:
   explicit Coroutine(std::function<void(Coroutine&)> body) : body_(std::move(body)), stack_(256 << 10) {
@@ -47,7 +47,7 @@ class Coroutine {
 TEST(Context, RunsTheEntryWithItsArgumentOnTheGivenStack) {
   std::uintptr_t seen = 0;
   Coroutine coroutine([&seen](Coroutine&) {
-    // Not a local's address: AddressSanitizer may keep those elsewhere, and does with GCC 14.
+    // Not the address of a local: AddressSanitizer may keep locals elsewhere, and does so with GCC 14.
     seen = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   });
   coroutine.resume();
@@ -76,9 +76,9 @@ TEST(Context, EntersWithTheAlignmentTheAbiDemands) {
   }
 }
 
-// More live values than there are registers: the compiler must keep some in callee-saved ones and some
-// spilled, and all of them must survive. `leave` is inlined, the switch included: what a called function
-// may destroy and what the switch may destroy are not the same.
+// There are more live values than registers: the compiler must keep some in callee-saved registers and spill
+// others, and all must survive. `leave` is inlined, including the switch: what a called function may clobber
+// and what the switch may clobber differ.
 template <class T, std::size_t kCount, class Leave>
 T churn(const std::array<T, kCount>& seed, Leave leave) {
   std::array<T, kCount> v = seed;
@@ -202,7 +202,7 @@ TEST(Context, ASuspendedOneCanBeUnwoundToItsEntryAndThenGoesOn) {
   Unwound unwound;
   const Context parked = coroutine.inside();
   std::array<std::byte, kFrameBytes> frame;
-  ASAN_UNPOISON_MEMORY_REGION(parked.sp, kFrameBytes);  // there is more than one variable in it
+  ASAN_UNPOISON_MEMORY_REGION(parked.sp, kFrameBytes);  // the frame holds more than one variable
   std::memcpy(frame.data(), parked.sp, frame.size());
   tuza_context_call(&unwound.back, parked, &unwind_here, &unwound);
   ASAN_UNPOISON_MEMORY_REGION(parked.sp, kFrameBytes);

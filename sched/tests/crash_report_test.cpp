@@ -1,5 +1,5 @@
-// SIGSEGV and SIGBUS, which the runtime handles to tell stack overflows from other faults: all else has the effect that it
-// has without a runtime. (The reports themselves: goroutine_test.cpp.)
+// SIGSEGV and SIGBUS. The runtime handles both signals to tell stack overflows from other faults; every other
+// use of them has the same effect as without a runtime. (The reports themselves: goroutine_test.cpp.)
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -22,7 +22,7 @@ namespace {
 using testing::Ended;
 using testing::in_fork;
 
-// -- What the program has made of the signal before there was a runtime.
+// -- The program's disposition of the signal before the runtime existed.
 
 enum class Before { kDefault, kIgnored, kHandler, kHandlerWithInfo };
 
@@ -44,13 +44,13 @@ void set_up(int signal, Before before) {
   sigaction(signal, &action, nullptr);
 }
 
-// -- Who sends it, and to whom.
+// -- The sender and the target.
 
 void raise_it(int signal) { ::raise(signal); }
 void kill_the_process(int signal) { ::kill(::getpid(), signal); }
 void queue_it(int signal) { ::sigqueue(::getpid(), signal, sigval{.sival_int = 5}); }
 
-// To a thread that is in the kernel for a goroutine.
+// To a thread that is in the kernel on behalf of a goroutine.
 void kill_another_goroutine(int signal) {
   std::atomic<pthread_t> thread{};
   std::atomic<bool> stop = false;
@@ -111,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(Each, FatalSignalTest, ::testing::ValuesIn(kFatal), kNa
 class SurvivedSignalTest : public ::testing::TestWithParam<Sent> {};
 INSTANTIATE_TEST_SUITE_P(Each, SurvivedSignalTest, ::testing::ValuesIn(kSurvived), kNameOfSent);
 
-// The first of these signals was swallowed.
+// The runtime used to swallow the first of these signals.
 TEST_P(FatalSignalTest, EndsTheProcessThatDoesNotHandleIt) {
   const Ended ended = in_fork([] {
     set_up(GetParam().signal, GetParam().before);
@@ -124,7 +124,7 @@ TEST_P(FatalSignalTest, EndsTheProcessThatDoesNotHandleIt) {
   EXPECT_FALSE(ended.said_this("fatal error")) << ended.said;
 }
 
-// Until the handler has run, if there is one: once.
+// Waits until the handler, if there is one, has run; it must run exactly once.
 void send_and_wait(const Sent& sent) {
   const int before = g_handled;
   sent.send(sent.signal);
@@ -152,7 +152,7 @@ TEST_P(SurvivedSignalTest, IsLeftToTheProgram) {
   return depth == 0 ? 0 : overflow(depth + 1) + frame[depth % 200];
 }
 
-// And the reports were gone after it.
+// The runtime used to report no overflow after such a signal.
 TEST_P(SurvivedSignalTest, AnOverflowThatComesAfterItIsReported) {
   const Ended ended = in_fork([] {
     set_up(GetParam().signal, GetParam().before);
@@ -166,7 +166,7 @@ TEST_P(SurvivedSignalTest, AnOverflowThatComesAfterItIsReported) {
   EXPECT_TRUE(ended.said_this("deep: stack overflow")) << ended.said;
 }
 
-// -- Faults that are no overflows.
+// -- Faults that are not overflows.
 
 class FaultTest : public ::testing::TestWithParam<Before> {};
 INSTANTIATE_TEST_SUITE_P(Before, FaultTest, ::testing::Values(Before::kDefault, Before::kIgnored),
@@ -174,10 +174,10 @@ INSTANTIATE_TEST_SUITE_P(Before, FaultTest, ::testing::Values(Before::kDefault, 
                            return std::string(before.param == Before::kDefault ? "default" : "ignored");
                          });
 
-// What the kernel does whatever the program says of the signal.
+// The kernel ends the process, whatever disposition the program has set for the signal.
 TEST_P(FaultTest, EndsTheProcess) {
   const std::uintptr_t addresses[] = {
-      8, ~std::uintptr_t{0} << 63 >> 1};  // the second has no address in siginfo_t
+      8, ~std::uintptr_t{0} << 63 >> 1};  // siginfo_t has no address for the second
   for (const std::uintptr_t address : addresses) {
     const Ended ended = in_fork([address] {
       set_up(SIGSEGV, GetParam());
@@ -187,7 +187,7 @@ TEST_P(FaultTest, EndsTheProcess) {
   }
 }
 
-// As a garbage collector does: makes the page accessible that was written to.
+// Like a garbage collector: makes the page that was written to accessible.
 char* g_page = nullptr;
 void make_accessible(int, siginfo_t* info, void*) {
   if (info->si_addr != g_page) ::_exit(9);
@@ -221,7 +221,7 @@ void fault() {
   *reinterpret_cast<volatile char*>(address) = 1;
 }
 
-// As crash reporters do: they say what they know, and let the default action end the process.
+// Like crash reporters: they write their report, and let the default action end the process.
 void report_and_return(int) { rt::Line() << "reported\n"; }
 void report_and_raise(int number) {
   rt::Line() << "reported\n";

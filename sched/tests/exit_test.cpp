@@ -44,14 +44,14 @@ class ExitDeathTest : public testing::WithProcs {
 };
 TUZA_WITH_PROCS(ExitDeathTest);
 
-// Its own thread goes on, in exit(); nobody else does.
+// Its own thread continues in exit(); no other goroutine does.
 [[noreturn]] void exit_beside_others(int procs) {
   static struct Ticks {
     std::atomic<int> ticks{0};
     ~Ticks() {
       const int before = ticks;
       std::this_thread::sleep_for(50ms);
-      if (ticks != before) std::_Exit(9);  // goroutines run beside the destructors of statics
+      if (ticks != before) std::_Exit(9);  // goroutines run during the destructors of statics
       if (threads_named("tuza-sysmon").size() + threads_named("tuza-maker").size() != 0) std::_Exit(10);
     }
   } ticks;
@@ -95,7 +95,7 @@ TEST_P(ExitDeathTest, DoesNotWaitForThoseThatCompute) {
   EXPECT_EXIT(exit_beside_hogs(GetParam()), ::testing::ExitedWithCode(4), "");
 }
 
-// What a destructor of a static calls finds no runtime.
+// Calls made by destructors of statics find no runtime.
 [[noreturn]] void exit_and_use_statics(int procs) {
   static struct Uses {
     Mutex mutex;
@@ -124,7 +124,7 @@ TEST_P(ExitDeathTest, StaticsAreUsedAsOutsideARuntime) {
   EXPECT_EXIT(exit_and_use_statics(GetParam()), ::testing::ExitedWithCode(4), "");
 }
 
-// Main returns while a goroutine exits: whoever is first.
+// Main returns while a goroutine calls exit(): either may be first.
 [[noreturn]] void exit_while_main_returns(int procs, int round) {
   static Chan<int> chan;
   std::exit(run(RunOptions{.max_procs = procs}, [round] {
@@ -150,8 +150,8 @@ TEST_P(ExitDeathTest, AfterARunItIsLikeAnyOther) {
   EXPECT_EXIT(exit_after_many_runs(GetParam()), ::testing::ExitedWithCode(4), "");
 }
 
-#if !defined(TUZA_ASAN) && !defined(TUZA_TSAN)  // which want to be told of each switch of stacks
-// On a stack that the program has made, as fibers and coroutines have them.
+#if !defined(TUZA_ASAN) && !defined(TUZA_TSAN)  // which must be told of each switch of stacks
+// On a stack that the program has made, as fibers and coroutines do.
 [[noreturn]] void exit_on_a_fiber(int procs) {
   run(RunOptions{.max_procs = procs}, [] {
     static ucontext_t fiber, back;
@@ -171,21 +171,19 @@ TEST_P(ExitDeathTest, AFiberMayExit) {
 }
 #endif
 
-#if !defined(TUZA_ASAN) && !defined(TUZA_TSAN)  // both end the process themselves, with words of their own
+#if !defined(TUZA_ASAN) && !defined(TUZA_TSAN)  // both end the process themselves, with their own messages
 TEST_P(ExitDeathTest, PthreadExitOnAGoroutineIsNamed) {
   EXPECT_EXIT(run(RunOptions{.max_procs = GetParam()}, [] { ::pthread_exit(nullptr); }),
               ::testing::KilledBySignal(SIGABRT), "pthread_exit");
 }
 #endif
 
-// TSan does not hold the locks of its allocator across fork(): the child may find one locked, and waits for ever.
-#if !defined(TUZA_TSAN)
-// The queues are those of the parent.
+// The wait queues are the parent's.
 TEST_P(ExitDeathTest, TheChildOfAForkMayExit) {
   static Mutex mutex;
   static Chan<int> chan;
   run(RunOptions{.max_procs = GetParam()}, [] {
-    (void)mutex.try_lock();  // or it has been since the case before
+    (void)mutex.try_lock();  // or the previous case has left it locked
     go([] { mutex.lock(); });
     for (int i = 0; i < 3; ++i) go([] { chan.recv(); });
     sleep_for(5ms);
@@ -194,7 +192,7 @@ TEST_P(ExitDeathTest, TheChildOfAForkMayExit) {
   });
 }
 
-// It needs nothing of the parent's: timers, contexts and their functions, promises.
+// exit() needs nothing of the parent's: timers, contexts and their functions, promises.
 TEST_P(ExitDeathTest, TheChildOfAForkMayExitWhateverItsStaticsDo) {
   const Ended ended = in_fork([procs = GetParam()] {
     struct Statics {
@@ -228,7 +226,7 @@ TEST_P(ExitDeathTest, TheChildOfAForkMayExitWhateverItsStaticsDo) {
 }
 #endif
 
-// Held by a thread that the child does not have.
+// The locks are held by a thread that the child does not have.
 TEST_P(ExitDeathTest, TheChildOfAForkDoesNotWaitForLocksOfItsParent) {
   testing::run_with(GetParam(), [] {
     rt::SpinLock spin;
@@ -248,6 +246,7 @@ TEST_P(ExitDeathTest, TheChildOfAForkDoesNotWaitForLocksOfItsParent) {
 }  // namespace tuza
 
 #if defined(TUZA_ASAN)
-// The child of a fork does not have the threads that hold what LeakSanitizer would miss.
+// The child of a fork lacks the threads that hold references to memory; LeakSanitizer would report it as
+// leaked.
 extern "C" int __lsan_is_turned_off() { return tuza::rt::is_forked_child() ? 1 : 0; }
 #endif

@@ -1,9 +1,9 @@
-// The program that gdb_test.py looks into with tuza-gdb.py.
+// The program that gdb_test.py inspects with tuza-gdb.py.
 //
-// Goroutines that are parked at known depths in known functions, one that burns CPU and one that has not run
-// yet. When all are where they should be, ready_for_gdb() is called: the test's breakpoint. Afterwards the
-// program uses what the parked goroutines kept on their stacks and in their registers, and ends with 0 if
-// all of it is still right.
+// It has goroutines that are parked at known depths in known functions, one that burns CPU, and one that has
+// not run yet. When all are in place it calls ready_for_gdb(): the test's breakpoint. Afterwards the program
+// uses what the parked goroutines kept on their stacks and in their registers, and exits with 0 if all of it
+// is still correct.
 #include <tuza/sched/go.h>
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/rt/sched.h>
@@ -27,15 +27,15 @@ std::atomic<bool> burning{false};
 std::atomic<bool> enough{false};
 std::atomic<int> sum{0};
 
-// A value that the compiler cannot know: it has to be kept, in a register or on the stack, while the
+// A value that the compiler cannot know: the compiler must keep it in a register or on the stack while the
 // goroutine is parked.
 int opaque(int value) {
   asm volatile("" : "+r"(value));
   return value;
 }
 
-// The test reads `kept` in these frames and expects the call chain outer -> middle -> inner; what follows
-// each call keeps it from being the last one.
+// The test reads `kept` in these frames and expects the call chain outer -> middle -> inner. The code after
+// each call keeps the call from becoming a tail call.
 [[gnu::noinline]] void inner_sleep(int kept) {
   tuza::sleep_for(std::chrono::hours(1));
   sum += kept;
@@ -90,7 +90,7 @@ int waiting_goroutines() {
   return waiting;
 }
 
-// Starts a goroutine that counts in `finished`.
+// Starts a goroutine that `finished` counts.
 template <void (*function)()>
 void start(const char* name) {
   finished.add(1);
@@ -101,7 +101,7 @@ void start(const char* name) {
 }
 
 int main_goroutine() {
-  tuza::go({.name = "sleeper"}, [] { outer_sleep(); });  // for ever, compared with this program
+  tuza::go({.name = "sleeper"}, [] { outer_sleep(); });  // longer than this program runs
   released.add(1);
   start<&outer_wait>("waiter");
   mutex.lock();

@@ -12,7 +12,7 @@
 namespace tuza::rt {
 namespace {
 
-// Rule 4: min(len / procs + 1, len / 2), at least one, at most the room there is.
+// Rule 4: min(len / procs + 1, len / 2), at least one, at most the room that the caller has.
 TEST(GlobalQueue, ABatchIsAFairShareAtLeastOneAtMostHalf) {
   struct Case {
     std::uint32_t length, procs, limit, expected;
@@ -77,7 +77,7 @@ TEST(GlobalQueue, MovesThoseThatAreChosenInTheirOrder) {
   ASSERT_EQ(moved.size(), 334U);
   EXPECT_EQ(moved[0], &before);
   for (std::size_t i = 1; i < moved.size(); ++i) EXPECT_EQ(moved[i], &gs[3 * (i - 1) + 1]);
-  EXPECT_TRUE(std::is_sorted(kept.begin(), kept.end()));  // they lie one behind the other
+  EXPECT_TRUE(std::is_sorted(kept.begin(), kept.end()));  // kept in their order, one behind the other
 }
 
 TEST(GlobalQueue, PushFrontGoesFirst) {

@@ -142,7 +142,7 @@ TEST_P(DumpTest, GroupsWhatIsTheSame) {
   });
 }
 
-// As Go does: with a P, and after the P has been taken.
+// Like Go: both with a P, and after the P has been taken.
 TEST_P(DumpTest, CallsAMarkedBlockingCallSyscall) {
   run_with(GetParam(), [] {
     std::atomic<bool> inside = false, leave = false;
@@ -167,10 +167,7 @@ TEST_P(DumpTest, SaysWhoIsSuspended) {
   });
 }
 
-// Goroutines begin, park, are woken and end all the time, on goroutines and from outside, while several dump.
-// Each one that is said to wait must have been seen in a place where it does wait: a walk over a stack that
-// runs would find anything.
-// The reader of a dump may be one of the goroutines that have gone by then.
+// The run ends while a thread still reads a dump. The reader may be one of the goroutines that have gone by then.
 TEST(Dump, InTheHandsOfAThreadDoesNotHoldUpTheEndOfTheRun) {
   std::atomic<bool> writing = false, ended = false;
   std::thread outside;
@@ -191,6 +188,9 @@ TEST(Dump, InTheHandsOfAThreadDoesNotHoldUpTheEndOfTheRun) {
   EXPECT_EQ(status, 0);
 }
 
+// Goroutines start, park, are woken and end all the time, by goroutines and from outside, while several dump.
+// Each goroutine reported as waiting must show a frame in which it does wait: a walk over a running stack could
+// find anything.
 TEST_P(DumpTest, IsRightWhileEverythingMoves) {
   run_with(GetParam(), [] {
     std::atomic<bool> stop = false;

@@ -1,4 +1,4 @@
-// go(), what runs on a goroutine, how it ends.
+// go(): what runs on a goroutine, and how a goroutine ends.
 #include <tuza/sched/external.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/sync/mutex.h>
@@ -158,7 +158,7 @@ TEST_P(GoTest, ExternalThreadsMaySpawnAndWake) {
 }
 
 TEST_P(GoTest, AHundredThousandGoroutinesWithGuardedStacksCanWait) {
-  // ThreadSanitizer takes milliseconds for each stack.
+  // ThreadSanitizer needs milliseconds for each stack.
   const int count = rt::kTsan ? 1'000 : rt::kAsan ? 10'000 : scaled(100'000);
   run_with(GetParam(), [count] {
     WaitGroup gate, done;
@@ -269,8 +269,8 @@ TEST_P(GoDeathTest, AStackOverflowNamesTheGoroutine) {
       "goroutine [0-9]+ \\[running\\] deep: stack overflow(.*\n)*.*recurse(.*\n)*created by goroutine 1");
 }
 
-// Touches only the lower end of each frame by itself; the compiler has to touch what lies between, at steps
-// that no guard is shorter than. GCC for aarch64 takes guards to have 64 KiB unless it is told.
+// The function itself touches only the lower end of each frame. The compiler must probe what lies between in
+// steps that are no longer than any guard. GCC for aarch64 assumes 64 KiB guards unless told otherwise.
 [[gnu::noinline]] int recurse_in_strides(int depth) {
   volatile char frame[60'000];
   frame[0] = static_cast<char>(depth);
@@ -309,7 +309,7 @@ TEST(GoDeathTestOutside, GoWithoutARuntimeSaysSo) {
   EXPECT_DEATH(goexit(), "goexit\\(\\) outside a goroutine");
 }
 
-// -- Exceptions across parks on other threads.
+// -- Exceptions across parks that resume on other threads.
 
 struct Tagged {
   int value;

@@ -1,4 +1,5 @@
-// A std::mutex held across a park: debug and chaos builds say which goroutine does it, and where.
+// A std::mutex held across a park: debug and chaos builds report which goroutine holds it, and where it was
+// locked.
 #include <pthread.h>
 #include <tuza/sched/arch/held_mutexes.h>
 #include <tuza/sched/go.h>
@@ -25,14 +26,14 @@ namespace {
 using namespace std::chrono_literals;
 using testing::run_with;
 
-// Functions whose names reports must show.
+// Functions whose names the reports must show.
 template <class Lock>
 [[gnu::noinline]] void take_it(Lock&& lock) {
   lock();
 }
 [[gnu::noinline]] void rest_a_little() { sleep_for(1ms); }
 
-// Starts a goroutine named "careless" that calls `lock` and parks then.
+// Starts a goroutine named "careless" that calls `lock` and then parks.
 template <class Lock>
 void park_after(Lock lock) {
   run([&lock] {
@@ -46,7 +47,8 @@ void park_after(Lock lock) {
 
 constexpr auto kParks = "goroutine [0-9]+ \\(careless\\) parks while it holds ";
 
-// The goroutine, the stack of the park, the creator, and for each lock what it is and where it was locked.
+// The report shows the goroutine, the stack of the park, the creator, and for each lock its kind and where it
+// was locked.
 std::string report(const std::string& how_many, const std::string& lock) {
   return kParks + how_many +
          " std::mutex.*"
@@ -120,7 +122,7 @@ TEST_F(HeldMutexDeathTest, EndingWithOneIsRefusedToo) {
                "\\(main\\) ends while it holds 1 std::mutex");
 }
 
-// For calls that may park, but did not have to this time.
+// For calls that may park, but need not this time.
 TEST_F(HeldMutexDeathTest, TheCheckCanBeMadeWithoutAPark) {
   std::mutex plain;
   EXPECT_DEATH(run([&plain] {
@@ -131,7 +133,7 @@ TEST_F(HeldMutexDeathTest, TheCheckCanBeMadeWithoutAPark) {
                "\\(main\\) parks while it holds 1 std::mutex.*mutex [^ ]*, locked by goroutine 1 here:");
 }
 
-// -- What is counted.
+// -- What counts as a lock.
 
 TEST(HeldMutex, EveryWayToLockCountsOnceAndGivesBack) {
   run_with(1, [] {
@@ -232,7 +234,7 @@ TEST(HeldMutex, AConditionVariableGivesItBackAndTakesItAgainUnseen) {
 }
 
 #if defined(__x86_64__)
-// Code without frame pointers may have anything in the register.
+// Code without frame pointers may have any value in the register.
 asm(R"(
     .text
     .type tuza_test_lock_with_frame_pointer, @function
@@ -259,7 +261,7 @@ TEST(HeldMutex, AFramePointerThatIsNoneIsNotFollowed) {
       EXPECT_EQ(rt::held_locks().front().pcs().size(), 1u) << std::hex << bad;
       mutex.unlock();
     }
-    // Words of the stack that look like frames lead anywhere, but not out of it.
+    // Words on the stack that look like frames may lead anywhere, but never outside the stack.
     std::array<std::uintptr_t, 512> junk;
     for (std::size_t i = 0; i < junk.size(); ++i) {
       junk[i] = i % 3 == 0 ? stack.top - 16 : reinterpret_cast<std::uintptr_t>(&junk[i]) + i % 7 * 8;

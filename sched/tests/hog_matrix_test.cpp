@@ -1,4 +1,4 @@
-// Whatever eight goroutines do without coming back, others go on, and it is done right all the same.
+// Whatever eight goroutines do without parking, others keep running, and the eight compute correct results.
 //
 // Each kind of work runs for TUZA_HOG_SECONDS: 0.3 by default, 2 where `./dev test` tests everything, 60 in
 // `./dev test long`.
@@ -34,8 +34,8 @@ using testing::kHogs;
 using testing::wait_for;
 using Clock = std::chrono::steady_clock;
 
-// How long anybody may be without progress. Far above what a slice takes; a loaded machine adds to it, and
-// ThreadSanitizer keeps signals back until the thread comes to a call that it knows.
+// The longest time that any goroutine may be without progress: far above the length of a slice. A loaded
+// machine adds to it, and ThreadSanitizer delays signals until the thread reaches a call that it intercepts.
 constexpr std::chrono::milliseconds kSilenceMax = rt::kTsan || rt::kAsan || rt::chaos::kEnabled ? 10s : 2s;
 
 std::chrono::milliseconds hog_time() {
@@ -45,7 +45,7 @@ std::chrono::milliseconds hog_time() {
   return std::chrono::milliseconds(seconds > 0 ? static_cast<int>(seconds * 1000) : kEverydayMs);
 }
 
-// Work that does not come back, in steps of a millisecond or so. Called by all hogs at once.
+// Work that never parks, in steps of about a millisecond. All hogs call it at once.
 class Work {
  public:
   Work() = default;
@@ -54,9 +54,9 @@ class Work {
   Work& operator=(const Work&) = delete;
   // False if a result is wrong.
   virtual bool step(int hog) = 0;
-  // Nothing may wait for ever from here on.
+  // Nothing may wait for ever after this call.
   virtual void end() {}
-  // After the last step.
+  // Called after the last step.
   virtual bool result_is_right() { return true; }
 };
 
@@ -73,7 +73,7 @@ bool rest(long ns) {
   return ::nanosleep(&time, nullptr) == 0;
 }
 
-// Where code is slow (an emulator), going to sleep is work that may be signalled a moment too late.
+// Where code is slow (an emulator), going to sleep is itself work, and a signal may arrive a moment too late.
 class Nanosleep : public Work {
  public:
   bool step(int) override {
@@ -87,7 +87,8 @@ class Nanosleep : public Work {
   std::atomic<int> sleeps_{0}, interrupted_{0};
 };
 
-// One that is asked to stop because it computes may have gone to sleep when the signal comes: EINTR is right.
+// A goroutine that is asked to stop because it computes may be asleep when the signal arrives: EINTR is
+// correct.
 class BurnAndSleep : public Spin {
  public:
   bool step(int hog) override {
@@ -107,7 +108,7 @@ class PipeRead : public Work {
         written_ += ::write(ends_[1], "x", 1) == 1 ? 1 : 0;
         std::this_thread::sleep_for(200us);
       }
-      ::close(ends_[1]);  // ends those that still wait
+      ::close(ends_[1]);  // ends the reads that still wait
     });
   }
   ~PipeRead() override { ::close(ends_[0]); }
@@ -293,18 +294,18 @@ constexpr Kind kKinds[] = {
 class Progress {
  public:
   explicit Progress(const char* what) : what_(what) {}
-  // By the one goroutine that makes it.
+  // Called by the one goroutine that makes the progress.
   void made() {
     const auto now = Clock::now();
     longest_ = std::max(longest_, now - last_);
     last_ = now;
     ++count_;
   }
-  // Waits until it has happened ten times: how many it is in some time depends on the machine.
+  // Waits until it has happened ten times: how often it happens in a given time depends on the machine.
   void wait_for_ten() const {
     while (count_ < 10) sleep_for(1ms);
   }
-  // After that one has ended.
+  // Called after that goroutine has ended.
   void check() {
     made();  // the silence at the end counts
     EXPECT_LT(longest_ / 1ms, kSilenceMax / 1ms) << what_;
@@ -317,7 +318,7 @@ class Progress {
   std::atomic<int> count_ = 0;
 };
 
-// The goroutines that want to go on meanwhile.
+// The goroutines that must keep running meanwhile.
 class Others {
  public:
   Others() {

@@ -1,4 +1,4 @@
-// Goroutines that compute and do not come back, for the tests of slices and of the lane.
+// Goroutines that compute and never park, for the tests of slices and of the lane.
 #pragma once
 
 #include <tuza/sched/goroutine.h>
@@ -17,17 +17,16 @@
 
 namespace tuza::testing {
 
-// So many, mostly.
+// The number of hogs in most tests.
 inline constexpr int kHogs = 8;
 
-// As yield_until(), without computing meanwhile.
+// Like yield_until(), but without computing meanwhile.
 template <class Condition>
 void wait_for(Condition&& condition) {
   while (!condition()) sleep_for(std::chrono::milliseconds(1));
 }
 
-// In these tests as many compute in the lane as there are Ps. What more of them change is tested by those
-// that unset it.
+// In these tests as many goroutines compute in the lane as there are Ps. Tests of the extra ones unset it.
 inline const bool g_no_more_than_ps = setenv("TUZA_LANE_EXTRA", "0", 0) == 0;
 
 inline rt::Lane::Counts lane() { return rt::active()->sysmon.lane().counts(); }
@@ -36,13 +35,13 @@ inline bool suspended(const rt::M* m) {
   return static_cast<rt::Suspend>(m->suspend.load(std::memory_order_acquire)) == rt::Suspend::kStopped;
 }
 
-// Some thousands of instructions whose result depends on each of them; done even if nobody looks at it.
+// Some thousands of instructions whose result depends on each of them; executed even if the result is unused.
 [[gnu::noipa]] inline std::uint64_t compute(std::uint64_t seed, int rounds = 2000) {
   for (int i = 0; i < rounds; ++i) seed = seed * 6364136223846793005u + 1442695040888963407u;
   return seed;
 }
 
-// `count` goroutines; each calls `step` with its number over and over, and never the runtime, until end().
+// `count` goroutines; each calls `step` with its number repeatedly, and never the runtime, until end().
 class Hogs {
  public:
   using Step = std::function<void(int hog)>;
@@ -63,20 +62,20 @@ class Hogs {
 
   [[nodiscard]] int count() const { return static_cast<int>(rounds_.size()); }
 
-  // All that run without a P are these; those beyond the number of Ps stand still.
+  // All goroutines without a P are these hogs, and those beyond the number of Ps are suspended.
   [[nodiscard]] bool surplus_is_suspended() const {
     const rt::Lane::Counts now = lane();
     const auto procs = static_cast<std::uint32_t>(max_procs());
     return now.suspended + procs == static_cast<std::uint32_t>(count()) && now.burning <= procs;
   }
 
-  // Parks until each of them has gone on `times` times.
+  // Parks until each hog has made progress `times` times.
   void wait_for_turns(int times) {
     for (int t = 0; t < times; ++t) {
       for (std::size_t i = 0; i < rounds_.size(); ++i) seen_[i] = rounds_[i].load(std::memory_order_relaxed);
       wait_for([this] {
         for (std::size_t i = 0; i < rounds_.size(); ++i) {
-          // One round may have ended just after it was looked at, with the hog suspended since.
+          // One round may have ended just after its counter was read, with the hog suspended since.
           if (rounds_[i].load(std::memory_order_relaxed) < seen_[i] + 2) return false;
         }
         return true;

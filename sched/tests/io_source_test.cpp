@@ -1,4 +1,4 @@
-// The scheduler's side of I/O, with a source that needs no descriptors.
+// The scheduler's side of I/O, tested with a source that needs no descriptors.
 #include <tuza/sched/go.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/park.h>
@@ -20,7 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::run_with;
 
-// Goroutines wait(); any thread lets them go with event().
+// Goroutines call wait(); any thread wakes them with event().
 class FakeSource final : public IoSource {
  public:
   ~FakeSource() override {
@@ -31,7 +31,7 @@ class FakeSource final : public IoSource {
     rt::park(
         [](rt::G* g, void* self) {
           auto& source = *static_cast<FakeSource*>(self);
-          // All at once: the poller, and event() after that, may come as soon as the wait has begun.
+          // All under one lock: the poller, and then event(), may run as soon as the wait has begun.
           const std::scoped_lock lock(source.mutex_);
           ++source.waiters_;
           rt::io_wait_begins();
@@ -48,7 +48,7 @@ class FakeSource final : public IoSource {
     changed_.notify_all();
   }
 
-  // Lets a goroutine go without an event, as closing a descriptor does.
+  // Wakes a goroutine without an event, as closing a descriptor does.
   void cancel() {
     std::unique_lock lock(mutex_);
     rt::G* g = waiting_.pop_front();
@@ -126,8 +126,8 @@ TEST(IoSource, AnIdleMBlocksInItAndRunsTheGoroutineOnThatThread) {
       if (source.last_blocked_thread == std::this_thread::get_id()) ++on_the_same_thread;
       outside.join();
     }
-    // Nearly always; but starting a thread, above, may keep the only M so long that the source's own thread
-    // takes over for once.
+    // Nearly always on the same thread. But starting a thread, above, may keep the only M for so long that
+    // the source's own thread takes over.
     EXPECT_GT(on_the_same_thread, rt::chaos::kEnabled ? -1 : 0);
   });
   EXPECT_TRUE(source.detached);
@@ -178,8 +178,9 @@ TEST(IoSource, IsPolledWhileGoroutinesNeverLeaveTheQueuesEmpty) {
 }
 
 TEST(IoSource, ItsOwnThreadTakesOverWhenEveryMIsBusy) {
-  // Or the busy one may lose its P first, and the M that gets it polls. (The chaos build takes it at one leave
-  // of the runtime in sixteen: then nobody takes over, and this goroutine waits for ever.)
+  // With shorter slices the busy goroutine might lose its P first, and the M that gets the P would poll. (The
+  // chaos build takes the P at one leave of the runtime in sixteen: then no thread takes over, and this
+  // goroutine waits for ever.)
   setenv("TUZA_SLICE_MS", "10000", 1);
   setenv("TUZA_EARLY_HANDOFF_US", "0", 1);
   setenv("TUZA_CHAOS_HANDOFF", "0", 1);
@@ -193,7 +194,7 @@ TEST(IoSource, ItsOwnThreadTakesOverWhenEveryMIsBusy) {
       served = true;
     });
     while (source.waiters() == 0) yield();
-    // This goroutine keeps the only P. Nobody polls, until sysmon gives the role away.
+    // This goroutine keeps the only P. No thread polls until sysmon gives the role away.
     while (source.taken_over.load() == 0) {
     }
     while (source.blocked.load() == 0) {
@@ -202,7 +203,7 @@ TEST(IoSource, ItsOwnThreadTakesOverWhenEveryMIsBusy) {
     EXPECT_FALSE(served);
     group.wait();  // found ready in the GRQ
     EXPECT_TRUE(served);
-    // Idle again, an M takes the role back.
+    // When an M is idle again, it takes the role back.
     group.go([&source] { source.wait(); });
     std::thread outside([&source] {
       while (source.waiters() == 0 || source.blocked.load() == 0) std::this_thread::yield();
@@ -272,7 +273,7 @@ TEST(Sysmon, SleepsWhileEverythingIsIdle) {
     group.go([&source] { source.wait(); });
     std::uint64_t ticks = 0;
     std::thread outside([&] {
-      // Until the scavenger is done and sysmon has stopped ticking: seconds, whatever the machine.
+      // Waits until the scavenger is done and sysmon has stopped ticking: this takes seconds on any machine.
       std::uint64_t before = 0;
       do {
         before = rt::active()->sysmon.ticks();
@@ -285,7 +286,7 @@ TEST(Sysmon, SleepsWhileEverythingIsIdle) {
     group.wait();
     outside.join();
     EXPECT_EQ(ticks, 0u);
-    // And it is back when there is work.
+    // Sysmon ticks again when there is work.
     const std::uint64_t before = rt::active()->sysmon.ticks();
     while (rt::active()->sysmon.ticks() == before) {
     }

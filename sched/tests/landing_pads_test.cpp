@@ -1,8 +1,8 @@
 // Branch target identification (BTI) on aarch64: in guarded code an indirect jump must arrive at a landing
-// pad, and the switch makes several that no compiler knows of.
+// pad, and the context switch makes several such jumps that no compiler knows of.
 //
-// A whole program runs guarded only if every object in it is marked, those of the C library included. Here
-// it is done from within, for the program's own code, and built with -mbranch-protection=standard.
+// A whole program runs guarded only if every object in it is marked, including those of the C library. The
+// test guards its own code from within instead, built with -mbranch-protection=standard.
 #include <gtest/gtest.h>
 
 #if defined(__ARM_FEATURE_BTI_DEFAULT)
@@ -29,7 +29,7 @@ constexpr unsigned long kHwcap2Bti = 1 << 17;  // HWCAP2_BTI
 
 bool processor_checks() { return (getauxval(AT_HWCAP2) & kHwcap2Bti) != 0; }
 
-// On a processor that does not check, the code runs as it is.
+// On a processor that does not check, the code runs unguarded.
 class GuardedCode {
  public:
   GuardedCode() { protect(PROT_READ | PROT_EXEC | (processor_checks() ? kProtBti : 0)); }
@@ -40,7 +40,7 @@ class GuardedCode {
  private:
   static void protect(int protection) { dl_iterate_phdr(&GuardedCode::protect_first, &protection); }
 
-  // The first object is the program.
+  // The first object is the program itself.
   static int protect_first(dl_phdr_info* object, std::size_t, void* protection) {
     const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
     for (int i = 0; i < object->dlpi_phnum; ++i) {
@@ -54,7 +54,8 @@ class GuardedCode {
   }
 };
 
-// That the other tests can fail: they would not notice a missing pad if this jump were let pass.
+// Proves that the other tests can fail: if the processor allowed this jump, they would not notice a missing
+// pad.
 TEST(LandingPadsDeathTest, AreDemandedByAProcessorThatChecks) {
   const auto jump = [] {
     const GuardedCode guarded;

@@ -1,4 +1,4 @@
-// The lane: who is stopped, and who goes on before whom.
+// The lane: which threads are suspended, and in which order they are resumed.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -52,7 +52,7 @@ TEST(LaneRoom, OneForEachPWhereNobodyComputes) {
 TEST(LaneRoom, OneForEachPForAWhileAfterManyWereWokenTogether) {
   rt::LaneRoom room;
   room.set(2, 6, true);
-  room.note_woken(16, 0);  // not so many: the extra ones count although others wait
+  room.note_woken(16, 0);  // below the threshold: extra ones count although others wait
   room.set(2, 6, false);
   EXPECT_EQ(room.left(1, 0, 0), 7U);
   room.note_woken(17, 0);
@@ -73,10 +73,10 @@ TEST(LaneRoom, NoneMoreWhileAllThatMayComputeWaitForACore) {
   room.set(2, 6, false);
   EXPECT_EQ(room.left(0, 0, 0), 2U);
   EXPECT_EQ(room.left(2, 2, 0), 0U);
-  EXPECT_EQ(room.left(2, 1, 0), 6U);  // one has had one
+  EXPECT_EQ(room.left(2, 1, 0), 6U);  // one of them has had a core
   EXPECT_EQ(room.left(2, 2, 0), 0U);
   constexpr std::int64_t kLater = rt::LaneRoom::kStepNs;
-  EXPECT_EQ(room.left(2, 2, kLater), 1U);  // one by one: they may be tied to a core that others have
+  EXPECT_EQ(room.left(2, 2, kLater), 1U);  // one by one: they may be tied to a core that others use
   EXPECT_EQ(room.left(3, 3, kLater), 0U);
 }
 
@@ -92,7 +92,7 @@ TEST(ThreadWatch, CallsOnFilesAreThoseThatASignalDoesNotEnd) {
   for (const char* line : {"", "running", "0", " 0 ", "x"}) EXPECT_FALSE(rt::is_call_on_file(line)) << line;
 }
 
-// The state is that of a thread that waits for the disk, the call is not.
+// The thread state is the one of a disk wait, but the call is not.
 TEST(ThreadWatch, WhoWaitsForItsChildToExecDoesNotWaitForTheDisk) {
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
@@ -124,8 +124,8 @@ TEST(ThreadWatch, WhoWaitsForItsChildToExecDoesNotWaitForTheDisk) {
 class LaneOrderTest : public testing::WithProcs {};
 TUZA_WITH_PROCS(LaneOrderTest);
 
-// They lose their Ps in a call that nobody marked, and have microseconds to go. Stopped like those that
-// compute they would wait for as many turns as there are of these.
+// The victims lose their Ps in a call that is not marked as blocking, and need only microseconds more. If
+// they were suspended like computing goroutines, they would wait for as many turns as there are hogs.
 TEST_P(LaneOrderTest, WhoHasHardlyComputedIsNotStopped) {
   run_with(GetParam(), [] {
     constexpr int kVictims = 4;
@@ -151,7 +151,7 @@ TEST_P(LaneOrderTest, WhoHasHardlyComputedIsNotStopped) {
     wait_for([&] {
       for (const auto& one : outside) {
         const rt::M* m = one.load();
-        // It must still be there, as others are stopped on the same M later.
+        // The goroutine must still be on this M, as others are suspended on the same M later.
         if (m != nullptr && suspended(m) && one.load() == m) ++stopped;
       }
       return stopped > 0 || returns >= scaled(1000);
@@ -169,7 +169,7 @@ std::int64_t own_cpu_ns() {
   return used.tv_sec * 1'000'000'000 + used.tv_nsec;
 }
 
-// Whenever it wakes it is one too many, and when it waits nobody computes.
+// When it wakes, one goroutine too many computes; when it waits, none computes.
 TEST_P(LaneOrderTest, EachGetsItsTurnBesideOneThatWaitsNowAndThen) {
   run_with(GetParam(), [] {
     std::atomic<bool> stop = false;
@@ -190,9 +190,10 @@ TEST_P(LaneOrderTest, EachGetsItsTurnBesideOneThatWaitsNowAndThen) {
   });
 }
 
-// One is stopped with a lock that all others are about to ask for. If it went on in its turn, after them, all
-// would wait by then; and the kernel would wake one after another, with none of them suspended any more. A few do go
-// before, however many wait: those that there was room for, and those that were stopped in the same looks.
+// One goroutine is suspended with a lock that all others are about to request. If it were resumed in its
+// turn, after them, all would be waiting by then, and the kernel would wake one after another, with none of
+// them suspended any more. A few are resumed before it, however many wait: those that there was room for, and
+// those that were suspended in the same scans.
 TEST_P(LaneOrderTest, WhereAllWaitWhoWasStoppedLastGoesOnFirst) {
   run_with(GetParam(), [] {
     constexpr int kWaiters = 40;
@@ -221,7 +222,8 @@ TEST_P(LaneOrderTest, WhereAllWaitWhoWasStoppedLastGoesOnFirst) {
       }
       waited = waiting;
     });
-    // Young ones go first in any case: a slice with the P, and more than those have without.
+    // Young goroutines are resumed first in any case. The holder must be older: a slice with its P, and more
+    // CPU time than young ones have used without one.
     wait_for([&] {
       const rt::M* m = holder;
       return m != nullptr && suspended(m) && used_ns >= 10'000'000 + 2 * rt::Lane::kYoungNs;

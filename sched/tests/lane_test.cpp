@@ -1,4 +1,4 @@
-// The lane: those that compute without a P take turns on the cores, and nobody else feels it.
+// The lane: goroutines that compute without a P take turns on the cores, and delay no others.
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -43,7 +43,7 @@ class LaneTest : public testing::WithProcs {
 };
 TUZA_WITH_PROCS(LaneTest);
 
-// Whether the kernel has the thread on a core, or waiting for one.
+// True if the kernel runs the thread on a core, or has it waiting for one.
 bool on_a_core(long thread_id) {
   std::ifstream file("/proc/self/task/" + std::to_string(thread_id) + "/stat");
   std::string stat;
@@ -52,7 +52,7 @@ bool on_a_core(long thread_id) {
   return name_end != std::string::npos && stat[name_end + 2] == 'R';
 }
 
-// -- Who runs.
+// -- Which goroutines run.
 
 TEST_P(LaneTest, AsManyComputeAsThereArePsAndTheRestIsSuspended) {
   run_with(GetParam(), [] {
@@ -154,7 +154,7 @@ TEST_P(LaneTest, ThePsMayBecomeMoreOrFewerMeanwhile) {
   });
 }
 
-// -- How it is chosen.
+// -- How suspension is configured.
 
 TEST_P(LaneTest, WithSuspensionTurnedOffOthersRunAllTheSame) {
   for (const bool by_debug : {true, false}) {
@@ -188,7 +188,7 @@ TEST_P(LaneTest, AnotherSignalMayBeChosen) {
 
 // -- What must not be disturbed.
 
-// Holds a NoPreempt scope until told to stop, and computes for as long as it is left alone then.
+// Holds a NoPreempt scope until told to leave it; then computes until told to stop.
 struct Protected {
   std::atomic<const rt::M*> m{nullptr};
   std::atomic<std::uint64_t> rounds{0};
@@ -228,8 +228,8 @@ TEST(Lane, InsideNoPreemptNobodyIsSuspendedAndAfterItAsEver) {
   });
 }
 
-// But for one that has looked as if it computed and has gone to sleep since. Were sleepers not told from
-// those that compute, every twelfth signal would hit one.
+// One exception: a goroutine that seemed to compute, and has gone to sleep since. If sleepers were not
+// distinguished from computing goroutines, every twelfth signal would hit one.
 TEST_P(LaneTest, WaitsInTheKernelAreHardlyEverInterrupted) {
   run_with(GetParam(), [] {
     std::atomic<int> interrupted = 0, sleeps = 0;

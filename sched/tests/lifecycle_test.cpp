@@ -1,4 +1,4 @@
-// The start and the end of a runtime, the second and the hundredth in a process.
+// The start and the end of a runtime, from the second to the hundredth in one process.
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -45,7 +45,7 @@ using testing::WaitableKind;
 
 // -- Many runtimes.
 
-// A thousand, each of which leaves goroutines in every kind of wait, some of them served when it ends.
+// A thousand runtimes; each abandons goroutines in every kind of wait, some of them served as it ends.
 TEST(Lifecycle, AThousandRunsLeaveGoroutinesInEveryKindOfWait) {
   for (int i = 0; i < 1000; ++i) {
     std::vector<std::unique_ptr<testing::Waitable>> waitables;
@@ -67,16 +67,17 @@ TEST(Lifecycle, AThousandRunsLeaveGoroutinesInEveryKindOfWait) {
   }
 }
 
-#if !defined(TUZA_ASAN) && !defined(TUZA_TSAN)  // which keep shadow memory, and mappings in quarantine
+#if !defined(TUZA_ASAN) && !defined(TUZA_TSAN)  // which keep shadow memory, and quarantined mappings
 std::size_t address_space_kib() {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
   return pages * 4;
 }
 
-// In KiB, after the first ones. (The stacks of some more threads than there were before are less than 10 MiB.)
+// In KiB, after the first runs. (The stacks of a few additional threads are less than 10 MiB.)
 std::size_t address_space_of(int runs) {
-  // Arenas reserve 64 MiB each, as many as there ever were threads at once: that may take many runs to be seen.
+  // Each arena reserves 64 MiB, and there are as many as there ever were threads at once: it may take many
+  // runs to show.
   ::setenv("MALLOC_ARENA_MAX", "1", 1);
   ::mallopt(M_ARENA_MAX, 1);
   const auto some_runs = [](int n) {
@@ -118,7 +119,7 @@ std::atomic<int> g_alive{0};
 struct PerThread {
   PerThread() { ++g_alive; }
   ~PerThread() {
-    std::this_thread::sleep_for(2ms);  // as a buffer that is flushed
+    std::this_thread::sleep_for(2ms);  // like a buffer that is flushed
     --g_alive;
   }
   int uses = 0;
@@ -148,7 +149,7 @@ TEST(Lifecycle, ThreadLocalsAreDestroyedBeforeRunReturns) {
   }
 }
 
-// Their destructors may call what threads may call.
+// The destructors of thread_locals may call whatever threads may call.
 TEST(Lifecycle, ThreadLocalsMayUsePrimitivesWhenTheyAreDestroyed) {
   static Chan<int> events(1000);
   struct Tells {
@@ -164,7 +165,7 @@ TEST(Lifecycle, ThreadLocalsMayUsePrimitivesWhenTheyAreDestroyed) {
   EXPECT_EQ(events.len(), 1u);
 }
 
-// A destructor that does not end keeps run() for a second at most.
+// A destructor that does not return delays run() for a second at most.
 TEST(Lifecycle, AThreadLocalThatBlocksIsLeftToItself) {
   static std::atomic<bool> blocks, stop;
   blocks = stop = false;
@@ -184,7 +185,7 @@ TEST(Lifecycle, AThreadLocalThatBlocksIsLeftToItself) {
   while (blocks) std::this_thread::sleep_for(1ms);
 }
 
-// The thread of a goroutine that was locked to it has ended; its Ms is used again.
+// A goroutine locked to its thread ends the thread with it; the M is reused.
 TEST(Lifecycle, ThreadsThatEndDuringTheRunAreJoined) {
   run_with(2, [] {
     const std::uint32_t made_before = rt::active()->ms_made;
@@ -209,7 +210,7 @@ TEST(Lifecycle, AChildThatDiesWithItsParentsThreadLivesAsLongAsTheRuntime) {
   run_with(2, [&] {
     WaitGroup group;
     Mutex mutex;
-    // At once, on as many threads, most of which are not needed afterwards.
+    // All at once, on as many threads, most of which are not needed afterwards.
     for (int i = 0; i < 40; ++i) {
       group.go([&] {
         blocking(CallLength::kLong, [&] {
@@ -227,7 +228,7 @@ TEST(Lifecycle, AChildThatDiesWithItsParentsThreadLivesAsLongAsTheRuntime) {
       });
     }
     group.wait();
-    // Until sysmon has ended what it wants to end.
+    // Waits until sysmon has retired all threads that it retires.
     sleep_for(2500ms);
     EXPECT_TRUE(std::ranges::includes(threads_named("tuza-m"), forkers));
     for (const pid_t child : children) EXPECT_EQ(::waitpid(child, nullptr, WNOHANG), 0) << "it was killed";
@@ -238,11 +239,11 @@ TEST(Lifecycle, AChildThatDiesWithItsParentsThreadLivesAsLongAsTheRuntime) {
   }
 }
 
-// -- What happens beside the start and the end.
+// -- Events during the start and the end.
 
-// Nobody but the new goroutine is there yet, and it waits for the thread that has started it.
-// (A suite of its own, as the next one but one: ThreadSanitizer wants children that start threads to be those of a process
-// that had none.)
+// Only the new goroutine exists yet, and it waits for the thread that has started it. (In a suite of its
+// own, as the next test but one: ThreadSanitizer requires that children which start threads come from a
+// process that had none.)
 TEST(LifecycleBeginning, ThreadsMayStartGoroutinesBeforeTheMainGoroutineIsThere) {
   const Ended ended = in_fork([] {
     static Chan<int> never;
@@ -265,7 +266,7 @@ TEST(LifecycleBeginning, ThreadsMayStartGoroutinesBeforeTheMainGoroutineIsThere)
   EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
 }
 
-// Parking calls that need not wait, over and over: the runtime ends all the same, and with it the loop.
+// Parking calls that need not wait, repeated: the runtime ends all the same, and the loop with it.
 TEST(Lifecycle, ALoopOverCallsThatNeedNotWaitEnds) {
   static Semaphore semaphore(1);
   static Chan<int> chan(4);
@@ -298,7 +299,7 @@ TEST(Lifecycle, ALoopOverCallsThatNeedNotWaitEnds) {
 
 void nothing(int) {}
 
-// They are the program's.
+// Handlers that the program installs during a run belong to the program.
 TEST(LifecycleHandlers, ThoseThatAreInstalledMeanwhileStay) {
   const Ended ended = in_fork([] {
     for (const int number : {SIGSEGV, SIGBUS, SIGPIPE, SIGURG}) {

@@ -1,4 +1,4 @@
-// The LRQ, at the capacity it ships with and at 4, where every index wraps at once.
+// The LRQ, at the capacity it ships with and at 4, where every index wraps early.
 #include <gtest/gtest.h>
 #include <tuza/sched/rt/base/random.h>
 #include <tuza/sched/rt/queue/local_queue.h>
@@ -124,7 +124,7 @@ TYPED_TEST(LocalQueueTest, AgreesWithADequeOverRandomOperations) {
   }
 }
 
-// One owner pushes and pops, thieves steal and pop what they stole: every item comes out exactly once.
+// One owner pushes and pops, thieves steal and pop what they stole: every item is taken exactly once.
 TYPED_TEST(LocalQueueTest, GivesEachItemToExactlyOneTaker) {
   constexpr int kThieves = 3;
   const int count = testing::scaled(400'000);

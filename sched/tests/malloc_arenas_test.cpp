@@ -1,4 +1,4 @@
-// An arena of malloc's for each M. Sanitizers have an allocator of their own: these tests are not for them.
+// One malloc arena for each M. Not built with sanitizers, which have allocators of their own.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <tuza/sched/go.h>
@@ -18,10 +18,10 @@
 namespace tuza::testing {
 namespace {
 
-// glibc's HEAP_MAX_SIZE: each arena but the first has heaps of that size, so aligned.
+// glibc's HEAP_MAX_SIZE: the heaps of each arena but the first have this size and alignment.
 constexpr std::uintptr_t kHeapBytes = std::uintptr_t{64} << 20;
 
-// More threads than glibc has arenas for, all at once; how many arenas gave them a block.
+// Runs more threads at once than glibc has arenas; returns how many arenas gave them a block.
 std::size_t arenas_of_many_threads(unsigned threads) {
   std::set<std::uintptr_t> heaps;
   run_with(2, [&] {
@@ -74,12 +74,12 @@ TEST(MallocArenas, WhatIsAllocatedAndFreedAllTheTimeIsNotGivenBackToTheKernel) {
   });
 }
 
-// In a process of its own: glibc looks at the limit once.
+// In a process of its own: glibc reads the limit only once.
 TEST(MallocArenasDeathTest, ALimitOfTheUserStays) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
-        setenv("MALLOC_ARENA_MAX", "1", 1);  // too late for glibc, which has its usual limit
+        setenv("MALLOC_ARENA_MAX", "1", 1);  // too late for glibc, which keeps its default limit
         const std::size_t arenas = arenas_of_many_threads(more_than_there_are_arenas());
         std::_Exit(arenas <= 8 * std::thread::hardware_concurrency() + 1 ? 0 : 1);
       },

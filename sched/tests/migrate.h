@@ -1,4 +1,4 @@
-// Makes the current goroutine go on another thread, for tests of what must survive that.
+// Moves the current goroutine to another thread, for tests of what must survive a migration.
 #pragma once
 
 #include <tuza/sched/arch/cpu_relax.h>
@@ -19,8 +19,8 @@ inline void migrate() {
         [](rt::G* g, void* home) {
           g->win();
           rt::inject(*rt::active(), g, rt::Level::kWoken);
-          // This M stays busy here until another one has taken the goroutine, but not for ever: the one
-          // that was woken may have found other work.
+          // This M stays busy here until another M has taken the goroutine, but not for ever: the M that was
+          // woken may have found other work.
           for (int i = 0; i < 100'000 && g->last_m == home; ++i) rt::cpu_relax();
           return true;
         },

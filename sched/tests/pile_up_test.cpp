@@ -1,4 +1,4 @@
-// A pile-up of goroutines that stall, and who goes before them.
+// A backlog of goroutines that stall, and which goroutines overtake it.
 #include <tuza/sched/go.h>
 #include <tuza/sched/rt/g.h>
 #include <tuza/sched/rt/park.h>
@@ -43,7 +43,7 @@ TEST(PileUp, LastsForAWhileAfterOneHasStalledWhileManyAreWithoutAPAndManyWait) {
   EXPECT_EQ(pile.look(1, PileUp::kLastsNs), Do::kEnd);
   EXPECT_FALSE(pile.lasts());
   EXPECT_EQ(pile.look(0, PileUp::kLastsNs), Do::kNothing);
-  EXPECT_EQ(pile.look(1, PileUp::kLastsNs), Do::kEnd);  // of a waker that did not see the end
+  EXPECT_EQ(pile.look(1, PileUp::kLastsNs), Do::kEnd);  // set by a waker that did not see the end
   pile.note_stall(false, kPile, kPile, 2 * PileUp::kLastsNs);
   EXPECT_EQ(pile.look(0, 2 * PileUp::kLastsNs), Do::kFavourProven);
   EXPECT_EQ(pile.number(), 2U);
@@ -56,9 +56,9 @@ TEST(PileUp, LatecomersThatStallAsWellJoinTheOthers) {
   for (std::uint32_t i = 0; i < PileUp::kStalled - 1; ++i) pile.note_stall(true, kPile, kPile, 0);
   EXPECT_EQ(pile.look(kPile, 0), Do::kNothing);
   pile.note_stall(true, kPile, kPile, 0);
-  EXPECT_EQ(pile.look(kPile - 1, 0), Do::kNothing);  // so few may stay
+  EXPECT_EQ(pile.look(kPile - 1, 0), Do::kNothing);  // so few may remain
   EXPECT_EQ(pile.look(kPile, 0), Do::kJoin);
-  EXPECT_EQ(pile.look(kPile, 0), Do::kNothing);  // those that have come since are judged anew
+  EXPECT_EQ(pile.look(kPile, 0), Do::kNothing);  // goroutines that came since are judged anew
   for (std::uint32_t i = 0; i < PileUp::kStalled; ++i) pile.note_stall(false, kPile, kPile, 0);
   EXPECT_EQ(pile.look(kPile, 0), Do::kNothing);
 }
@@ -108,7 +108,7 @@ auto hog(std::atomic<int>& begun, const std::atomic<bool>& stop) {
 }
 
 constexpr int kManyHogs = 300;
-// By then it has been seen, and by then there still are many.
+// By kFrom the backlog has been detected; until kTo it is still long.
 constexpr int kFrom = 100, kTo = 250;
 
 class PileUpTest : public ::testing::Test {};
@@ -130,16 +130,17 @@ TEST_F(PileUpTest, WhoIsWokenLaterGoesBeforeThePileAndSoDoesWhomItStarts) {
     });
     testing::wait_for([&] { return ticks > 2 * static_cast<int>(PileUp::kProvenWaits); });
     crowd.wake();
-    while (begun < kManyHogs) sleep_for(std::chrono::milliseconds(1));  // on time as well
+    while (begun < kManyHogs) sleep_for(std::chrono::milliseconds(1));  // itself on time
     stop = true;
     group.wait();
-    // One for each of the pile that stalls, about. Behind the pile it would be none, or one.
+    // About one for each goroutine of the backlog that stalls. Behind the backlog there would be none, or
+    // one.
     EXPECT_GE(ticks_between, 20);
     EXPECT_GE(started_between, 20);
   });
 }
 
-// Latecomers all the time: woken by themselves, and by each other through runnext.
+// A constant supply of latecomers: woken by themselves, and by each other through runnext.
 void wake_each_other(WaitGroup& group, const std::atomic<bool>& stop) {
   for (int i = 0; i < 3; ++i) {
     group.go([&stop] {
@@ -188,7 +189,7 @@ TEST_F(PileUpTest, ThePileAndThoseThatYieldGetTheirTurnsThoughLatecomersNeverEnd
     wake_each_other(group, stop);
     testing::wait_for([&] { return begun == kManyHogs; });
     EXPECT_GT(yields_between, 0);
-    // It ends although there are latecomers at every moment.
+    // The backlog ends although there are latecomers at every moment.
     testing::wait_for([] { return !rt::active()->pile_up.lasts(); });
     const int before = yields;
     testing::wait_for([&] { return yields > before; });

@@ -1,8 +1,8 @@
-// A kernel that refuses system calls: from the start, from some moment on, or now and then.
+// A kernel that refuses system calls: from the start, from some moment on, or intermittently.
 //
-// By seccomp with a supervisor: the kernel asks a thread of the test what shall become of each call of one number. That
-// thread is not filtered itself, as it was there before the filter; all threads are that the caller makes afterwards.
-// There is no way back, so this belongs into a process of its own.
+// Implemented with seccomp and a supervisor: the kernel asks a thread of the test how to answer each call of
+// one number. That thread itself is not filtered, as it existed before the filter; all threads that the
+// caller creates afterwards are. A filter cannot be removed, so this belongs in a process of its own.
 #pragma once
 
 #include <linux/filter.h>
@@ -28,7 +28,7 @@ class RefusedCalls {
  public:
   // Refuses nothing yet.
   explicit RefusedCalls(int number, int error) : error_(error) {
-    // No waiting that takes a system call: it may be the filtered one.
+    // Spins instead of waiting by a system call, which may be the filtered one.
     std::thread([this] {
       ready_ = true;
       while (listener_ < 0) {
@@ -41,19 +41,19 @@ class RefusedCalls {
   }
 
   void refuse_from_now_on() { policy_ = Policy::kRefuse; }
-  // All but the first ones.
+  // Refuses all but the first `allowed` calls.
   void refuse_after(int allowed) {
     allowed_ = allowed;
     policy_ = Policy::kRefuse;
   }
-  // Every third.
+  // Refuses every third call.
   void refuse_now_and_then() { policy_ = Policy::kNowAndThen; }
   [[nodiscard]] int refused() const { return refused_; }
 
  private:
   enum class Policy { kAllow, kNowAndThen, kRefuse };
 
-  // A wake-up of a futex has no errors that mean anything.
+  // A futex wake-up has no meaningful errors.
   static bool may_fail(const seccomp_data& call) {
     return call.nr != SYS_futex || (call.args[1] & FUTEX_CMD_MASK) == FUTEX_WAIT;
   }
@@ -78,7 +78,7 @@ class RefusedCalls {
   [[noreturn]] void supervise(int listener) {
     for (unsigned calls = 0;;) {
       struct seccomp_notif asked{};
-      if (::ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &asked) != 0) continue;  // the call was given up
+      if (::ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &asked) != 0) continue;  // the call was abandoned
       struct seccomp_notif_resp answer{};
       answer.id = asked.id;
       const Policy policy = may_fail(asked.data) ? policy_.load() : Policy::kAllow;

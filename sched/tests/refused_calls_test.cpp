@@ -1,5 +1,5 @@
-// Each system call that the scheduler makes, refused: docs/internals/system-calls.md says what becomes of it, and this
-// holds the page to it. (What netpoll adds is in its own tests.)
+// Each system call that the scheduler makes, refused. docs/internals/system-calls.md states the effect of
+// each refusal, and this test holds the page to it. (netpoll's own calls are covered by its tests.)
 #include <signal.h>
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/go.h>
@@ -34,14 +34,14 @@ struct RefusedCall {
   int number;
   int error;
   When when;
-  const char* says = "";  // on standard error; "": it need not say anything
+  const char* says = "";  // required on standard error; "": nothing is required
   bool runs = true;       // false: the process ends with that message
 };
 
 std::ostream& operator<<(std::ostream& out, const RefusedCall& call) { return out << call.name; }
 
-// Some of everything: hogs that have to be suspended, calls that block, sleepers, channels, threads that are no
-// goroutines.
+// A mixture of everything: hogs that have to be suspended, calls that block, sleepers, channels, threads that
+// are not goroutines.
 void work() {
   WaitGroup group;
   for (int i = 0; i < 12; ++i) {
@@ -66,7 +66,7 @@ void work() {
   try {
     std::thread([&] { go([&outside] { outside = 1; }); }).join();
   } catch (const std::system_error&) {
-    outside = 1;  // no thread can be had
+    outside = 1;  // no thread is available
   }
   group.wait();
   while (outside == 0) sleep_for(1ms);
@@ -75,11 +75,8 @@ void work() {
 
 constexpr const char* kLine = "a line on standard error";
 
-// More threads are wanted than there were before, and with them mappings: the calls wait for each other, until all are
-// being made or the kernel has refused what that takes.
-void block_in_many(const RefusedCalls& kernel) {
-  constexpr int kCalls = 60;
-  std::atomic<int> in_call = 0;
+// Needs more threads than before, and mappings for them.
+void block_in_many() {
   WaitGroup group;
   for (int i = 0; i < kCalls; ++i) {
     group.go([&] {
@@ -92,11 +89,11 @@ void block_in_many(const RefusedCalls& kernel) {
   group.wait();
 }
 
-// In a process of its own. Ends with 7 if all went well.
+// In a process of its own. Exits with 7 if all went well.
 void run_without(const RefusedCall& call) {
   RefusedCalls kernel(call.number, call.error);
   if (call.when == When::kFromTheStart) kernel.refuse_from_now_on();
-  // Without memory for its first timer a P ends the process. One P has had its first.
+  // A P that gets no memory for its first timer ends the process. With one P, that P has its timer already.
   const int procs = call.number == SYS_mmap ? 1 : 0;
   const int status = run(RunOptions{.max_procs = procs}, [&] {
     work();
@@ -172,7 +169,7 @@ TEST_P(RefusedCallTest, GoroutinesRunOnOrTheProcessSaysWhyNot) {
   EXPECT_TRUE(ended.said_this(GetParam().says)) << ended.said;
 }
 
-// A limit of threads leaves room for the maker and for sysmon, and then for no M at all.
+// A thread limit that leaves room for the maker and sysmon, but for no M.
 TEST(RefusedThreads, WithoutAThreadForGoroutinesTheProcessSaysSo) {
   const Ended ended = testing::in_fork([] {
     RefusedCalls kernel(SYS_clone3, EAGAIN);

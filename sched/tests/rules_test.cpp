@@ -1,5 +1,5 @@
-// The rules of the scheduler (HACKING.md), one test or more each. Not part of the chaos build, which breaks
-// the order of goroutines on purpose.
+// The rules of the scheduler (HACKING.md), with at least one test for each. Not part of the chaos build,
+// which breaks the order of goroutines on purpose.
 #include <tuza/sched/arch/cpu_relax.h>
 #include <tuza/sched/external.h>
 #include <tuza/sched/go.h>
@@ -120,12 +120,12 @@ TEST_F(Rule2, AFullLocalQueueMovesHalfAndTheNewOneToTheGlobalQueueShuffled) {
     for (std::uint32_t i = 0; i <= kCapacity; ++i) spawn(i);
     EXPECT_EQ(current_p().queue.size(), kCapacity);
     EXPECT_EQ(rt::active()->grq.size(), 0u);
-    spawn(kCapacity + 1);  // pushes the one in runnext out, and finds no room for it
+    spawn(kCapacity + 1);  // displaces the one in runnext, which finds no room
     EXPECT_EQ(current_p().queue.size(), kCapacity / 2);
     EXPECT_EQ(rt::active()->grq.size(), kCapacity / 2 + 1);
     group.wait();
     ASSERT_EQ(order.size(), kCapacity + 2);
-    // What went to the GRQ: the older half, and the one from runnext. It must come back shuffled.
+    // The older half and the goroutine from runnext went to the GRQ. They must come back shuffled.
     std::vector<std::uint32_t> moved;
     std::copy_if(order.begin(), order.end(), std::back_inserter(moved),
                  [](std::uint32_t i) { return i < kCapacity / 2 || i == kCapacity; });
@@ -166,7 +166,7 @@ TEST_F(Rule2, ThoseWokenFirstAreNotOvertakenByALaterBatchThoughMostFindNoRoom) {
     EXPECT_EQ(rt::active()->grq[rt::Level::kWoken].size(), kFirst - rt::kLocalQueueCapacity + kLater);
     group.wait();
     ASSERT_EQ(order.size(), kFirst + kLater);
-    // Every 61st pick takes a batch from the GRQ, and runs one of it at once.
+    // Every 61st pick takes a batch from the GRQ, and runs one goroutine of it at once.
     const auto later_one =
         std::find_if(order.begin(), order.end(), [](std::size_t i) { return i >= kFirst; });
     EXPECT_GE(later_one - order.begin(), kFirst - rt::kLocalQueueCapacity / 2);
@@ -234,7 +234,7 @@ TEST_F(Rule3, AnIdlePStealsHalfOfTheWorkOfABusyOne) {
 
 TEST_F(Rule3, TimersOfABusyPAreRunByOthers) {
   run_with(2, [] {
-    // The sleeper arms its timer on this P; this goroutine then never comes to the scheduler.
+    // The sleeper arms its timer on this P; after that this goroutine never enters the scheduler.
     std::atomic<bool> armed{false}, woke{false};
     WaitGroup group;
     group.go([&] {
@@ -268,7 +268,7 @@ TEST_F(Rule5, AtMostHalfAsManySpinAsThereArePs) {
 
 TEST_F(Rule5, WorkFromOutsideNeverWaitsForAnIdleP) {
   run_with(2, [] {
-    // Each submission may meet an M at any point of its way into sleep.
+    // Each submission may meet an M at any point of its way to sleep.
     std::atomic<int> ran{0};
     std::thread outside([&ran, promise = ExternalWaker()] {
       for (int i = 0; i < testing::scaled(20'000); ++i) {
@@ -301,9 +301,9 @@ TEST_F(Rule6, APairThatTakesTurnsWakesNobody) {
       }
     });
     group.wait();
-    // Not none: until the P has learned that its goroutines are short, and again when its thread had to wait long
-    // for a core; and when sysmon looks in. Where a turn takes more than 50 us, as on a busy machine in a sanitizer
-    // build, a wake-up pays, and the rule asks for it.
+    // Some wake-ups are expected: until the P has learned that its goroutines are short, again after its
+    // thread had to wait long for a core, and when sysmon scans. Where a turn takes more than 50 us, as on a
+    // busy machine in a sanitizer build, a wake-up pays off, and the rule requires it.
     const bool turns_were_short = rt::now_ns() - began_ns < std::int64_t{2 * kRounds} * 25'000;
     if (turns_were_short) {
       EXPECT_LT(rt::active()->wakeups.load() - before, kRounds / 20);
@@ -316,7 +316,7 @@ TEST_F(Rule6, LongWorkBehindALongGoroutineIsTakenByAnIdleP) {
     std::atomic<bool> ran{false};
     WaitGroup group;
     group.go([&ran] { ran = true; });
-    while (!ran) rt::cpu_relax();  // this goroutine keeps its P: somebody else must come
+    while (!ran) rt::cpu_relax();  // this goroutine keeps its P: another M must run it
     group.wait();
   });
 }
@@ -326,7 +326,7 @@ TEST_F(Rule2, StatisticsSayWhatIsQueuedAndWhere) {
     constexpr std::uint32_t kQueued = 300;
     WaitGroup group;
     for (std::uint32_t i = 0; i < kQueued; ++i) group.go([] {});
-    // Nobody else has a P, so they are where they were put: in runnext, the LRQ and, by rule 2, the GRQ.
+    // No other thread has a P, so they are where they were put: in runnext, the LRQ and, by rule 2, the GRQ.
     const SchedStats stats = sched_stats();
     const std::vector<ProcStats> procs = proc_stats();
     ASSERT_EQ(procs.size(), 1u);

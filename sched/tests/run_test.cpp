@@ -1,4 +1,4 @@
-// tuza::run, deadlock detection, changing the number of Ps, locked threads.
+// tuza::run, deadlock detection, changes of the number of Ps, locked threads.
 #include <tuza/sched/external.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/rt/sched.h>
@@ -37,8 +37,8 @@ TEST(Run, AnErrorBecomesOneLineAndStatusOne) {
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "tuza: listen 127.0.0.1:80: Address already in use\n");
 }
 
-// The thread that called run() waits: were it an M, a goroutine that never comes back could keep run() from
-// returning.
+// The thread that called run() only waits: if it were an M, a goroutine that never parks could keep run()
+// from returning.
 TEST(Run, RunsOnThreadsOfItsOwn) {
   const auto caller = std::this_thread::get_id();
   std::thread::id main;
@@ -73,7 +73,7 @@ TEST(Run, AbandonsGoroutinesThatWaitOrSleepOrYield) {
 }
 
 TEST(Run, DoesNotWaitForAGoroutineLostInUserCode) {
-  // It burns until long after run() has returned, then meets a runtime that is gone.
+  // The goroutine burns CPU until long after run() has returned; then its runtime no longer exists.
   static std::atomic<bool> burning, stop, came_back;
   burning = stop = came_back = false;
   const int status = run(RunOptions{.max_procs = 2}, [] {
@@ -88,7 +88,7 @@ TEST(Run, DoesNotWaitForAGoroutineLostInUserCode) {
     return 3;
   });
   EXPECT_EQ(status, 3);
-  run_with(2, [] { yield(); });  // another runtime is not disturbed
+  run_with(2, [] { yield(); });  // another runtime is not affected
   stop = true;
   std::this_thread::sleep_for(20ms);
   EXPECT_FALSE(came_back) << "an abandoned goroutine went on after its parking call";
@@ -182,7 +182,7 @@ TEST(SetMaxProcs, ReturnsTheOldNumberAndIgnoresNonsense) {
 TEST(SetMaxProcs, OnePMeansOneGoroutineAtATime) {
   run_with(4, [] {
     set_max_procs(1);
-    // The other Ps retire when their Ms come by; all goroutines together then make progress one by one.
+    // The other Ps retire when their Ms next enter the scheduler; then all goroutines run one at a time.
     std::atomic<int> inside{0}, most{0};
     for (int i = 0; i < 1000; ++i) yield();
     WaitGroup group;
@@ -247,7 +247,7 @@ TEST(LockOsThread, TheGoroutineStaysOnItsThreadAndNobodyElseRunsThere) {
       group.go([&] {
         lock_os_thread();
         lock_os_thread();
-        unlock_os_thread();  // counted
+        unlock_os_thread();  // calls are counted
         const auto mine = std::this_thread::get_id();
         {
           const std::scoped_lock lock(mutex);

@@ -1,4 +1,4 @@
-// fork(), exec and tracers, while goroutines compute.
+// fork(), exec and tracers while goroutines compute.
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
@@ -40,7 +40,7 @@ constexpr const char* kRefusal = "the child of a fork() has none of the threads 
 class ForkTest : public testing::WithProcs {};
 TUZA_WITH_PROCS(ForkTest);
 
-// -- Children that exec.
+// -- Children that call exec.
 
 TEST_P(ForkTest, AProgramCanBeStartedWhileOthersCompute) {
   run_with(GetParam(), [] {
@@ -132,10 +132,10 @@ TEST_P(ForkTest, SoIsTheChildOfAThreadThatIsNoGoroutine) {
   });
 }
 
-// Sysmon, who would let it go on, is not in the child.
+// Sysmon, which would resume the goroutine, does not exist in the child.
 TEST_P(ForkTest, AChildWhoseGoroutineWasAskedToStopGoesOn) {
   run_with(GetParam(), [] {
-    const BlockingCall call(CallLength::kLong);  // it gives its P away
+    const BlockingCall call(CallLength::kLong);  // gives its P away
     const NoPreempt unasked;
     std::atomic<std::uint32_t>& suspend = rt::current_m()->suspend;
     suspend = static_cast<std::uint32_t>(rt::Suspend::kAsked);
@@ -150,11 +150,13 @@ TEST_P(ForkTest, AChildWhoseGoroutineWasAskedToStopGoesOn) {
   });
 }
 
-// -- Locks that fork() itself takes. Who holds one may be suspended, and fork() must not wait for its turn: it stopped a
-// program with 100 goroutines that allocate for seconds, as glibc takes the lock of each arena, one after the other.
+// -- Locks that fork() itself takes. The holder of such a lock may be suspended, and fork() must not wait for
+// the holder's turn. Such a wait stopped a program with 100 goroutines that allocate for seconds: glibc takes
+// the lock of each arena, one after the other.
 
-// As many as may compute, which no signal stops: nobody who is suspended has a turn, until a child has been born. The
-// child says so itself, because the goroutine that forks may be suspended as soon as fork() has returned.
+// As many goroutines as may compute, which no signal suspends: no suspended goroutine gets a turn until a
+// child has been born. The child reports its birth itself, because the forking goroutine may be suspended as
+// soon as fork() has returned.
 class Occupants {
  public:
   Occupants() {
@@ -172,7 +174,8 @@ class Occupants {
   Occupants(const Occupants&) = delete;
   Occupants& operator=(const Occupants&) = delete;
 
-  // When nobody else computes, and `others` are suspended. Returns when the occupants have ended.
+  // Forks when nothing else computes and `others` goroutines are suspended. Returns when the occupants have
+  // ended.
   enum class By { kGoroutine, kThread };
   void fork_beside(int others, By who = By::kGoroutine) {
     wait_for([others] {
@@ -199,7 +202,7 @@ class Occupants {
   WaitGroup group_;
 };
 
-#if !defined(TUZA_ASAN) && !defined(TUZA_TSAN)  // which bring an allocator with locks of its own
+#if !defined(TUZA_ASAN) && !defined(TUZA_TSAN)  // which have an allocator with its own locks
 
 [[gnu::noipa]] void allocate_and_free() {
   std::array<void*, 200> blocks;
@@ -211,7 +214,7 @@ TEST_P(ForkTest, ForkDoesNotWaitForTheTurnsOfThoseThatWereSuspendedInMalloc) {
   run_with(GetParam(), [] {
     constexpr int kAllocators = 40;
     Hogs allocators(kAllocators, [](int) { allocate_and_free(); });
-    for (int i = 0; i < 6; ++i) {  // some of them have the lock of an arena
+    for (int i = 0; i < 6; ++i) {  // some of them hold the lock of an arena
       Occupants().fork_beside(kAllocators, i % 2 == 0 ? Occupants::By::kGoroutine : Occupants::By::kThread);
     }
   });
@@ -219,8 +222,8 @@ TEST_P(ForkTest, ForkDoesNotWaitForTheTurnsOfThoseThatWereSuspendedInMalloc) {
 
 #endif
 
-// A library's lock, which its handlers take around a fork. Handlers that were registered first are called last: by then
-// the runtime knows of the fork.
+// A library's lock, which its atfork handlers take around a fork. Prepare handlers registered first are
+// called last: by then the runtime knows of the fork.
 std::mutex g_library;
 std::atomic<bool> g_library_forks{false}, g_library_waits{false};
 void lock_library() {
@@ -243,7 +246,7 @@ TEST_P(ForkTest, ForkDoesNotWaitForTheTurnOfWhoWasSuspendedWithALibrarysLock) {
       holder.go([&held] {
         const std::scoped_lock lock(g_library);
         held = true;
-        while (!g_library_waits) compute(1);  // which needs a turn
+        while (!g_library_waits) compute(1);  // needs a turn
       });
       wait_for([&held] { return held.load(); });
       g_library_forks = true;
@@ -254,8 +257,8 @@ TEST_P(ForkTest, ForkDoesNotWaitForTheTurnOfWhoWasSuspendedWithALibrarysLock) {
   });
 }
 
-// A suite, and so a process, of its own where ThreadSanitizer looks: it ends a child that starts threads if the
-// parent had others when it forked, and threads of an earlier test may still be on their way out.
+// In a suite, and so in a process, of its own because of ThreadSanitizer: it ends a child that starts threads
+// if the parent had others when it forked, and threads of an earlier test may still be about to end.
 class ForkWithoutRuntimeTest : public testing::WithProcs {};
 TUZA_WITH_PROCS(ForkWithoutRuntimeTest);
 
@@ -278,7 +281,7 @@ TEST_P(ForkWithoutRuntimeTest, ItsChildMayStartOne) {
 
 // -- Tracers.
 
-// A process that traces this one, and hands every signal on. Born before the runtime.
+// A process that traces this one and passes every signal on. Created before the runtime.
 class Tracer {
  public:
   Tracer() {
@@ -298,7 +301,7 @@ class Tracer {
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
 
-  // False if the system does not permit it. Blocks.
+  // Returns false if the system does not permit tracing. Blocks.
   [[nodiscard]] bool attach() {
     shared_->begin = true;
     while (shared_->attached == 0) ::usleep(1000);

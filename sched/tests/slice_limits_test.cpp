@@ -1,4 +1,4 @@
-// What the system refuses, and what is given back: threads, membarrier(2), stacks.
+// What the system refuses, and what the runtime gives back: threads, membarrier(2), stacks.
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/filter.h>
@@ -55,8 +55,9 @@ void count_refusals(LogLevel, std::string_view line) {
   g_refusals += line.starts_with("tuza: the system refuses another thread") ? 1 : 0;
 }
 
-// Leaves the process `more` threads than it has. Root may have as many as it likes, so it becomes somebody
-// whom nobody else is. False: others of this user come and go, and a limit for all of them means nothing.
+// Leaves the process room for `more` threads. Root has no limit, so the process switches to a user id that no
+// other process has. Returns false without root: other processes of this user come and go, so a limit for the
+// user would mean nothing.
 bool limit_threads(rlim_t more) {
   if (::geteuid() != 0) return false;
   const auto nobody = static_cast<uid_t>(1'000'000'000 + ::getpid());
@@ -83,7 +84,7 @@ bool limit_threads(rlim_t more) {
       }
       group.wait();
     }
-    // Those that block have to stop before others go on; those that compute have not.
+    // Goroutines that block must finish before others run; goroutines that compute need not.
     Hogs hogs(4);
     WaitGroup others;
     for (int i = 0; i < 50; ++i) others.go([&done] { ++done; });
@@ -97,7 +98,7 @@ TEST_F(LimitsDeathTest, WhenTheSystemRefusesThreadsItIsSaidOnceASecondAndAllGoes
   EXPECT_EXIT(block_more_than_there_are_threads(), ::testing::ExitedWithCode(7), "");
 }
 
-// -- The limit of our own.
+// -- The runtime's own limit.
 
 // Blocks `count` goroutines at once, each on a thread of its own.
 void block_at_once(int count) {
@@ -133,7 +134,7 @@ TEST_F(LimitsDeathTest, GoroutinesThatBlockMoreThreadsThanAreAllowedEndTheProces
               "tuza: fatal: thread exhaustion: goroutines block all of 20 threads \\(set_max_threads\\)");
 }
 
-// -- No descriptor left: /proc does not say who computes.
+// -- No descriptor left: /proc cannot tell which threads compute.
 
 TEST(NoDescriptors, ThoseThatComputeStillTakeTurns) {
   run_with(2, [] {
@@ -166,7 +167,7 @@ TEST(Retirement, AfterABurstThreadsThatNobodyNeedsEnd) {
     const std::size_t before = threads();
     block_at_once(200);
     EXPECT_GE(rt::active()->ms_made.load(), 200u);
-    // What sysmon lets idle, and two for those that were at work whenever it looked.
+    // The idle threads that sysmon keeps, and two for threads that were at work at every scan.
     const std::size_t kept = before + static_cast<std::size_t>(max_procs()) + rt::MMaker::kSpareMin + 8 + 2;
     while (threads() > kept) sleep_for(50ms);
     const std::uint32_t made = rt::active()->ms_made;
@@ -232,7 +233,7 @@ TEST_F(LimitsDeathTest, SlicesWorkInASandboxThatForbidsMembarrier) {
   EXPECT_EXIT(run_in_a_sandbox(), ::testing::ExitedWithCode(7), "");
 }
 
-// -- Stacks of those that wait for long.
+// -- Stacks of goroutines that wait for long.
 
 // Touches `bytes` of stack below the caller's frame.
 [[gnu::noipa]] void go_deep(std::size_t bytes) {
@@ -280,14 +281,14 @@ TEST(IdleStacks, WhatLiesBelowALongWaitIsGivenBackOnceAndNothingElse) {
       EXPECT_LE(resident_pages(g.stack), before - kDeep / 4096 + 2);
       EXPECT_GE(resident_pages(g.stack), 1u);
       EXPECT_EQ(g.status, rt::GStatus::kWaiting);
-      sleep_for(5ms);  // waits are told apart by when they began
+      sleep_for(5ms);  // waits are told apart by their start times
       wakes.release();
     }
     group.wait();
   });
 }
 
-// The runtime does not know what the frames of a program keep below the stack pointer.
+// The runtime does not know what the program's frames keep below the stack pointer.
 TEST(IdleStacks, NothingIsGivenBackOfAGoroutineThatDoesNotSayThatNothingLiesBelow) {
   run_with(2, [] {
     constexpr std::size_t kDeep = 40 << 10;
@@ -312,13 +313,13 @@ TEST(IdleStacks, NothingIsGivenBackOfAGoroutineThatDoesNotSayThatNothingLiesBelo
   });
 }
 
-#if !defined(TUZA_ASAN) && !defined(TUZA_TSAN)  // which take the switch of stacks for a wild jump
+#if !defined(TUZA_ASAN) && !defined(TUZA_TSAN)  // which report the switch of stacks as a wild jump
 
 Semaphore* g_wakes_inner = nullptr;
 ucontext_t g_outer, g_inner;
 void park_on_the_inner_stack() { g_wakes_inner->acquire(); }
 
-// Parks on a stack that is an array of this frame. Returns how many of the words around it have changed.
+// Parks on a stack that is an array in this frame. Returns how many of the surrounding words have changed.
 [[gnu::noinline]] int park_in_an_array() {
   alignas(16) char stack[96 << 10];
   std::memset(stack, 1, sizeof stack);
@@ -333,12 +334,12 @@ void park_on_the_inner_stack() { g_wakes_inner->acquire(); }
   int changed = 0;
   for (int i = 0; i < 4096; ++i) changed += words[i] != i ? 1 : 0;
   for (std::size_t i = 0; i < sizeof stack / 2; ++i)
-    changed += stack[i] != 1 ? 1 : 0;  // its own has the upper half
+    changed += stack[i] != 1 ? 1 : 0;  // its own frames use the upper half
   return changed;
 }
 
-// A coroutine or a fiber whose stack lies on that of the goroutine: below its stack pointer are the frames that
-// resumed it. They were given back, after ten seconds.
+// A coroutine or fiber whose stack lies on the goroutine's stack: the frames that resumed it are below its
+// stack pointer. The runtime used to give these frames back after ten seconds.
 TEST(IdleStacks, FramesBelowAStackThatLiesOnTheGoroutinesAreKept) {
   run_with(2, [] {
     Semaphore wakes(0);
@@ -362,7 +363,7 @@ TEST(IdleStacks, FramesBelowAStackThatLiesOnTheGoroutinesAreKept) {
 
 #endif
 
-// Wakers and the deadlock detector meet goroutines whose stacks are being trimmed.
+// Wakers and the deadlock detector find goroutines whose stacks are being trimmed.
 TEST(IdleStacks, TheyMayBeWokenMeanwhile) {
   run_with(2, [] {
     std::atomic<bool> stop = false;
@@ -391,7 +392,7 @@ TEST(IdleStacks, TheyMayBeWokenMeanwhile) {
   });
 }
 
-// -- What the environment may ask for.
+// -- Settings from the environment.
 
 TEST(SliceOptions, NonsenseIsNamedAndIgnored) {
   for (const char* text : {"TUZA_SLICE_MS=0", "TUZA_SLICE_MS=10001", "TUZA_SLICE_MS=ten",

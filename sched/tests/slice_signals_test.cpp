@@ -31,7 +31,7 @@ using testing::scaled;
 using testing::wait_for;
 using testing::wait_for_suspensions;
 
-// -- What the tests install and look at.
+// -- Handlers that the tests install, and what they record.
 
 std::atomic<int> g_seen{0};
 void count_plainly(int) { ++g_seen; }
@@ -48,7 +48,7 @@ void library_handler(int signal, siginfo_t* info, void* context) {
   ++g_seen;
   g_before_library.sa_sigaction(signal, info, context);
 }
-// As well-behaved libraries do: the handler that was there gets its turn.
+// Like well-behaved libraries: the previous handler is called, too.
 void install_library_handler() {
   struct sigaction action{};
   action.sa_sigaction = &library_handler;
@@ -80,8 +80,8 @@ TUZA_WITH_PROCS(SignalsTest);
 
 // -- Storms.
 
-// A thread outside that sends SIGURG some ten thousand times a second, to the process and to each M in turn.
-// Created and destroyed inside tuza::run.
+// An outside thread that sends SIGURG about ten thousand times a second, to the process and to each M in
+// turn. Created and destroyed inside tuza::run.
 class Storm {
  public:
   Storm() : thread_([this, sched = rt::active()] { blow(*sched); }) {}
@@ -114,7 +114,7 @@ class Storm {
 
 constexpr int kStorm = scaled(3000) > 500 ? scaled(3000) : 500;
 
-// Goroutines that begin, meet, sleep and end until `enough`.
+// Goroutines that start, meet, sleep and end until `enough` returns true.
 template <class Condition>
 void work_until(Condition&& enough) {
   while (!enough()) {
@@ -236,7 +236,7 @@ TEST_P(SignalsTest, AHandlerThatWasThereBeforeGetsTheSignalsOfOthersAndNoneOfOur
     sigaction(SIGURG, &action, nullptr);
     run_with(GetParam(), [] {
       {
-        // They come and go, so that some are asked to stop just when they leave the lane.
+        // The hogs lose their Ps and regain them, so that some are asked to stop just as they leave the lane.
         Hogs hogs(kHogs, [](int) {
           compute(1, 5'000'000);
           yield();
@@ -246,9 +246,9 @@ TEST_P(SignalsTest, AHandlerThatWasThereBeforeGetsTheSignalsOfOthersAndNoneOfOur
       Hogs hogs(kHogs);
       wait_for_suspensions(10);
       EXPECT_EQ(g_seen, 0);
-      const NoPreempt unasked;  // a signal of ours on its way to this thread would swallow the other one
+      const NoPreempt unasked;  // a runtime signal on its way to this thread would swallow this one
       for (int i = 1; i <= 20; ++i) {
-        // ThreadSanitizer keeps one for the process back while the thread that gets it sleeps.
+        // ThreadSanitizer delays a process-directed signal while the thread that receives it sleeps.
         rt::kTsan || i % 2 == 0 ? ::raise(SIGURG) : ::kill(::getpid(), SIGURG);
         wait_for([i] { return g_seen >= i; });
       }
@@ -258,7 +258,7 @@ TEST_P(SignalsTest, AHandlerThatWasThereBeforeGetsTheSignalsOfOthersAndNoneOfOur
   }
 }
 
-// The goroutine has left the lane, or sysmon has lost patience, before the signal arrives.
+// The goroutine has left the lane, or sysmon has given up, before the signal arrives.
 TEST_P(SignalsTest, ASignalOfOursThatComesTooLateIsNotTakenForAnother) {
   ::signal(SIGURG, &count_plainly);
   run_with(GetParam(), [] {
@@ -285,7 +285,7 @@ TEST_P(SignalsTest, WhenALibraryTakesTheSignalAnotherOneIsUsed) {
   EXPECT_EQ(handler_of(SIGURG).sa_sigaction, &library_handler);
 }
 
-// Its signal arrives where the runtime does not see it. It must be asked again.
+// The runtime does not see this goroutine's signal. The goroutine must be asked again.
 TEST_P(SignalsTest, OneThatWasAskedByASignalThatTheLibraryGotIsSuspendedAllTheSame) {
   run_with(GetParam(), [] {
     std::atomic<const rt::M*> m = nullptr;
@@ -350,21 +350,22 @@ TEST_P(SignalsTest, TheThreadThatCallsRunMayBlockTheSignal) {
   }
 }
 
-// -- Where it comes.
+// -- Where the signal arrives.
 
-#if !defined(__SANITIZE_THREAD__)  // which keeps signals back until the thread has waited
-// 1: at a futex, 0: in the middle of code.
+#if !defined(__SANITIZE_THREAD__)  // which delays signals until the thread has waited
+// 1: at a futex; 0: in the middle of code.
 std::atomic<int> g_where{-1};
 std::atomic<std::uint32_t> g_word{0};
 void look_where(int, siginfo_t*, void* context) { g_where = interrupted_at_futex(context) ? 1 : 0; }
 
-// The tests' thread is no goroutine.
+// The thread of the test is not a goroutine.
 template <class Condition>
 void wait_outside_for(Condition condition) {
   while (!condition()) std::this_thread::sleep_for(1ms);
 }
 
-// Where a signal comes to a thread that does `body`, once it runs (`runnable`) or waits.
+// Returns where a signal interrupts a thread that executes `body`, once the thread is runnable (`runnable`)
+// or waits.
 template <class Body>
 int where_signal_comes(bool runnable, Body body) {
   struct sigaction action{}, before{};
@@ -388,7 +389,7 @@ int where_signal_comes(bool runnable, Body body) {
   return g_where;
 }
 
-// It may be seen waiting for something else before: a page, or what an emulator waits for.
+// The thread may be seen in another wait before: for a page, or for what an emulator waits for.
 TEST(InterruptedTest, WhoWaitsForALockIsAtAFutex) {
   const auto wait_for_word = [] {
     while (g_word == 0) rt::futex_wait(g_word, 0);
@@ -398,7 +399,7 @@ TEST(InterruptedTest, WhoWaitsForALockIsAtAFutex) {
   EXPECT_EQ(where, 1);
 }
 
-// Its result is small, too.
+// The result of this call is small, too.
 TEST(InterruptedTest, WhoWaitsForSomethingElseIsNot) {
   const auto wait_for_events = [] {
     const int epoll = ::epoll_create1(EPOLL_CLOEXEC);

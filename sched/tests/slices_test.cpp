@@ -1,4 +1,4 @@
-// Nothing stalls anything: what a goroutine does for long, others do not feel for longer than a slice.
+// A goroutine that runs for long delays others by no more than a slice.
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/preempt.h>
@@ -49,7 +49,7 @@ TEST_P(SlicesTest, OthersRunWhileEveryPIsComputedOn) {
   });
 }
 
-// The runtime of these tests is its own, but sysmon takes Ps meanwhile: that only brings handoffs nearer.
+// The runtime belongs to this test, but sysmon takes Ps meanwhile: that only makes handoffs come earlier.
 TEST(EarlyHandoff, ComesLaterWhereItWasInVainAndEarlierAgainWhereNot) {
   run_with(1, [] {
     rt::Sched& sched = *rt::active();
@@ -63,7 +63,7 @@ TEST(EarlyHandoff, ComesLaterWhereItWasInVainAndEarlierAgainWhereNot) {
     const std::int64_t last = slices.early_ns(sched);
     EXPECT_GT(last, 2 * first);
     EXPECT_LE(last, std::min(4 * first, sched.slice.slice_ns));
-    // A handoff each.
+    // Each round causes handoffs.
     std::vector<std::unique_ptr<testing::Hogs>> hogs;
     while (slices.early_ns(sched) > last / 2) {
       hogs.push_back(std::make_unique<testing::Hogs>(8));
@@ -108,7 +108,7 @@ TEST_P(SlicesTest, LongBlockingCallsRunAtOnce) {
       group.go([&inside] {
         blocking(CallLength::kLong, [&inside] {
           ++inside;
-          while (inside < kCalls) ::usleep(100);  // each waits for all the others
+          while (inside < kCalls) ::usleep(100);  // each waits for all others
         });
       });
     }
@@ -133,7 +133,7 @@ TEST_P(SlicesTest, BlockingCallsOfUnknownLengthLetOthersIn) {
   });
 }
 
-// Sysmon may find them inside the runtime whenever it looks.
+// Sysmon may find them inside the runtime at every scan.
 TEST_P(SlicesTest, LoopsOfCallsThatDoNotParkGiveTheirPsAway) {
   run_with(GetParam(), [] {
     std::atomic<bool> stop = false;
@@ -153,7 +153,8 @@ TEST_P(SlicesTest, LoopsOfCallsThatDoNotParkGiveTheirPsAway) {
   });
 }
 
-// Its P is surplus, and the only one that is left is idle: that looks as if nobody were at work.
+// The goroutine's P is surplus, and the only remaining P is idle: the runtime looks as if nothing were
+// running.
 TEST(Slices, WhatAGoroutineOnASurplusPStartsRuns) {
   run_with(2, [] {
     bool done = false;

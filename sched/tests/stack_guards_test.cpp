@@ -1,5 +1,5 @@
-// Guard pages on a kernel that has no MADV_GUARD_INSTALL, as before Linux 6.13: each takes two of the mappings that
-// the kernel allows a process, and others need some, too.
+// Guard pages on a kernel without MADV_GUARD_INSTALL (before Linux 6.13): each takes two of the mappings that
+// the kernel allows a process, and the rest of the process needs some, too.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/mman.h>
@@ -30,7 +30,7 @@ using testing::Ended;
 using testing::in_fork;
 using testing::scaled;
 
-// For this process and all its threads to come.
+// Applies to this process and all threads that it creates later.
 void make_the_kernel_older() {
   constexpr std::uint32_t kGuardInstall = 102;
   const auto argument = static_cast<std::uint32_t>(offsetof(seccomp_data, args) + 2 * sizeof(std::uint64_t));
@@ -62,7 +62,7 @@ std::size_t maps_max() {
   return count;
 }
 
-// So many stacks have guards: each takes two mappings, and half of all may be used.
+// The number of stacks that get guards: each takes two mappings, and half of all may be used.
 std::size_t guards_max() { return maps_max() / 4; }
 
 int times_said(const Ended& ended) {
@@ -73,7 +73,7 @@ int times_said(const Ended& ended) {
   return times;
 }
 
-// Calls `while_they_wait` when that many goroutines are parked, each with words of its own on its stack.
+// Calls `while_they_wait` when `count` goroutines are parked, each with words of its own on its stack.
 template <class F>
 void with_parked_goroutines(int count, F&& while_they_wait) {
   std::atomic<int> parked = 0, wrong = 0;
@@ -95,7 +95,8 @@ void with_parked_goroutines(int count, F&& while_they_wait) {
   if (wrong != 0) ::_exit(9);
 }
 
-// What used to fail when 32,000 goroutines had used up the mappings. Each of these takes one of its own.
+// The operations that used to fail when 32,000 goroutines had used up the mappings. Each needs mappings of
+// its own.
 bool others_get_mappings() {
   for (int i = 0; i < 1000; ++i) {
     const int protection = i % 2 == 0 ? PROT_READ : PROT_READ | PROT_WRITE;
@@ -124,7 +125,7 @@ TEST(StackGuards, WithoutTheAdviceTheyLeaveHalfOfTheMappingsToOthers) {
     const int status = run([count, before] {
       bool good = false;
       with_parked_goroutines(count, [&] {
-        // An arena of stacks, or a thread, takes a few.
+        // An arena of stacks, or a thread, takes a few mappings.
         const std::size_t more = maps() - before;
         good = more >= guards_max() && more <= maps_max() / 2 + 4'000 && others_get_mappings();
         if (static_cast<std::size_t>(count) < guards_max()) good = others_get_mappings();
@@ -138,7 +139,7 @@ TEST(StackGuards, WithoutTheAdviceTheyLeaveHalfOfTheMappingsToOthers) {
   EXPECT_EQ(times_said(ended), static_cast<std::size_t>(count) > guards_max() ? 1 : 0) << ended.said;
 }
 
-// Those of one runtime are given back with its stacks.
+// The guards of one runtime are given back with its stacks.
 TEST(StackGuards, WithoutTheAdviceEachRuntimeHasAsMany) {
   const int count = scaled(12'000);
   const Ended ended = in_fork([count] {

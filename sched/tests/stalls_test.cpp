@@ -1,4 +1,4 @@
-// What a goroutine that computes must not hold up, and what must not be used up.
+// What a computing goroutine must not delay, and what must not be used up.
 #include <tuza/sched/external.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/rt/enter.h>
@@ -21,14 +21,14 @@ namespace {
 using testing::run_with;
 using testing::yield_until;
 
-// Of the P that the caller runs on; -1 without one.
+// The number of the caller's P; -1 without one.
 int p_number() {
   const rt::Enter rt;
   return rt.p() != nullptr ? rt.p()->id : -1;
 }
 
-// A P that set_max_procs has made surplus keeps its queue until its goroutine comes back. The one that is
-// left must steal from it, although it is the only one that may be busy.
+// A P that set_max_procs has made surplus keeps its queue until its goroutine enters the scheduler. The
+// remaining P must steal from it, although that P is the only one that may be busy.
 TEST(Stalls, WorkQueuedOnASurplusPIsStolen) {
   run_with(2, [] {
     std::atomic<bool> chosen = false;
@@ -63,7 +63,7 @@ TEST(Stalls, GoroutinesThatEndLockedDoNotUseUpMs) {
       group.go([] { lock_os_thread(); });
       group.wait();
     }
-    // Each ends its thread, but not for ever the M.
+    // Each goroutine ends its thread, but does not use up the M for ever.
     EXPECT_LT(rt::active()->ms_made.load(), std::uint32_t{kRounds / 2});
   });
 }
@@ -92,13 +92,13 @@ TEST_F(EndDeathTest, SeenWhenMainWasTheLastAndEndedByGoexit) {
 TEST(ExternalWakers, APromiseToAnEarlierRuntimeIsNoneToThisOne) {
   std::unique_ptr<ExternalWaker> stale;
   run_with(1, [&stale] { stale = std::make_unique<ExternalWaker>(); });
-  run_with(1, [&stale] {  // most likely mapped where the earlier one was
+  run_with(1, [&stale] {  // most likely mapped where the earlier runtime was
     WaitGroup done;
     done.add(1);
     std::atomic<bool> main_waits = false;
     std::thread waker([&, promise = ExternalWaker()] {
       while (!main_waits) std::this_thread::yield();
-      stale.reset();  // must not take `promise` back: the program would be ended as deadlocked
+      stale.reset();  // must not withdraw `promise`: the program would end as deadlocked
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       done.done();
     });
@@ -110,7 +110,7 @@ TEST(ExternalWakers, APromiseToAnEarlierRuntimeIsNoneToThisOne) {
 
 class ProcessDeathTest : public EndDeathTest {};
 
-// Each ends the child process with status 7 if all is well.
+// Each exits the child process with status 7 if all is well.
 [[noreturn]] void run_with_closed_descriptors() {
   ::close(0);
   ::close(1);

@@ -1,4 +1,4 @@
-// What the runtime says of itself while it runs.
+// What the runtime reports of itself while it runs.
 #include <tuza/sched/stats.h>
 
 #include <tuza/sched/blocking.h>
@@ -22,7 +22,7 @@ using testing::wait_for;
 class StatsTest : public testing::WithProcs {};
 TUZA_WITH_PROCS(StatsTest);
 
-// The M that runs the goroutine; nothing if none seems to.
+// The M that runs the goroutine; nullopt if none seems to.
 std::optional<MachineStats> machine_of(std::uint64_t goroutine) {
   for (const MachineStats& m : machine_stats()) {
     if (m.goroutine == goroutine) return m;
@@ -76,7 +76,7 @@ TEST_P(StatsTest, SayWhereTheCallerRuns) {
     const std::vector<ProcStats> procs = proc_stats();
     ASSERT_EQ(procs.size(), static_cast<std::size_t>(GetParam()));
     EXPECT_EQ(sched_stats().max_procs, GetParam());
-    // It may lose its P at any moment, and gets it back where it parks.
+    // The goroutine may lose its P at any moment, and gets one back when it parks.
     wait_for([] {
       const std::optional<MachineStats> m = machine_of(goroutine_id());
       if (!m || m->state != MachineState::kRunning) return false;
@@ -147,7 +147,7 @@ TEST_P(StatsTest, MayBeAskedForByAnyThreadWhileEverythingMoves) {
       group.wait();
     }
     stop = true;
-    // Not join(): it would hold up the P that `outside` does not need, but others do.
+    // Not a plain join(): it would hold the P, which `outside` does not need but others do.
     blocking([&] { outside.join(); });
   });
 }

@@ -1,5 +1,6 @@
-// Standard error of which nobody reads any more: a pipe into a pager, a socket to a log collector that has hung.
-// What the runtime has to say is lost, and nothing waits for it. (With schedtrace the program stopped, because sysmon did.)
+// Standard error that is no longer read: a pipe into a pager, or a socket to a log collector that hangs. The
+// runtime drops its output and does not wait. (With schedtrace the program used to stop, because sysmon
+// waited.)
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -26,7 +27,7 @@ using testing::in_fork;
 
 enum class Kind { kPipe, kSocket };
 
-// Where a child writes its standard error to. Whoever made it does not read.
+// The standard error of a child. The object that creates it does not read it.
 class Unread {
  public:
   explicit Unread(Kind kind) {
@@ -41,7 +42,7 @@ class Unread {
     ::dup2(ends_[1], 2);
   }
 
-  // Until it takes not a byte more.
+  // Fills it until it accepts not one byte more.
   void fill() {
     const int flags = ::fcntl(2, F_GETFL);
     ::fcntl(2, F_SETFL, flags | O_NONBLOCK);
@@ -53,7 +54,7 @@ class Unread {
     ::fcntl(2, F_SETFL, flags);
   }
 
-  // All that is there, but for what fill() wrote.
+  // Everything in it except what fill() wrote.
   std::string read() {
     ::fcntl(ends_[0], F_SETFL, O_NONBLOCK);
     std::string all;
@@ -69,7 +70,7 @@ class Unread {
   std::array<int, 2> ends_{};
 };
 
-// A goroutine that keeps the only P until sysmon takes it, and computes on for a while then.
+// Runs a goroutine that keeps the only P until sysmon takes it, and then computes for `afterwards`.
 void need_sysmon(std::chrono::milliseconds afterwards = {}) {
   std::atomic<bool> others_ran = false;
   WaitGroup group;
@@ -117,7 +118,7 @@ TEST_P(UnreadStderrTest, StallsAreReportedAndTheSchedulerGoesOn) {
       setenv("TUZA_DEBUG", "stalls=1ms", 1);
       run(RunOptions{.max_procs = 1}, [full, &to] {
         for (int i = 0; i < 20; ++i) need_sysmon(10ms);
-        // The same is reported where there is room.
+        // The same stall is reported where there is room.
         while (!full && to.read().find("tuza: stall: goroutine") == std::string::npos) need_sysmon(10ms);
       });
     });
@@ -194,7 +195,7 @@ TEST_P(UnreadStderrTest, AProcessThatEndsWithAReportEnds) {
   EXPECT_TRUE(deadlocks.with_code(2)) << deadlocks.status;
 }
 
-// Its last words are given time: the reader is only slow.
+// A final report waits for the reader, which is only slow.
 TEST(SlowStderr, AReportWaitsForAReaderThatIsSlow) {
   const Ended ended = in_fork([] {
     const int to_test = ::dup(2);

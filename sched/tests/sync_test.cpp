@@ -1,4 +1,4 @@
-// Sleeping. The tests of what goroutines wait for each other with are in sched/sync/tests.
+// Sleeping. The tests of synchronization between goroutines are in sched/sync/tests.
 #include <tuza/sched/go.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/sync/wait_group.h>

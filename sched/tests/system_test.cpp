@@ -1,4 +1,4 @@
-// What the runtime takes from its surroundings: CPU limits, environment, stacks; and what it prints.
+// What the runtime takes from its environment (CPU limits, variables, stacks), and what it prints.
 #include <gtest/gtest.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/log.h>
@@ -28,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A made-up root file system with one cgroup.
+// A simulated root file system with one cgroup.
 class CpuLimitTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -106,7 +106,7 @@ TEST_F(CpuLimitTest, GarbageIsNoLimit) {
   }
 }
 
-// No descriptor left, or a sandbox: as many as before.
+// No descriptor left, or a sandbox: the limit stays as it was.
 TEST_F(CpuLimitTest, WhatCannotBeReadAnyMoreIsAsItWas) {
   write("proc/self/mountinfo", kMountV2);
   write("proc/self/cgroup", "0::/app\n");
@@ -247,7 +247,7 @@ TEST(Stack, TheSmallestSufficientClassIsChosen) {
 }
 
 TEST(GPool, UnusedStacksGoBackToTheSystemAndComeBackZeroed) {
-  const testing::LongSlices long_slices;  // nobody uses the pool while it is looked at
+  const testing::LongSlices long_slices;  // no goroutine uses the pool during the check
   constexpr int kBurst = rt::kTsan ? 1000 : 2000;
   testing::run_with(1, [] {
     const auto burst = [] {
@@ -273,13 +273,13 @@ TEST(GPool, UnusedStacksGoBackToTheSystemAndComeBackZeroed) {
     burst();
     EXPECT_GE(dirty(), kBurst / 2);
     rt::active()->gs.scavenge();  // learns the low-water mark
-    rt::active()->gs.scavenge();  // gives back what was not needed since
+    rt::active()->gs.scavenge();  // gives back what has not been needed since
     EXPECT_LE(dirty(), 2 * static_cast<int>(rt::GPool::kLocalMax));
     burst();
   });
 }
 
-// -- Words.
+// -- Text.
 
 TEST(Line, WritesNumbersAddressesAndDurations) {
   rt::Line line(rt::Line::kNowhere);

@@ -1,4 +1,4 @@
-// What the scheduler's tests share.
+// Helpers shared by the scheduler's tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 
 namespace tuza::testing {
 
-// How much of a large number a build can do in the time of the release build: sanitizers are slow, and in
+// Scales a large count to what a build can do in the time of the release build: sanitizers are slow, and in
 // the chaos build every switch is a switch of threads.
 constexpr int scaled(int count) {
   if constexpr (rt::chaos::kEnabled) return count / 50 > 0 ? count / 50 : 1;
@@ -29,7 +29,7 @@ constexpr int scaled(int count) {
 inline void run_with(int procs, const std::function<void()>& body) {
   const int status = run(RunOptions{.max_procs = procs}, [&body] {
     body();
-    // Those that have been joined may still be on their last instructions, on threads without a core.
+    // Goroutines that have been joined may still execute their last instructions, on threads without a core.
     for (int i = 0; i < 10'000 && num_goroutine() > 1; ++i) sleep_for(std::chrono::milliseconds(1));
     EXPECT_EQ(num_goroutine(), 1u) << "goroutines leaked";
     return 0;
@@ -37,7 +37,7 @@ inline void run_with(int procs, const std::function<void()>& body) {
   EXPECT_EQ(status, 0);
 }
 
-// For tests of who runs when: nobody loses its P because the machine is slow. Around run_with().
+// For tests of execution order: no goroutine loses its P because the machine is slow. Use around run_with().
 class LongSlices {
  public:
   LongSlices() {
@@ -52,8 +52,8 @@ class LongSlices {
   LongSlices& operator=(const LongSlices&) = delete;
 };
 
-// Lets others run until `condition` holds. Tests say what they wait for instead of sleeping; what never
-// comes is ended by the timeout of the whole test.
+// Yields until `condition` holds. Tests name the event that they wait for instead of sleeping; if the event
+// never comes, the timeout of the whole test ends the wait.
 template <class Condition>
 void yield_until(Condition&& condition) {
   while (!condition()) yield();

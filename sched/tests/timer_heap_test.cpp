@@ -80,7 +80,7 @@ TEST(TimerHeap, AgreesWithAMapOverRandomOperations) {
         }
     }
     ASSERT_EQ(heap.size(), model.size());
-    // A postponed timer is looked at when its old time has come.
+    // A postponed timer is re-examined at its old time.
     const std::int64_t next = model.empty() ? TimerHeap::kNever : model.begin()->first;
     ASSERT_LE(heap.next_ns(), next) << "seed " << kSeed << " step " << step;
     ASSERT_EQ(heap.next_ns() == TimerHeap::kNever, model.empty());
@@ -129,7 +129,7 @@ TEST(TimerHeap, WhatWasDisarmedNeverFiresAndMayOutliveTheHeap) {
   EXPECT_EQ(late.fired, 1);
 }
 
-// remove() that returned true means: it will not fire. Each armed timer is either removed or fires, once.
+// If remove() returned true, the timer will not fire. Each armed timer is either removed or fires, once.
 TEST(TimerHeap, EachArmedTimerFiresOrIsRemovedExactlyOnce) {
   const int rounds = testing::scaled(20'000);
   TimerHeap heap;

@@ -1,7 +1,7 @@
-// The ways of a goroutine that loses its P, one by one, and the order in which the waiting get one. Not part
-// of the chaos build, where Ps are lost and orders broken at random.
+// Each path of a goroutine that loses its P, and the order in which waiting goroutines get one. Not part of
+// the chaos build, where Ps are lost and orders broken at random.
 //
-// Slices are so long here that sysmon takes no P: a goroutine gives it away by a long BlockingCall.
+// The slices here are so long that sysmon takes no P: a goroutine gives its P away with a long BlockingCall.
 #include <tuza/sched/arch/current_m.h>
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/external.h>
@@ -42,7 +42,7 @@ class TransitionsTest : public ::testing::Test {
   }
 };
 
-// The number of the caller's P; -1: it has none.
+// The number of the caller's P; -1 without one.
 int current_p_id() {
   const rt::Enter rt;
   return rt.p() != nullptr ? rt.p()->id : -1;
@@ -50,7 +50,7 @@ int current_p_id() {
 rt::G& current_goroutine() { return *rt::current_m()->current; }
 std::uint32_t queued(rt::Level level) { return rt::active()->grq[level].size(); }
 
-// As much CPU as makes a hog.
+// Uses enough CPU to count as a hog.
 void be_a_hog() {
   const std::int64_t begin = rt::thread_cpu_ns(0);
   while (rt::thread_cpu_ns(0) - begin < 15'000'000) compute(1);
@@ -91,7 +91,7 @@ TEST_F(TransitionsTest, AnIdlePIfTheOldOneIsBusy) {
       spin_until(stop);
     });
     {
-      const BlockingCall call(CallLength::kLong);  // the P goes to the one that is queued there
+      const BlockingCall call(CallLength::kLong);  // the P goes to the goroutine that is queued there
       while (its_p < 0) ::usleep(100);
     }
     EXPECT_NE(current_p_id(), -1);
@@ -101,8 +101,8 @@ TEST_F(TransitionsTest, AnIdlePIfTheOldOneIsBusy) {
   });
 }
 
-// In which order these end when all are queued: a goroutine that has lost its P and computed for so long (r),
-// and two new ones (n).
+// The order in which these goroutines end when all are queued: one that has lost its P and, if `hog`,
+// computed for long (r), and two new ones (n).
 std::string order_after_losing_the_p(bool hog) {
   std::string order;
   run_with(1, [&order, hog] {
@@ -141,7 +141,7 @@ TEST_F(TransitionsTest, OneThatHasUsedLittleCpuWithoutAPQueuesWithThoseThatWereW
   EXPECT_NE(order_after_losing_the_p(false).back(), 'r');
 }
 
-// Or those that never wait would stand before the woken for ever.
+// Otherwise goroutines that never wait would stay ahead of the woken ones for ever.
 TEST_F(TransitionsTest, ButOnlyOnceForAsLongAsItHasNotWaited) {
   run_with(1, [] {
     std::atomic<int> called = 0, ended = 0;
@@ -181,7 +181,7 @@ TEST_F(TransitionsTest, AHogThatHasLostItsPTakesOneAtItsNextParkingCall) {
   run_with(2, [] {
     const std::atomic<std::uint32_t>& taken = rt::current_m()->taken;
     while ((taken & rt::taken::kGone) == 0) compute(1, 100);
-    while (idle_ps() < 2) compute(1, 100);  // nobody waits, and the next event finds a P at once
+    while (idle_ps() < 2) compute(1, 100);  // nothing else runs: the next event finds a P at once
     yield();
     EXPECT_NE(current_p_id(), -1);
   });
@@ -213,7 +213,7 @@ TEST_F(TransitionsTest, ASuspendedOneIsStillRunningAndGoesOnWithoutAP) {
   });
 }
 
-// -- What one without a P may do.
+// -- What a goroutine without a P may do.
 
 TEST_F(TransitionsTest, WithoutAPItMaySpawnWakeAndEnd) {
   run_with(2, [] {
@@ -280,7 +280,8 @@ TEST_F(TransitionsTest, ALockedOneKeepsItsThreadThroughACall) {
   });
 }
 
-// It has queued for a P when the last one that was busy becomes idle; its thread waits for nobody but itself.
+// The locked goroutine queues for a P just as the last busy P becomes idle; its thread waits for that
+// goroutine alone.
 TEST_F(TransitionsTest, ALockedOneIsNotLeftInTheQueueWhenThePBecomesIdleMeanwhile) {
   run_with(1, [] {
     constexpr int kRounds = scaled(30'000);
@@ -307,7 +308,7 @@ TEST_F(TransitionsTest, ALockedOneIsNotLeftInTheQueueWhenThePBecomesIdleMeanwhil
   });
 }
 
-// -- Who waits less.
+// -- Order of the levels.
 
 TEST_F(TransitionsTest, ThoseWokenGoBeforeThoseThatAreNewButForEveryEighthPick) {
   run_with(1, [] {
@@ -328,7 +329,7 @@ TEST_F(TransitionsTest, ThoseWokenGoBeforeThoseThatAreNewButForEveryEighthPick) 
     }).join();
     group.wait();
     const auto early = std::count(order.begin(), order.begin() + kEach, 'n');
-    EXPECT_LE(early, kEach / 8 + 3) << order;  // and the one in runnext, and housekeeping
+    EXPECT_LE(early, kEach / 8 + 3) << order;  // also the one in runnext, and housekeeping
     EXPECT_GE(early, kEach / 8 - 1) << order;
   });
 }

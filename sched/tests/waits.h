@@ -1,5 +1,5 @@
-// Everything in sched that a goroutine can wait for, behind one interface: for tests of what the end of a runtime does
-// to waits.
+// Everything in sched that a goroutine can wait for, behind one interface: for tests of what the end of a
+// runtime does to waits.
 #pragma once
 
 #include <tuza/sched/rt/park.h>
@@ -36,17 +36,18 @@ namespace tuza::testing {
 class Waitable {
  public:
   virtual ~Waitable() = default;
-  // Waits until it is served. A goroutine; parks.
+  // Waits until it is served. Call on a goroutine; parks.
   virtual void wait() = 0;
-  // Lets one waiter go, if there is one. Any thread, inside tuza::run and outside, one at a time; does not wait.
+  // Releases one waiter, if there is one. Any thread, inside and outside tuza::run, one at a time; does not
+  // wait.
   virtual void serve() = 0;
 };
 
 struct WaitableKind {
   std::string name;
   std::unique_ptr<Waitable> (*make)();
-  // After a runtime that has left waiters behind it serves others. Not where one that is left behind was at work on it,
-  // or has got it at the last moment: what it holds then it holds for ever.
+  // The object serves others after a runtime that has abandoned waiters. False for an object that an
+  // abandoned goroutine was working on, or acquired at the last moment: that goroutine holds it for ever.
   bool serves_again = true;
   bool serves_again_after_last_moment = true;
 };
@@ -189,7 +190,7 @@ class CondWait : public Waitable {
   Cond cond_;
 };
 
-// The goroutine is in the cond's queue, and waits for something else in the lock's unlock().
+// The goroutine is in the cond's queue, and waits for another event in the lock's unlock().
 class CondInUnlock : public Waitable {
  public:
   void wait() override {
@@ -244,7 +245,7 @@ class LatchWait : public Waitable {
   bool served_ = false;
 };
 
-// More are needed than come.
+// The barrier needs more participants than ever arrive.
 class BarrierWait : public Waitable {
  public:
   void wait() override { barrier_.arrive_and_wait(); }
@@ -254,7 +255,7 @@ class BarrierWait : public Waitable {
   Barrier barrier_{1000};
 };
 
-// The first that comes runs the function, and waits in it; the others wait for the first.
+// The first caller runs the function, and waits in it; the others wait for the first.
 class OnceCall : public Waitable {
  public:
   void wait() override {
@@ -312,7 +313,7 @@ class ContextEnd : public Waitable {
   CancellableContext made_ = with_cancel({});
 };
 
-// What it does when the context ends refers to its stack.
+// The function registered for the end of the context refers to the goroutine's stack.
 class ContextFunctionOnStack : public Waitable {
  public:
   void wait() override {
@@ -354,7 +355,7 @@ class ErrorGroupWait : public Waitable {
   ErrorGroup group_;
 };
 
-// A scope, and what it waits for, on the goroutine's own stack.
+// A scope, and the group it waits for, on the goroutine's own stack.
 class ScopeEnd : public Waitable {
  public:
   void wait() override {

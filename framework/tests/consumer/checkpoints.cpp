@@ -1,5 +1,5 @@
-// Goroutines that wait for each other in loops: with checkpoints they share a few threads; without, each
-// would end up on one of its own.
+// Goroutines that wait for each other in loops: with checkpoints they share a few threads; without
+// checkpoints each would end up on a thread of its own.
 #include <tuza/sched/run.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/time/sleep.h>

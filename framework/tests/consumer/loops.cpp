@@ -1,4 +1,4 @@
-// Built with checkpoints: loops that do not end while others do not run.
+// Built with checkpoints: loops that end only if other goroutines run.
 #include <atomic>
 
 void wait_for(const std::atomic<bool>& flag) {

@@ -1,4 +1,4 @@
-// A server that asks itself, with public headers only.
+// A server that sends requests to itself, with public headers only.
 #include <tuza/framework/log.h>
 #include <tuza/http/server.h>
 #include <tuza/netpoll/tcp.h>

@@ -1,4 +1,4 @@
-// A goroutine that computes something, and the one that waits for it; and the pool beneath.
+// A goroutine that computes a result and one that waits for it; and the pool underneath.
 #include <tuza/sched/bench/bench.h>
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/sync/future.h>
@@ -21,7 +21,7 @@ void BM_FutureRoundTrip(benchmark::State& state) {
 }
 BENCHMARK(BM_FutureRoundTrip)->Apply(bench::both_proc_counts);
 
-// As large as what one would pool; adds up how often it was used when it goes.
+// As large as an object worth pooling; its destructor adds its number of uses to the sum.
 struct Scratch {
   explicit Scratch(std::int64_t& sum_of_uses) : sum(sum_of_uses) {}
   ~Scratch() { sum += uses; }
@@ -41,7 +41,7 @@ void BM_PoolGetPut(benchmark::State& state) {
       while (state.KeepRunningBatch(kBatch)) {
         for (int i = 0; i < kBatch; ++i) ++pool.get()->uses;
         uses += kBatch;
-        yield();  // or it would lose its P for computing, and the lists with it
+        yield();  // otherwise it would lose its P for computing, and the lists with it
       }
     }
     if (found != uses) state.SkipWithError("an object got lost");

@@ -1,4 +1,4 @@
-// Locks. The Go program sched/sync/bench/go/locks.go measures the same with Go's.
+// Locks. The Go program sched/sync/bench/go/locks.go measures the same for Go's locks.
 #include <tuza/sched/bench/bench.h>
 #include <tuza/sched/sync/cond.h>
 #include <tuza/sched/sync/mutex.h>
@@ -96,7 +96,7 @@ void BM_SemaphoreContended8(benchmark::State& state) { semaphore_by(state, 8); }
 BENCHMARK(BM_SemaphoreUncontended)->Apply(bench::both_proc_counts);
 BENCHMARK(BM_SemaphoreContended8)->Apply(bench::both_proc_counts);
 
-// Two that take turns: one iteration is a wait and a signal of each.
+// Two goroutines that take turns: one iteration is a wait and a signal of each.
 void BM_CondRoundTrip(benchmark::State& state) {
   constexpr std::int64_t kRounds = 10'000;
   Mutex mutex;

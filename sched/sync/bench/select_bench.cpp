@@ -1,4 +1,4 @@
-// select with two cases: both ready; none ready, so that each select waits for the other goroutine.
+// select with two cases: both ready; or none ready, so that each select waits for the other goroutine.
 #include <tuza/sched/bench/bench.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/select.h>
@@ -8,8 +8,8 @@ namespace tuza {
 namespace {
 
 // Two goroutines whose selects meet: one receives from either of two channels, the other sends to either. An
-// operation is an item, for which one of them has waited: a select that found nothing ready, and the one that
-// ended its wait.
+// operation is one item, for which one of the two has waited: a select that found nothing ready, and the
+// select that ended its wait.
 void BM_Select2Blocking(benchmark::State& state) {
   constexpr std::int64_t kBatch = 10'000;
   bench::in_runtime(state.range(0), [&] {

@@ -1,7 +1,7 @@
-// What was observed of channels, checked against what a channel is. Small histories: an exhaustive search for
-// an order of the calls that a channel which does one thing at a time could have answered so (J. Wing and
-// C. Gong, "Testing and verifying concurrent objects", 1993). Large ones: nothing lost, nothing doubled, no
-// two elements of one sender out of order at one receiver.
+// Recorded histories of channels, checked against the definition of a channel. For small histories: an
+// exhaustive search for an order of the calls in which a sequential channel could have given these answers
+// (J. Wing and C. Gong, "Testing and verifying concurrent objects", 1993). For large ones: no element is lost
+// or doubled, and no two elements of one sender are out of order at one receiver.
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/external.h>
 #include <tuza/sched/rt/base/random.h>
@@ -27,7 +27,7 @@ using testing::WithProcs;
 
 enum class Did { kSent, kNotSent, kReceived, kEmpty, kClosed, kClose };
 
-// A call and its answer. It took effect at some moment between its two readings of one clock.
+// A call and its answer. The call took effect at some moment between its two readings of one clock.
 struct Call {
   int begin, end;
   Did did;
@@ -35,13 +35,13 @@ struct Call {
 };
 using History = std::vector<Call>;
 
-// The channel that does one thing at a time.
+// A sequential channel.
 class Model {
  public:
   Model(const History& history, std::size_t capacity) : history_(history), capacity_(capacity) {}
 
-  // Whether some order of all calls, in which none comes before one that had ended when it began, gives these
-  // answers.
+  // True if these answers fit some order of all calls in which no call precedes one that had ended before it
+  // began.
   bool explains() { return search(0, {}, false); }
 
  private:
@@ -64,8 +64,8 @@ class Model {
     return false;
   }
 
-  // Without a buffer sender and receiver meet: the element is there between the send and the receive, which
-  // come next to each other.
+  // Without a buffer sender and receiver meet: the element exists between the send and the receive, which are
+  // adjacent.
   bool step(const Call& call, std::vector<int>& queue, bool& closed) const {
     const bool meeting = capacity_ == 0 && !queue.empty();
     switch (call.did) {
@@ -126,7 +126,7 @@ class Recorder {
     }
     pause();
   }
-  // False: closed.
+  // Returns false if the channel is closed.
   bool recv() {
     const int begin = clock_++;
     if (calls_.size() < 3 && random_.below(2) == 0) {
@@ -203,7 +203,7 @@ TEST_P(ChanHistory, SmallOnesHaveAnOrder) {
   });
 }
 
-// Senders and receivers of either kind on one channel. An element is its sender and its number.
+// Senders and receivers of both kinds on one channel. An element consists of its sender and its number.
 class Crowd {
  public:
   static constexpr int kSenders = 4, kReceivers = 4;

@@ -1,4 +1,5 @@
-// What must not be done with channels and select, in every build: the process ends, and says what it was.
+// Misuse of channels and select, detected in every build: the process ends with a message that names the
+// misuse.
 #include <tuza/sched/go.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/select.h>

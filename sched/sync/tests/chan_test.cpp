@@ -1,5 +1,5 @@
-// Channels: the facts that Go's specification and its memory model state of them, one by one; and what C++
-// adds, lifetimes, moves and threads.
+// Channels: the facts stated by Go's specification and its memory model, one by one; and the additions of
+// C++: lifetimes, moves and threads.
 #include <tuza/sched/external.h>
 #include <tuza/sched/rt/park.h>
 #include <tuza/sched/sync/chan.h>
@@ -233,7 +233,7 @@ TEST(ChanTest, NilIsNeverReady) {
   EXPECT_EQ(in.len() + in.cap() + out.len() + out.cap(), 0u);
 }
 
-// Each move and each object is counted.
+// Counts its moves and its objects.
 struct Counted {
   inline static std::atomic<int> alive{0}, moves{0};
   explicit Counted(int n) : number(n) { ++alive; }
@@ -258,7 +258,8 @@ TEST_P(ChanTest, AnElementMovesIntoItsReceiverAndItsResultAndNoneLeaks) {
         });
         for (int i = 0; i < 100; ++i) EXPECT_EQ(chan.recv()->number, i);
         group.wait();
-        // Into the receiver, or into the buffer and from there; and into what recv() returns.
+        // One move into the receiver, or one into the buffer and one out of it; and one into the result of
+        // recv().
         EXPECT_LE(Counted::moves.load(), (capacity == 0 ? 2 : 3) * 100);
         for (std::size_t i = 0; i < capacity; ++i) chan.send(Counted(0));
       }
@@ -320,7 +321,7 @@ TEST_P(ChanTest, AContextThatGoesOnChangesNothing) {
   });
 }
 
-// A send that its context has ended has not happened; one that has returned well has.
+// A send that its context ended has not happened; a send that returned successfully has.
 TEST_P(ChanTest, NothingIsLostOrDoubledWhenContextsEnd) {
   run_with(GetParam(), [] {
     for (int round = 0; round < scaled(1'000); ++round) {

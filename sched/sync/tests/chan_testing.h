@@ -1,4 +1,4 @@
-// What the tests of channels share.
+// Helpers shared by the tests of channels.
 #pragma once
 
 #include <tuza/sched/rt/enter.h>
@@ -12,7 +12,7 @@
 
 namespace tuza::testing {
 
-// How many wait in the queues of a channel.
+// The number of waiters in the queues of a channel.
 template <class T>
 std::size_t waiting(const Chan<T>& chan) {
   const rt::Enter rt;
@@ -25,7 +25,7 @@ std::size_t waiting(const Chan<T>& chan) {
   return n;
 }
 
-// On a goroutine or a thread.
+// Runs on a goroutine or on a thread.
 template <class T>
 void until_waiting(const Chan<T>& chan, std::size_t n) {
   while (waiting(chan) != n) rt::current_g() != nullptr ? yield() : std::this_thread::yield();

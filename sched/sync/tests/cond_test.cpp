@@ -26,7 +26,8 @@ using testing::yield_until;
 class CondTest : public WithProcs {};
 TUZA_WITH_PROCS(CondTest);
 
-// A queue with room for two: every signal wakes somebody who can go on, so a lost one stops everything.
+// A queue with room for two: every signal wakes a goroutine that can proceed, so a lost signal stops
+// everything.
 TEST_P(CondTest, NoSignalIsLost) {
   run_with(GetParam(), [] {
     Mutex mutex;
@@ -95,7 +96,7 @@ TEST_P(CondTest, SignalWakesTheOneThatHasWaitedLongest) {
     }
     group.wait();
     EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 4}));
-    cond.signal();  // nobody waits: nothing happens, now or later
+    cond.signal();  // no waiters: the signal has no effect, now or later
   });
 }
 
@@ -153,8 +154,8 @@ TEST_P(CondTest, AContextEndsTheWaitWithTheLockHeld) {
   });
 }
 
-// A signal either wakes the one it was for, or that one has given up and it goes to the next: of as many
-// signals as there are waiters without a context, none may be used up by those with one.
+// A signal wakes the waiter it was meant for; if that waiter has given up, the signal goes to the next. There
+// are as many signals as waiters without a context, and waiters with a context must use up none of them.
 TEST_P(CondTest, ASignalIsNotUsedUpByOneThatGivesUp) {
   run_with(GetParam(), [] {
     Mutex mutex;
@@ -276,7 +277,7 @@ TEST_P(OnceTest, AContextEndsTheWaitForAnother) {
     yield_until([] { return num_goroutine() <= 2; });
     go_on.release();
     group.wait();
-    EXPECT_TRUE(once.call(ctx, [] { FAIL(); }));  // it has been done: nothing to wait for
+    EXPECT_TRUE(once.call(ctx, [] { FAIL(); }));  // the call is done: nothing to wait for
   });
 }
 
@@ -379,7 +380,7 @@ TEST_P(BarrierTest, WhoDropsOutIsNotWaitedForAnyMore) {
   });
 }
 
-// An arrival that is given up counts no more; one that came too late for that counts.
+// A withdrawn arrival no longer counts; an arrival whose withdrawal came too late does.
 TEST_P(BarrierTest, AContextTakesTheArrivalBack) {
   run_with(GetParam(), [] {
     for (int round = 0; round < scaled(500); ++round) {

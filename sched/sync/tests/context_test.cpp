@@ -1,4 +1,5 @@
-// Contexts: facts from the documented semantics of Go's context, and races of all that may end one.
+// Contexts: facts from the documented semantics of Go's context, and races of everything that may end a
+// context.
 #include <tuza/sched/external.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/detail/event.h>
@@ -129,7 +130,7 @@ TEST(ContextTest, WithoutCancelKeepsTheValuesOnly) {
   EXPECT_EQ(*below.value(kUser), "ann");
 }
 
-// The depth of a tree must not be on anybody's stack, neither when it ends nor when it is freed.
+// The depth of a tree must not consume stack, neither when the tree ends nor when it is freed.
 TEST(ContextTest, DeepChainsEndAndGo) {
   constexpr int kDepth = scaled(200'000);
   auto [root, cancel] = with_cancel(Context::background());
@@ -284,8 +285,8 @@ TEST_P(ContextTest, FunctionsOfForgottenContextsAreDropped) {
   });
 }
 
-// All that may end, use or drop a context at once: one cause wins, everybody sees the same one, each function
-// runs or is stopped, and nothing is left behind (ASan).
+// Everything that may end, use or drop a context, at once: one cause wins, all users see the same cause, each
+// function runs or is stopped, and nothing is leaked (ASan).
 TEST_P(ContextTest, RacesHaveOneCause) {
   run_with(GetParam(), [] {
     int timeouts = 0, cancels = 0;
@@ -342,7 +343,7 @@ TEST_P(ContextTest, ThreadsCancelAndWait) {
   });
 }
 
-// A deadline that never came must not keep memory (ASan) or fire when its runtime has gone.
+// A deadline that never came must not leak memory (ASan) or fire when its runtime has ended.
 TEST(ContextTest, ContextsMayOutliveTheirRuntime) {
   CancellableContext kept;
   run_with(2, [&] { kept = with_timeout(Context::background(), 1h); });
@@ -355,7 +356,7 @@ TEST(ContextDeathTest, DeadlinesNeedARuntime) {
   EXPECT_DEATH((void)with_timeout(Context::background(), 1s), "a context with a deadline outside tuza::run");
 }
 
-// What after_func() has registered is not run then, and nothing else happens.
+// Functions registered with after_func() do not run then, and nothing else happens.
 TEST(ContextTest, AThreadMayCancelWhileTheRuntimeEnds) {
   for (int round = 0; round < scaled(200); ++round) {
     std::thread canceller;

@@ -1,7 +1,7 @@
-// How often the program has allocated: this test program's operator new counts. Where a sanitizer has its
-// own, nothing is counted.
+// The number of allocations of the program: the test program's operator new counts them. Nothing is counted
+// where a sanitizer brings its own operator new.
 //
-// Thread-safe. Count around something only while nobody else allocates.
+// Thread-safe. Count a section only while no other thread allocates.
 #pragma once
 
 #include <tuza/sched/arch/sanitizer.h>

@@ -1,4 +1,5 @@
-// Groups and scopes: all have ended when the owner goes on, and the first failure is what it gets.
+// Groups and scopes: all their goroutines have ended when the owner continues, and the owner gets the first
+// failure.
 #include <tuza/sched/sync/error_group.h>
 #include <tuza/sched/sync/scope.h>
 #include <tuza/sched/tests/testing.h>
@@ -230,7 +231,7 @@ TEST_P(ScopeTest, AnExceptionOfTheOwnerCancelsAndJoins) {
     };
     EXPECT_THROW(block(), std::runtime_error);
     EXPECT_EQ(ended, 1);
-    // Inside a catch block and inside a destructor that runs while an exception flies.
+    // Inside a catch block, and inside a destructor that runs while an exception propagates.
     struct InDestructor {
       std::atomic<int>& ran;
       ~InDestructor() {

@@ -1,4 +1,4 @@
-// Futures: results and exceptions arrive once, whoever goes first.
+// Futures: results and exceptions arrive once, whichever side is first.
 #include <tuza/sched/external.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/future.h>

@@ -1,4 +1,4 @@
-// GoroutineLocal: each goroutine its own, made when needed, destroyed however the goroutine ends.
+// GoroutineLocal: one value per goroutine, created on first use, destroyed however the goroutine ends.
 #include <tuza/sched/sync/goroutine_local.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
@@ -29,7 +29,7 @@ struct CountedValue {
 const GoroutineLocal<CountedValue> g_counted;
 const GoroutineLocal<std::string> g_name([] { return std::string("nobody"); });
 
-// What has been joined has still to end.
+// Joined goroutines may still have to end.
 void expect_none_living() {
   testing::yield_until([] { return g_living == 0; });
 }

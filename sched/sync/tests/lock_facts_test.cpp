@@ -1,5 +1,5 @@
-// What Go documents of package sync, as a table: each fact and the smallest program that shows it. And what
-// is promised besides: no allocation in steady state.
+// Go's documentation of package sync as a table: each fact, and the smallest program that shows it. Also a
+// promise beyond it: no allocation in steady state.
 #include <tuza/sched/sync/barrier.h>
 #include <tuza/sched/sync/cond.h>
 #include <tuza/sched/sync/context.h>
@@ -28,7 +28,7 @@ struct Fact {
   void (*show)();
 };
 
-// Whether `call` still waits after others have had some turns; `release` lets it go.
+// True if `call` still waits after others have had some turns; `release` ends its wait.
 template <class Call, class Release>
 bool waits(Call&& call, Release&& release) {
   std::atomic<bool> returned = false;
@@ -44,16 +44,16 @@ bool waits(Call&& call, Release&& release) {
   return waited;
 }
 
-// One that waits for a Cond.
+// A goroutine that waits for a Cond.
 struct Sleeper {
   Mutex mutex;
   Cond cond;
-  bool queued = false;  // guarded by mutex, which the wait gives back
+  bool queued = false;  // guarded by mutex, which the wait releases
   void wait() {
     std::unique_lock lock(mutex);
     queued = true;
     cond.wait(lock);
-    EXPECT_FALSE(mutex.try_lock());  // it has the lock
+    EXPECT_FALSE(mutex.try_lock());  // the waiter holds the lock
   }
   void until_queued() {
     yield_until([&] {
@@ -236,7 +236,7 @@ TEST_P(LockFactsTest, AreAsInGo) {
   run_with(procs, fact.show);
 }
 
-// Each of `body`'s goroutines runs it kRounds times; once to warm up, then counted.
+// Runs `body` on four goroutines, in rounds: first to warm up, then counted.
 void expect_no_allocation(const char* what, const std::function<void()>& body) {
   const auto round = [&] {
     WaitGroup group;
@@ -247,7 +247,7 @@ void expect_no_allocation(const char* what, const std::function<void()>& body) {
     }
     group.wait();
   };
-  // A warm-up is over when a round allocates nothing; one that always allocates never gets there.
+  // The warm-up ends when a round allocates nothing; if every round allocates, it never ends successfully.
   std::uint64_t allocated = 1;
   for (int i = 0; i < 20 && allocated != 0; ++i) {
     const std::uint64_t before = allocations();

@@ -1,5 +1,5 @@
 // Histories of locks, recorded and checked: each use of a lock is a call, a turn inside, and a return. The
-// turns must be in an order that agrees with the calls that had returned before others began.
+// order of the turns must agree with the calls that had returned before others began.
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/sync/rw_mutex.h>
@@ -20,14 +20,14 @@ using testing::WithProcs;
 
 struct Use {
   std::int64_t called;    // ticks of one clock for all
-  std::int64_t turn;      // what the counter under the lock was
+  std::int64_t turn;      // the value of the counter under the lock
   std::int64_t returned;  // of unlock()
 };
 
 class History {
  public:
   std::int64_t tick() { return clock_.fetch_add(1); }
-  // Under the lock to be checked.
+  // Called with the lock under test held.
   std::int64_t take_turn() {
     EXPECT_EQ(inside_, 0);
     inside_ = 1;
@@ -39,7 +39,7 @@ class History {
     const std::scoped_lock lock(mutex_);
     uses_.insert(uses_.end(), uses.begin(), uses.end());
   }
-  // No turn is lost or taken twice; who returned before another one called had his turn before it.
+  // No turn is lost or taken twice. If one use returned before another called, its turn came first.
   void check() {
     std::sort(uses_.begin(), uses_.end(), [](const Use& a, const Use& b) { return a.turn < b.turn; });
     std::int64_t called_last = 0;  // of the turns so far
@@ -59,7 +59,7 @@ class History {
   std::vector<Use> uses_;  // guarded by mutex_
 };
 
-// `lock(i)` says whether it got the lock, `unlock()` gives it back.
+// `lock(i)` returns whether it acquired the lock; `unlock()` releases it.
 template <class Lock, class Unlock>
 void record(int procs, Lock&& lock, Unlock&& unlock) {
   run_with(procs, [&] {

@@ -1,4 +1,4 @@
-// What must not be done with locks, in every build: the process ends, and says what it was.
+// Misuse of locks, detected in every build: the process ends with a message that names the misuse.
 #include <tuza/sched/sync/barrier.h>
 #include <tuza/sched/sync/cond.h>
 #include <tuza/sched/sync/latch.h>
@@ -21,7 +21,7 @@ class LockMisuseDeathTest : public ::testing::Test {
   LockMisuseDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 };
 
-// Runs `wait` on a goroutine named "waiter", and then destroys what it waits for.
+// Runs `wait` on a goroutine named "waiter", and then destroys the object that the goroutine waits for.
 template <class T, class Wait>
 void destroy_under_a_waiter(std::unique_ptr<T> object, Wait wait) {
   run([&] {
@@ -128,7 +128,7 @@ TEST_F(LockMisuseDeathTest, ThreadsThatWaitAreNamedAsSuch) {
       "Mutex destroyed while goroutines wait for it: a thread");
 }
 
-// What waits for itself is found like every deadlock.
+// A goroutine that waits for itself is found like every deadlock.
 TEST_F(LockMisuseDeathTest, WaitingForOneself) {
   EXPECT_EXIT(run([] {
                 Mutex mutex;

@@ -1,4 +1,4 @@
-// What the tests of locks share.
+// Helpers shared by the tests of locks.
 #pragma once
 
 #include <tuza/sched/external.h>
@@ -14,7 +14,7 @@
 
 namespace tuza {
 
-// Looks into a Mutex or an RWMutex.
+// Access to the internals of a Mutex or an RWMutex.
 struct MutexInspector {
   static bool starving(const Mutex& mutex) { return (mutex.state_.load() & Mutex::kStarving) != 0; }
   static bool anybody_waits(const Mutex& mutex) { return (mutex.state_.load() & Mutex::kWaiters) != 0; }
@@ -36,7 +36,7 @@ struct MutexInspector {
 
 namespace testing {
 
-// Threads that are no goroutines, joined at the end. A goroutine that waits for them is not deadlocked.
+// Threads that are not goroutines, joined at the end. A goroutine that waits for them is not deadlocked.
 class Threads {
  public:
   template <class F>

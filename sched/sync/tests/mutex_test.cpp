@@ -33,7 +33,7 @@ TEST_P(MutexTest, Excludes) {
         for (int i = 0; i < rounds; ++i) {
           const std::scoped_lock lock(mutex);
           const std::int64_t seen = counter;
-          if (i % 7 == 0) yield();  // held over a park
+          if (i % 7 == 0) yield();  // held across a park
           counter = seen + 1;
         }
       });
@@ -137,8 +137,8 @@ TEST_P(MutexTest, WorksWithTheLocksOfTheLibrary) {
 
 // -- Order.
 
-// The hog wants the lock again as soon as it has given it back. Whatever it does, those who wait get it in
-// the order in which they came; and once the mutex is starving, the hog gets it only after one of them.
+// The hog requests the lock again as soon as it has released it. Whatever the hog does, the waiters get the
+// lock in the order in which they came; once the mutex is starving, the hog gets it only after one of them.
 TEST_P(MutexTest, OnceItStarvesNobodyOvertakes) {
   run_with(GetParam(), [] {
     constexpr int kWaiters = 8;
@@ -172,8 +172,8 @@ TEST_P(MutexTest, OnceItStarvesNobodyOvertakes) {
   });
 }
 
-// A goroutine that holds the lock nearly all the time gives it to others all the same; and when it sees the
-// mutex starve, it gets it only after one of them.
+// A goroutine that holds the lock nearly all the time still yields it to others; when it sees the mutex
+// starving, it gets the lock only after one of them.
 TEST_P(MutexTest, AHogLetsOthersIn) {
   run_with(GetParam(), [] {
     Mutex mutex;
@@ -250,7 +250,7 @@ TEST_P(MutexTest, AContextEndsTheWaitAndNothingElse) {
       }
       if (round % 2 == 0) yield_until([&] { return MutexInspector::waiters(mutex) == 6; });
       cancel();
-      // All three are out before the lock is free, or they might get it.
+      // All three have given up before the lock is free; otherwise they might get it.
       yield_until([&] { return num_goroutine() <= 4; });
       mutex.unlock();
       group.wait();
@@ -275,7 +275,7 @@ TEST_P(MutexTest, AnEndedContextGetsNoLock) {
   });
 }
 
-// Some wait for ever, some for a moment, some until their context ends, and it is all the same to the lock.
+// Some wait for ever, some briefly, some until their context ends; the lock must work the same for all.
 TEST_P(MutexTest, NoLockIsLostWhenWaitersGiveUp) {
   run_with(GetParam(), [] {
     Mutex mutex;
@@ -323,8 +323,8 @@ TEST_P(MutexTest, NoLockIsLostWhenWaitersGiveUp) {
 
 // -- Lifetime.
 
-// The last one to leave destroys the mutex, while the others' unlock() may still be returning. ASan sees who
-// touches it then.
+// The last goroutine to leave destroys the mutex, while the others' unlock() may still be returning. ASan
+// reports any access after that.
 TEST_P(MutexTest, MayBeDestroyedByTheLastOneToHaveIt) {
   run_with(GetParam(), [] {
     struct Shared {

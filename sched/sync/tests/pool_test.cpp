@@ -1,4 +1,5 @@
-// Pools: what is given back is found again, by others too, and nothing is lost or kept for ever.
+// Pools: an object that was put back is found again, by other goroutines too; nothing is lost or kept for
+// ever.
 #include <tuza/sched/go.h>
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/rt/sched.h>
@@ -23,7 +24,7 @@ using testing::WithProcs;
 class PoolTest : public WithProcs {};
 TUZA_WITH_PROCS(PoolTest);
 
-// An object that knows how many there are, and how often it was used.
+// An object that counts its live instances and its uses.
 struct Thing {
   explicit Thing(std::atomic<int>& count, std::int64_t* sum_of_uses = nullptr)
       : living(count), sum(sum_of_uses) {
@@ -123,7 +124,7 @@ TEST_P(PoolTest, OneAtATimeHasAnObject) {
   });
 }
 
-// What one processor has put back serves the others: a producer and a consumer on different ones.
+// Objects that one processor has put back serve the others: a producer and a consumer on different ones.
 TEST(PoolTest, OthersStealWhatLiesIdle) {
   std::atomic<int> living{0};
   Pool<Thing> pool([&] { return Thing(living); });
@@ -173,7 +174,7 @@ TEST_P(PoolTest, WhatTheMakerThrowsLeavesGet) {
     EXPECT_THROW((void)pool.get(), std::runtime_error);
     fail = false;
     EXPECT_EQ(*pool.get(), 7);
-  });  // and the pool does not believe that one is in use
+  });  // and the pool does not count an object as in use
 }
 
 TEST_P(PoolTest, NothingIsAllocatedOnTheWay) {
@@ -191,7 +192,7 @@ TEST_P(PoolTest, NothingIsAllocatedOnTheWay) {
   });
 }
 
-// What goroutines of an earlier run have taken is nowhere any more.
+// Objects that goroutines of an earlier run took are unreachable.
 TEST_P(PoolTest, APoolOfAnEarlierRunMayGoInALaterOne) {
   std::unique_ptr<Pool<int>> pool;
   const auto leave_one = [&pool] {

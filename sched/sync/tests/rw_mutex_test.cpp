@@ -1,4 +1,4 @@
-// RWMutex: readers together, writers alone, nobody starves, nobody is forgotten when a writer gives up.
+// RWMutex: readers together, writers alone; none starves, and none is forgotten when a writer gives up.
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/rw_mutex.h>
 #include <tuza/sched/sync/tests/locks_testing.h>
@@ -122,7 +122,7 @@ TEST_P(RWMutexTest, AWaitingWriterKeepsNewReadersOut) {
   });
 }
 
-// Readers that came while it was locked for writing go before the writers that came before them.
+// Readers that arrive while it is locked for writing go before the writers that arrived before them.
 TEST_P(RWMutexTest, ReadersThatWaitedGoBeforeTheNextWriter) {
   run_with(GetParam(), [] {
     constexpr int kReaders = 5;
@@ -170,7 +170,7 @@ TEST_P(RWMutexTest, AWriterThatGivesUpLetsTheReadersIn) {
         });
       }
       cancel();
-      yield_until([&] { return inside == 2; });  // while the first reader is still there
+      yield_until([&] { return inside == 2; });  // while the first reader is still inside
       group.wait();
       mutex.unlock_shared();
       EXPECT_TRUE(mutex.try_lock());
@@ -216,7 +216,8 @@ TEST_P(RWMutexTest, NothingIsLostWhenWaitersGiveUp) {
   });
 }
 
-// The last one out destroys it, while the unlock of another may still be returning: ASan sees who touches it.
+// The last goroutine to leave destroys it, while another unlock may still be returning: ASan reports any
+// access after that.
 TEST_P(RWMutexTest, MayBeDestroyedByTheLastOneToHaveIt) {
   run_with(GetParam(), [] {
     struct Shared {
@@ -236,7 +237,7 @@ TEST_P(RWMutexTest, MayBeDestroyedByTheLastOneToHaveIt) {
             if (last) delete shared;
             return;
           }
-          // A reader that is the last waits for nobody: all others have gone, or are in their unlock.
+          // The last reader waits for no other: all others have gone, or are in their unlock.
           shared->mutex.lock_shared();
           last = --shared->users == 0;
           shared->mutex.unlock_shared();

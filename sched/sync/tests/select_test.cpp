@@ -1,4 +1,4 @@
-// select: the facts of Go's specification, one by one; fairness; and what C++ adds.
+// select: the facts of Go's specification, one by one; fairness; and the additions of C++.
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/external.h>
 #include <tuza/sched/sync/context.h>
@@ -186,7 +186,7 @@ TEST_P(SelectTest, OneChannelMayBeInSeveralCasesAndBothDirections) {
   });
 }
 
-// 8 standard deviations: less likely than a broken computer.
+// 8 standard deviations: less likely than a hardware fault.
 void expect_uniform(std::span<const int> counts, int total) {
   const double expected = double(total) / double(counts.size());
   const double bound = 8 * std::sqrt(expected * (1 - 1 / double(counts.size())));
@@ -287,8 +287,8 @@ TEST_P(SelectTest, ManyCasesAndSeveralTypes) {
   });
 }
 
-// Everybody selects over the same channels, each in an order of its own: the locks must not wait in a circle,
-// and of each select exactly one case comes about.
+// All goroutines select over the same channels, each in its own order: the locks must not form a cycle, and
+// exactly one case of each select must happen.
 TEST_P(SelectTest, CrowdsMeetAndNothingIsLost) {
   run_with(GetParam(), [] {
     Chan<int> a, b{1}, c;
@@ -305,7 +305,7 @@ TEST_P(SelectTest, CrowdsMeetAndNothingIsLost) {
                    : select(on_send(c, x, add(x)), on_recv(b, take), on_recv(c, take), on_send(a, x, add(x)));
       }
       if (--left == 0) stop.close();
-      for (bool stopped = false; !stopped;) {  // whoever is not done yet finds a partner
+      for (bool stopped = false; !stopped;) {  // every unfinished goroutine finds a partner
         select(on_recv(stop, [&] { stopped = true; }), on_recv(a, take), on_recv(c, take), on_recv(b, take),
                on_send(b, 1, add(1)), on_send(a, 2, add(2)), on_send(c, 3, add(3)));
       }
@@ -320,7 +320,7 @@ TEST_P(SelectTest, CrowdsMeetAndNothingIsLost) {
   });
 }
 
-// A timeout, an end and a sender at about the same time: one of them.
+// A timeout, the end of a context and a sender at about the same time: exactly one of them wins.
 TEST_P(SelectTest, RacesWithTimeoutsLoseNothing) {
   run_with(GetParam(), [] {
     for (int round = 0; round < scaled(2'000); ++round) {

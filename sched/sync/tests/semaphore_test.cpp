@@ -1,4 +1,4 @@
-// Semaphore: never more permits than there are, first come first served, by weight.
+// Semaphore: never more permits than exist, first come first served, weighted.
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/semaphore.h>
 #include <tuza/sched/sync/tests/locks_testing.h>
@@ -75,7 +75,7 @@ TEST_P(SemaphoreTest, ALargeRequestIsNotOvertakenBySmallOnes) {
       large = true;
       semaphore.release(2);
     });
-    yield_until([&] {  // once it waits the free permit is not for others
+    yield_until([&] {  // once it waits, the free permit is not available to others
       if (!semaphore.try_acquire()) return true;
       semaphore.release();
       return false;

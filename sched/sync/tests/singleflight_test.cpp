@@ -1,4 +1,4 @@
-// singleflight: one call for a key at a time, its outcome for all.
+// singleflight: one call per key at a time, with its result for all callers.
 #include <tuza/sched/sync/singleflight.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
@@ -108,7 +108,7 @@ TEST_P(SingleflightTest, AContextEndsTheWaitNotTheFlight) {
     ASSERT_FALSE(early);
     EXPECT_TRUE(early.error().timeout());
     open();
-    // Who comes before it lands still gets its result.
+    // A caller that arrives before the flight lands still gets its result.
     yield_until([&] {
       const int value = flights.call("key", [] { return 2; }).value;
       EXPECT_TRUE(value == 1 || value == 2) << value;

@@ -1,4 +1,4 @@
-// WaitGroup and Latch: what they promise about order, release and lifetime.
+// WaitGroup and Latch: their guarantees about order, release and lifetime.
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/latch.h>
 #include <tuza/sched/sync/tests/locks_testing.h>
@@ -41,8 +41,8 @@ TEST_P(WaitGroupTest, MayBeDestroyedAsSoonAsWaitReturns) {
   });
 }
 
-// A wait that is given up in the moment in which the counter comes to zero must not let the group be
-// destroyed under the done() that is on its way to release it.
+// A wait that is given up at the moment the counter reaches zero must not allow the group to be destroyed
+// under the done() that is about to release the wait.
 TEST_P(WaitGroupTest, MayBeDestroyedAsSoonAsTheWaitAfterOneGivenUpReturns) {
   run_with(GetParam(), [] {
     int gave_up = 0;
@@ -205,7 +205,7 @@ TEST_P(LatchTest, AContextEndsTheWait) {
   });
 }
 
-// When wait() returns, what was captured is gone: it may refer to what the caller destroys next.
+// When wait() returns, the captures are destroyed: they may refer to what the caller destroys next.
 TEST_P(WaitGroupTest, WhatWasCapturedIsDestroyedBeforeWaitReturns) {
   struct Captured {
     explicit Captured(std::atomic<int>& count) : alive(&count) { ++*alive; }

@@ -66,8 +66,8 @@ TEST(WaitTest, NeedsNoRuntimeForThreads) {
   EXPECT_FALSE(never.wait(WaitReason::kTest, Until{.deadline_ns = rt::now_ns() + 1'000'000}));
 }
 
-// The event, the end and the deadline come at about the same time: one of them wins, and the others leave
-// nothing behind (ASan sees who still touches the wait).
+// The event, the end of the context and the deadline come at about the same time: one of them wins, and the
+// others leave nothing behind (ASan reports any later access to the wait).
 TEST_P(WaitTest, RacesHaveOneWinner) {
   run_with(GetParam(), [] {
     int served = 0, ended = 0;

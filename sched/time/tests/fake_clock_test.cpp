@@ -1,4 +1,4 @@
-// Fake time passes when everybody waits, and only then. Leaks are found and named.
+// Fake time advances when all goroutines wait, and only then. Leaks are found and named.
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/detail/clock_source.h>
 #include <tuza/sched/external.h>
@@ -77,12 +77,12 @@ TEST_P(FakeClockTest, SleepersWakeInOrderOfTime) {
       const int at = (i * 7919) % n;
       group.go([&, at] {
         sleep_for(std::chrono::seconds(at));
-        order.push_back(at);  // alone: at any time only one of them runs
+        order.push_back(at);  // no lock: only one of them runs at any time
       });
     }
     group.wait();
     EXPECT_EQ(order.size(), static_cast<std::size_t>(n));
-    // Those for zero do not sleep, and come at any time.
+    // Goroutines with a delay of zero do not sleep, and come at any time.
     std::erase(order, 0);
     EXPECT_TRUE(std::ranges::is_sorted(order));
   });
@@ -269,7 +269,7 @@ TEST_P(LeakCheckTest, NamesThoseThatAreLeft) {
   run_with(GetParam(), [] {
     rt::Event end;
     WaitGroup group;
-    group.go([&] { end.wait(WaitReason::kContext); });  // was there before
+    group.go([&] { end.wait(WaitReason::kContext); });  // existed before the check
     const LeakCheck leaks;
     EXPECT_EQ(leaks.report(), "");
     group.add(1);
@@ -321,8 +321,8 @@ TEST_P(FakeClockTest, TimeLimitsOfLocksGoByIt) {
   });
 }
 
-// The thread of a locked goroutine waits for that alone, and cannot let time pass. A real timer is pending:
-// it was waited for.
+// The thread of a locked goroutine waits for that goroutine alone, and cannot advance time. A real timer is
+// pending: the clock used to wait for it.
 TEST_P(FakeClockTest, PassesWhenTheLastThatWaitsIsLockedToItsThread) {
   run_with(GetParam(), [] {
     WaitGroup sleeper;

@@ -1,4 +1,4 @@
-// rate::Limiter: tables of facts with explicit times, after the documentation of golang.org/x/time/rate.
+// rate::Limiter: tables of facts with explicit times, from the documentation of golang.org/x/time/rate.
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
@@ -110,7 +110,7 @@ struct Cancel {
   std::vector<int> reserved;  // all at 0
   std::size_t cancelled;
   std::chrono::milliseconds when;
-  std::chrono::milliseconds next;  // delay of a reservation of one then
+  std::chrono::milliseconds next;  // delay of a reservation of one at that time
 };
 
 TEST(Rate, CancelGivesBackWhatNobodyReservedUpon) {

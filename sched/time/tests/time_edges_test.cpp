@@ -1,5 +1,5 @@
-// The edges of time, for every call that takes a duration or a point of time: what lies before now has passed, and what
-// lies beyond the end of time never comes; neither is an overflow, or no timer at all.
+// The edges of time, for every call that takes a duration or a point in time: times in the past have passed,
+// times beyond the end of time never come, and neither overflows or disables the timer.
 #include <tuza/sched/go.h>
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/sync/chan.h>
@@ -41,7 +41,7 @@ using Weeks = std::chrono::duration<float, std::ratio<7L * 24 * 3600>>;
 template <class Duration>
 using Point = std::chrono::time_point<steady_clock, Duration>;
 
-// Calls `f` with each duration of which nothing is left.
+// Calls `f` with each duration that has no time left.
 void each_past_duration(auto f) {
   f(0ns);
   f(-1ns);
@@ -118,7 +118,7 @@ TEST(TimeEdges, WhatHasPassedIsOver) {
   });
 }
 
-// `waits(context)` waits for what never comes, until the context ends.
+// `waits(context)` waits for an event that never comes, until the context ends.
 void expect_endless(auto waits) {
   const auto [ctx, cancel] = with_cancel(Context());
   std::atomic<bool> over{false};
@@ -191,7 +191,7 @@ TEST(TimeEdges, WhatLiesBeyondTheEndOfTimeNeverComes) {
   });
 }
 
-// Nobody waits for it any longer than for what is left; with nothing left it looks once.
+// The report waits no longer than the duration; with no time left, it checks once.
 TEST(TimeEdges, ALeakIsReportedAtOnceOrWhenItIsGone) {
   run_with(2, [] {
     const testing::LeakCheck check;
@@ -203,7 +203,7 @@ TEST(TimeEdges, ALeakIsReportedAtOnceOrWhenItIsGone) {
   });
 }
 
-// A thread waits on its own.
+// A thread has a wait path of its own.
 TEST(TimeEdges, AThreadThatIsNoGoroutineDoesNotWaitForThePast) {
   Mutex mutex;
   mutex.lock();
@@ -245,7 +245,7 @@ TEST(TimeEdges, AFakeClockDoesNotGoBackwards) {
 }
 
 #if !defined(TUZA_TSAN)  // which cannot start threads in the child of a fork
-// It was taken for a goroutine that nothing can wake.
+// The sleeper used to be taken for a goroutine that nothing can wake.
 TEST(TimeEdges, WhoSleepsForEverIsNotDeadlocked) {
   const testing::Ended ended = testing::in_fork([] {
     std::thread([] {

@@ -23,7 +23,7 @@ using testing::WithProcs;
 class TimerRace : public WithProcs {};
 TUZA_WITH_PROCS(TimerRace);
 
-// A delay about as long as it takes to come to the next statement.
+// A delay about as long as it takes to reach the next statement.
 std::chrono::nanoseconds soon(int round) { return std::chrono::nanoseconds((round * 7919) % 40'000); }
 
 TEST_P(TimerRace, NoStaleFireAfterStopOrReset) {
@@ -83,7 +83,7 @@ TEST_P(TimerRace, EachResetIsReceivedAtMostOnce) {
     pending += timer.stop() ? 1 : 0;
     cancel();
     group.wait();
-    // Each arming ends in one of two ways: received, or taken back by the next call.
+    // Each arming ends in one of two ways: its fire is received, or the next call withdraws it.
     EXPECT_EQ(received.load() + pending, rounds);
   });
 }
@@ -147,7 +147,7 @@ TEST_P(TimerRace, AThreadWaitsToo) {
   });
 }
 
-// Written before reset(), seen after the fire: plain ints, for TSan.
+// Written before reset(), read after the fire: plain ints, for TSan.
 TEST_P(TimerRace, WhatWasDoneBeforeResetIsSeenByTheReceiver) {
   run_with(GetParam(), [] {
     Timer timer;

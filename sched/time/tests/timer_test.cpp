@@ -57,7 +57,7 @@ TEST_P(TimerTest, StopSaysWhetherThereWasAFireToCome) {
     received.wait();
     clock.settle();
     EXPECT_FALSE(received.stop());
-    EXPECT_TRUE(unreceived.stop());  // it has fired, and nobody will see that any more
+    EXPECT_TRUE(unreceived.stop());  // it has fired, and no receiver will see that any more
     EXPECT_FALSE(unreceived.try_wait());
     EXPECT_TRUE(pending.stop());
     EXPECT_FALSE(pending.stop());
@@ -123,7 +123,7 @@ TEST_P(TimerTest, AContextEndsTheWaitAndLeavesTheFire) {
     EXPECT_EQ(clock.elapsed(), 1s);
     timer.wait();
     EXPECT_EQ(clock.elapsed(), 2s);
-    EXPECT_FALSE(timer.wait(ctx));  // asked first
+    EXPECT_FALSE(timer.wait(ctx));  // the context is checked first
     EXPECT_TRUE(after(1s).wait(Context::background()));
   });
 }
@@ -157,7 +157,7 @@ TEST_P(TimerTest, SleepingEndsWithTheContext) {
       cancel();
     });
     const Result<void> slept = sleep_for(ctx, 1h);
-    group.wait();  // the canceller may not go while it is at work
+    group.wait();  // the canceller may still be using the context
     ASSERT_FALSE(slept);
     EXPECT_TRUE(slept.error().cancelled());
     EXPECT_EQ(clock.elapsed(), 3s);
@@ -243,7 +243,7 @@ TEST_P(AfterFuncTest, RunsInAGoroutineOfItsOwn) {
     });
     clock.advance(5s);
     EXPECT_EQ(runs, 0);
-    EXPECT_FALSE(call.stop());  // started; stop() does not wait
+    EXPECT_FALSE(call.stop());  // it has started; stop() does not wait
     clock.advance(1s);
     EXPECT_EQ(runs, 1);
   });
@@ -331,7 +331,7 @@ TEST(TimerDeathTest, NobodyMayWaitForOneThatIsDestroyed) {
                "destroyed while goroutines wait for it");
 }
 
-// A timer may outlive the runtime it was started in, and serve in the next.
+// A timer may outlive the runtime in which it was started, and be reused in the next.
 TEST(TimerRuntimes, ATimerOutlivesItsRuntime) {
   Timer pending, again, firing;
   run_with(1, [&] {
