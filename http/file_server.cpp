@@ -25,7 +25,7 @@ OpenFile folder_or_throw(std::string_view path) {
   return OpenFile(static_cast<int>(fd));
 }
 
-// What the system's refusal to open a file is to the client.
+// Maps an open(2) error to the status for the client.
 int status_of(long error) {
   switch (-error) {
     case EACCES:
@@ -33,7 +33,7 @@ int status_of(long error) {
     case ENOENT:
     case ENOTDIR:
     case ENAMETOOLONG:
-    case EXDEV:  // leads out of the folder
+    case EXDEV:  // the path leads out of the folder
     case ELOOP:
     case ENXIO:  // a socket
     case ENODEV: return 404;
@@ -55,12 +55,13 @@ void refuse(ResponseWriter& response, long error, const std::string& path) {
   response.error(status);
 }
 
-// Descriptors get the lowest free number.
+// True when descriptors are almost exhausted. The kernel assigns the lowest free number, so a high number
+// means that few are left.
 bool is_one_of_the_last(int fd) {
   return static_cast<std::size_t>(fd) + net::kDescriptorsForOthers / 2 >= net::descriptors_allowed();
 }
 
-// "/dir?x" is to be asked for as "/dir/?x". The path begins with one slash, or it would name a host.
+// Redirects "/dir?x" to "/dir/?x". The path begins with a single slash; with two, it would name a host.
 void redirect_to_folder(const Request& request, ResponseWriter& response) {
   std::string location(request.path());
   location += '/';

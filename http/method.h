@@ -1,6 +1,6 @@
 // Public header, part of <tuza/http.h>.
 //
-// Request methods.
+// The request methods and their names.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace tuza::http {
 
-// The methods of RFC 9110 and PATCH (RFC 5789). Any other gets 501 before a handler sees it.
+// The methods of RFC 9110, and PATCH (RFC 5789). The server answers any other method with 501, without
+// calling a handler.
 enum class Method : std::uint8_t { kGet, kHead, kPost, kPut, kDelete, kConnect, kOptions, kTrace, kPatch };
 inline constexpr int kMethodCount = 9;
 
@@ -19,7 +20,7 @@ constexpr std::string_view name(Method method) {
   return kNames[static_cast<int>(method)];
 }
 
-// By its exact name: methods are case-sensitive.
+// Exact match: methods are case-sensitive.
 constexpr std::optional<Method> parse_method(std::string_view text) {
   for (int i = 0; i < kMethodCount; ++i) {
     if (name(static_cast<Method>(i)) == text) return static_cast<Method>(i);

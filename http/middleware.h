@@ -1,6 +1,6 @@
 // Public header, part of <tuza/http.h>.
 //
-// Middleware: what stands around a handler, and sees each request before it and each response after it.
+// Middleware: wraps a handler, and sees each request before the handler and each response after it.
 //
 //     http::Middleware timed = [](http::Handler next) -> http::Handler {
 //       return [next = std::move(next)](http::Request& req, http::ResponseWriter& res) {
@@ -12,8 +12,8 @@
 //     };
 //     http::Server server(http::with(std::move(router), std::move(timed), std::move(authenticated)));
 //
-// Requests that the server refuses before it knows what they ask for (malformed, too large, too slow) reach
-// no middleware: Server::stats() counts them.
+// Requests that the server refuses before it has parsed them (malformed, too large, too slow) reach no
+// middleware: Server::stats() counts them.
 #pragma once
 
 #include <tuza/http/handler.h>
@@ -23,27 +23,28 @@
 
 namespace tuza::http {
 
-// Makes a handler that does something besides calling the one it is given. It is called once, when the
-// service is put together; what it returns must be thread-safe, as every handler.
+// Makes a handler that does additional work around the handler it is given. Called once, when the service is
+// put together; the returned handler must be thread-safe, like every handler.
 using Middleware = std::move_only_function<Handler(Handler)>;
 
-// `handler` with all of them around it: the first is the outermost, sees the request first and the response
-// last.
+// `handler` wrapped in all the given middleware. The first is the outermost: it sees the request first and
+// the response last.
 inline Handler with(Handler handler) { return handler; }
 template <class First, class... Rest>
 Handler with(Handler handler, First&& first, Rest&&... rest) {
   return std::forward<First>(first)(with(std::move(handler), std::forward<Rest>(rest)...));
 }
 
-// Calls `handler`, and then done(status) with the status that the client gets: also if the handler throws,
-// which goes on to the server and makes it 500, or ends by goexit(), which leaves no answer: 0. A response
-// that had begun keeps its status, and is cut off. `done` must not throw. Parks as the handler does.
+// Calls `handler`, and then done(status) with the status that the client gets. If the handler throws, the
+// status is 500, and the exception propagates to the server, which answers 500. If the handler ends by
+// goexit(), which leaves no answer, the status is 0. A response that has begun keeps its status, and is cut
+// off. `done` must not throw. Parks if the handler does.
 template <class Done>
 void observe(const Handler& handler, Request& request, ResponseWriter& response, Done&& done) {
   try {
     handler(request, response);
   } catch (...) {
-    const bool thrown = std::current_exception() != nullptr;  // no exception of C++: goexit()
+    const bool thrown = std::current_exception() != nullptr;  // no C++ exception: goexit()
     done(response.head_sent() ? response.status_code() : thrown ? 500 : 0);
     throw;
   }

@@ -8,7 +8,7 @@
 namespace tuza::http {
 namespace {
 
-// The next character of `text`, of which `i` is moved to the last byte.
+// Decodes the character of `text` at `i`, and moves `i` to the last byte of that character.
 char decode_at(std::string_view text, std::size_t& i, bool plus_is_space) {
   if (is_percent_escape(text, i)) {
     i += 2;
@@ -25,8 +25,8 @@ bool decodes_to(std::string_view text, std::string_view wanted) {
   return size == wanted.size();
 }
 
-// `text` with its percent escapes replaced, and "+" by a space in forms; in `exchange`'s arena, unless there
-// was nothing to replace. A "%" that begins no escape stays as it is.
+// `text` with its percent escapes decoded, and, in forms, "+" replaced by a space. The result is in the arena
+// of `buffers`, unless there was nothing to replace. A "%" that begins no escape stays as it is.
 std::string_view decode(ExchangeBuffers& buffers, std::string_view text, bool plus_is_space) {
   const bool plain = text.find('%') == std::string_view::npos &&
                      (!plus_is_space || text.find('+') == std::string_view::npos);

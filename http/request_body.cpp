@@ -1,4 +1,4 @@
-// Reading a request's body: known length or chunked, within its limits of size and time.
+// Reads a request's body, of known length or chunked, within its size and time limits.
 #include <tuza/http/serve/request_loop.h>
 #include <tuza/netpoll/tls.h>
 #include <tuza/sched/rt/base/clock.h>
@@ -10,7 +10,7 @@
 namespace tuza::http {
 namespace {
 
-// A body that is wanted as a whole is read in such pieces, to where it stays.
+// A body that is wanted as a whole is read in pieces of this size, directly into its final place.
 constexpr std::size_t kPulledPiece = 16 << 10;
 
 constexpr BadRequest kTooLarge{413, "request body too large", 0};
@@ -32,9 +32,11 @@ Result<std::size_t> RequestLoop::fail_body(const Error& error) {
   return fail_body(error.timeout() ? kTooSlow : kCutOff);
 }
 
-// The body must keep up with the minimum rate, after a grace that covers slow starts.
+// Sets the read deadline: the body must keep up with the minimum rate, after a grace period that covers slow
+// starts.
 void RequestLoop::prepare_to_wait_for_body() {
-  // In the middle of the response, or behind it, it would be taken for a part of it or for another response.
+  // In the middle of the response, or after it, the client would take this line for a part of the response or
+  // for another response.
   if (std::exchange(body_.continue_wanted, false) && !response_.head_sent) {
     buffers_->out += "HTTP/1.1 100 Continue\r\n\r\n";
   }
@@ -67,7 +69,7 @@ Result<std::size_t> RequestLoop::read_known_length(std::span<std::byte> into) {
   } else {
     prepare_to_wait_for_body();
     if (!flush()) return fail_body(kCutOff);
-    const Result<std::size_t> got = conn().read(into);  // straight to where it is wanted
+    const Result<std::size_t> got = conn().read(into);  // straight into the caller's buffer
     if (!got) return fail_body(got.error());
     if (*got == 0) return fail_body(kCutOff);
     n = *got;
@@ -77,7 +79,7 @@ Result<std::size_t> RequestLoop::read_known_length(std::span<std::byte> into) {
   return n;
 }
 
-// More bytes of a chunked body into the input, where they are decoded.
+// Reads more bytes of a chunked body into the input buffer, where they are decoded.
 Result<std::size_t> RequestLoop::fill_body_input() {
   prepare_to_wait_for_body();
   if (!flush()) return fail_body(kCutOff);

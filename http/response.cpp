@@ -1,4 +1,4 @@
-// Writing a response: head, length or chunks, end.
+// Writes a response: head, body with a length or in chunks, end.
 #include <tuza/http/serve/request_loop.h>
 #include <tuza/http/status.h>
 #include <tuza/http/wire/chars.h>
@@ -15,11 +15,11 @@
 namespace tuza::http {
 namespace {
 
-// A body that is not larger is kept back until the handler has returned, so that its length can be told.
+// A body up to this size is held back until the handler has returned, so that its length can be sent.
 constexpr std::size_t kKeptBackMax = 16 << 10;
-// What is streamed in smaller pieces is collected to this size.
+// Smaller pieces of a stream are collected up to this size.
 constexpr std::size_t kStreamedPiece = 16 << 10;
-// A body that is not larger is copied behind its head; a larger one is sent from where it is.
+// A body up to this size is copied behind its head; a larger body is sent in place, without a copy.
 constexpr std::size_t kCopiedMax = 16 << 10;
 
 void append_number(std::string& out, std::uint64_t value, int base = 10) {
@@ -46,14 +46,15 @@ void append_chunk_size(std::string& out, std::size_t size) {
   out += "\r\n";
 }
 
-// A line end in a value would let whoever provided it write the rest of the response.
+// A line end in a value would let the source of that value write the rest of the response.
 void require_one_line(std::string_view name, std::string_view value) {
   if (has_control_char(value)) [[unlikely]] {
     throw std::invalid_argument("control character in the value of " + std::string(name));
   }
 }
 
-// The handler's order is wrong. It ends like any exception of a handler: this request fails, no other.
+// The handler has called functions in the wrong order. The error ends like any exception of a handler: this
+// request fails, no other.
 void require(bool in_order, const char* otherwise) {
   if (!in_order) throw std::logic_error(otherwise);
 }
@@ -115,7 +116,7 @@ void RequestLoop::drop_prepared_response() {
 
 void RequestLoop::close_after_response() { response_.close = true; }
 
-// The head, with the length of the body, or chunked, or ended by the end of the connection.
+// Appends the head. The body has a length, or is chunked, or is ended by the end of the connection.
 void RequestLoop::append_head(std::optional<std::uint64_t> length) {
   std::string& out = buffers_->out;
   append_status_line(out, response_.status);
@@ -125,7 +126,8 @@ void RequestLoop::append_head(std::optional<std::uint64_t> length) {
   if (!response_.has_date) out += buffers_->date.line(coarse_now_ns());
   out += buffers_->extra;
   if (!body_allowed()) {
-    // RFC 9110 15.3.6: of those without a body, this one alone does not end with its head by itself.
+    // RFC 9110 15.3.6: of the statuses without a body, 205 is the only one whose response does not implicitly
+    // end with its head.
     if (response_.status == 205) out += "Content-Length: 0\r\n";
   } else if (length) {
     out += "Content-Length: ";
@@ -154,7 +156,7 @@ void RequestLoop::send_whole(std::string_view content_type, std::string_view bod
     buffers_->extra.append("Content-Type: ").append(content_type).append("\r\n");
     response_.has_content_type = true;
   }
-  // What decides about the connection must be known before the head is written.
+  // Whether the connection stays open must be known before the head is written.
   if (session_.draining() || body_.continue_wanted || body_.error) keep_alive_ = false;
   append_head(body.size());
   response_.declared_length = response_.written = body.size();
@@ -167,7 +169,7 @@ void RequestLoop::send_whole(std::string_view content_type, std::string_view bod
   }
 }
 
-// What is collected, `body` from where it is, and `end`.
+// Sends the collected output, `body` in place, and `end`.
 Result<void> RequestLoop::send_large(std::string_view body, std::string_view end) {
   std::string& out = buffers_->out;
   std::array<struct iovec, 3> pieces{{{out.data(), out.size()},
@@ -215,7 +217,7 @@ Result<void> RequestLoop::write_body(std::string_view data) {
   return std::unexpected(Error(Errc::kClosed, "write"));
 }
 
-// The head, and what was kept back behind it.
+// Appends the head, followed by the body data held back so far.
 void RequestLoop::begin_stream() {
   if (session_.draining() || body_.continue_wanted || body_.error) keep_alive_ = false;
   append_head(response_.declared_length);
@@ -229,7 +231,7 @@ Result<void> RequestLoop::flush_response() {
   return std::unexpected(Error(Errc::kClosed, "write"));
 }
 
-// The handler has returned: completes what it has left open.
+// The handler has returned: completes the response if the handler has not.
 void RequestLoop::finish_response() {
   if (response_.finished) return;
   response_.finished = true;
@@ -246,7 +248,7 @@ void RequestLoop::finish_response() {
   }
   if (head_only) return;
   if (response_.chunked) buffers_->out += "0\r\n\r\n";
-  // Less than promised: the client must not take the next response for the rest.
+  // The body is shorter than promised: the client must not take the next response for the rest.
   if (response_.declared_length && response_.written != *response_.declared_length) {
     keep_alive_ = false;
     (void)flush();

@@ -2,17 +2,17 @@
 //
 // A response, as its handler writes it.
 //
-// Either whole, with a length the client is told:
+// A response is sent either whole, with a length known to the client:
 //
 //     res.text("Hello!\n");    res.json(R"({"ok":true})");    res.send("image/png", bytes);
 //
-// or bit by bit. What is written is kept back at first; a body that stays small gets a Content-Length, a
-// larger one is streamed in chunks (or, if the handler has set Content-Length, as it is):
+// or piece by piece. Written data is held back at first. A body that stays small gets a Content-Length; a
+// larger body is streamed in chunks (or unchunked, if the handler has set Content-Length):
 //
-//     for (const Row& row : rows) { if (!res.write(row.csv())) return; }       // the client has gone
+//     for (const Row& row : rows) { if (!res.write(row.csv())) return; }       // the client is gone
 //
-// A handler that writes nothing answers 200 with an empty body. Valid until the handler returns.
-// Thread-unsafe.
+// A handler that writes nothing answers 200 with an empty body. The writer is valid until the handler
+// returns. Thread-unsafe.
 #pragma once
 
 #include <tuza/sched/result.h>
@@ -31,42 +31,44 @@ class ResponseWriter {
   ResponseWriter(const ResponseWriter&) = delete;
   ResponseWriter& operator=(const ResponseWriter&) = delete;
 
-  // -- Before the response has begun: later calls throw std::logic_error.
+  // -- Before the response has begun: once it has, these throw std::logic_error.
 
   // 200 to 599; 200 if not set.
   void status(int code);
-  // Adds a header field. Throws std::invalid_argument if the name is no token, the value holds a line end or
-  // another control character, or the field is one the server sets itself (Transfer-Encoding, Connection;
-  // see close()). Content-Length must be the true length of the body.
+  // Adds a header field. Throws std::invalid_argument if the name is not a token, the value contains a line
+  // end or another control character, or the server sets the field itself (Transfer-Encoding, Connection; see
+  // close()). Content-Length must be the true length of the body.
   void header(std::string_view name, std::string_view value);
-  // The connection will be closed after this response.
+  // The connection is closed after this response.
   void close();
 
   // -- The body.
 
   // The whole response; nothing may be written before or after. Throws std::invalid_argument as header()
-  // does. Does not park, except to get rid of a large one.
+  // does. Does not park, except to send a large response.
   void send(std::string_view content_type, std::string_view body);
   void text(std::string_view body) { send("text/plain; charset=utf-8", body); }
   void json(std::string_view body) { send("application/json", body); }
-  // An error or another status with a short text: "Not Found\n". Replaces what was prepared but not sent.
+  // An error or another status with a short text: "Not Found\n". Replaces a response that was prepared but
+  // not sent.
   void error(int code);
   void error(int code, std::string_view text);
 
-  // A part of the body. An error: the client has gone or is too slow; further writes fail too. May park.
+  // Writes a part of the body. An error means that the client is gone or too slow; further writes fail too.
+  // May park.
   Result<void> write(std::string_view data);
-  // Sends what has been written so far, and the responses of earlier pipelined requests. Parks.
+  // Sends everything written so far, and the responses of earlier pipelined requests. Parks.
   Result<void> flush();
 
-  // The status line may have been sent: it is too late for status() and header().
+  // True if the status line may have been sent: it is too late for status() and header().
   [[nodiscard]] bool head_sent() const;
 
-  // -- For middleware, when the handler has returned.
+  // -- For middleware, after the handler has returned.
 
-  // The status that was sent, or would be if the handler returned now: that of a request body that could not
-  // be read (400, 408, 413) included.
+  // The status that was sent, or that would be sent if the handler returned now. This includes the status of
+  // an unreadable request body (400, 408, 413).
   [[nodiscard]] int status_code() const;
-  // Bytes of body in it so far, without chunk framing; 0 where there must be none (HEAD, 304).
+  // Bytes of the body so far, without chunk framing; 0 if no body is allowed (HEAD, 304).
   [[nodiscard]] std::uint64_t bytes_written() const;
 
  private:

@@ -15,7 +15,7 @@
 namespace tuza::http {
 namespace {
 
-// `segment`, percent-encoded, decodes to `text`.
+// True if `segment`, percent-encoded, decodes to `text`.
 bool matches(std::string_view text, std::string_view segment) {
   if (segment.find('%') == std::string_view::npos) return text == segment;
   std::size_t at = 0;
@@ -32,13 +32,13 @@ bool matches(std::string_view text, std::string_view segment) {
 
 }  // namespace
 
-// A segment of all patterns that begin alike.
+// A node of the pattern tree: one segment, shared by all patterns with the same beginning.
 struct Router::Node {
   std::map<std::string, std::unique_ptr<Node>, std::less<>> texts;
   std::unique_ptr<Node> name;  // {name}
   std::unique_ptr<Node> rest;  // {name...}; a leaf
 
-  // What patterns that end here have: a handler and their names, in order.
+  // For patterns that end at this node: the handler, and the names of the wildcards in order.
   struct Route {
     Handler handler;
     std::vector<std::string> names;
@@ -66,13 +66,13 @@ void Router::Node::add_allowed(unsigned& methods) const {
 
 namespace {
 
-// The search for one request: depth first, the more specific branch first, back if it leads nowhere.
+// The search for one request: depth first, the more specific branch first, with backtracking.
 template <class Node>
 class Search {
  public:
   Search(ExchangeBuffers& buffers, Method method) : buffers_(buffers), method_(method) {}
 
-  // `rest` is what is left of the path: empty, or beginning with the slash before the next segment.
+  // `rest` is the remaining path: empty, or beginning with the slash before the next segment.
   const typename Node::Route* find(const Node& node, std::string_view rest, std::size_t values) {
     if (rest.empty()) return accept(node, values);
     const std::size_t slash = std::min(rest.find('/', 1), rest.size());
@@ -122,7 +122,7 @@ class Search {
 
   ExchangeBuffers& buffers_;
   const Method method_;
-  unsigned allowed_ = 0;  // a bit per method that would have found a handler
+  unsigned allowed_ = 0;  // one bit per method that would have found a handler
   std::array<std::string_view, ExchangeBuffers::kPathValuesMax + 1> values_;
 };
 
@@ -169,7 +169,7 @@ void Router::operator()(Request& request, ResponseWriter& response) const {
   ExchangeBuffers& buffers = request.loop().buffers();
   const std::string_view path = request.path();
   Search<Node> search(buffers, request.method());
-  // "/" has no segments; "*" is no path, and only OPTIONS can ask for it.
+  // "/" has no segments. "*" is not a path, and only OPTIONS can request it.
   const std::string_view rest = path == "/" ? std::string_view{} : path;
   if (path != "*") {
     if (const Node::Route* route = search.find(*root_, rest, 0)) {
@@ -180,7 +180,7 @@ void Router::operator()(Request& request, ResponseWriter& response) const {
   }
   unsigned allowed = search.allowed();
   if (path == "*") {
-    // What some resource may be asked for. CONNECT is none of it: it gets 501.
+    // The methods that some resource may support. CONNECT is not among them: it gets 501.
     allowed = ((1u << kMethodCount) - 1) & ~(1u << static_cast<int>(Method::kConnect));
   }
   allowed |= 1u << static_cast<int>(Method::kOptions);

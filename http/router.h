@@ -1,6 +1,6 @@
 // Public header, part of <tuza/http.h>.
 //
-// Router: which handler answers which request.
+// Router: maps each request to its handler.
 //
 //     router.handle("GET /", home);                         // this path only
 //     router.handle("GET /items/{id}", item);               // one segment, req.path_value("id")
@@ -8,18 +8,19 @@
 //     router.handle("POST /items", add);
 //
 // Patterns are those of Go 1.22 without hosts: [METHOD ]/segment/{name}/{rest...}. A pattern without a method
-// answers all methods; one for GET answers HEAD, too. A pattern that ends in "/" (other than "/" itself)
-// answers everything below it. Of several patterns that match, the most specific answers: segment by segment
-// from the left, text goes before {name}, {name} before {rest...}; a method before none.
+// answers all methods; a pattern for GET also answers HEAD. A pattern that ends in "/" (other than "/"
+// itself) answers everything below it. If several patterns match, the most specific one answers: segment by
+// segment from the left, text precedes {name}, and {name} precedes {rest...}; a pattern with a method
+// precedes one without.
 //
-// Unlike Go's: there is no "{$}", "/dir" is not redirected to "/dir/", and paths are not cleaned. Segments
-// are taken apart first and decoded then, so "..", "%2e%2e", "%2F" and "%00" reach {name} and {rest...} as
-// they are (decoded by path_value()): a handler that makes a file name of them must check it.
+// Differences from Go: there is no "{$}", "/dir" is not redirected to "/dir/", and paths are not cleaned. The
+// path is split into segments before decoding, so "..", "%2e%2e", "%2F" and "%00" reach {name} and {rest...}
+// unchanged (decoded by path_value()): a handler that builds a file name from them must check them.
 //
-// A path that no pattern matches gets 404; one that matches with other methods only, 405 with Allow, and for
-// OPTIONS 204 with Allow.
+// A path that matches no pattern gets 404. A path that matches only with other methods gets 405 with Allow,
+// and for OPTIONS 204 with Allow.
 //
-// Thread-compatible: set up first, then serve; the lookups of many goroutines do not disturb each other.
+// Thread-compatible: set it up first, then serve. Lookups of concurrent goroutines are independent.
 #pragma once
 
 #include <tuza/http/handler.h>
@@ -36,10 +37,11 @@ class Router {
   Router& operator=(Router&&) noexcept;
   ~Router();
 
-  // Throws std::invalid_argument, naming the pattern, if it is malformed or there already, or has no handler.
+  // Throws std::invalid_argument, naming the pattern, if the pattern is malformed or already registered, or
+  // the handler is empty.
   void handle(std::string_view pattern, Handler handler);
 
-  // Answers one request; what makes a Router a Handler.
+  // Answers one request; this operator makes a Router a Handler.
   void operator()(Request& request, ResponseWriter& response) const;
 
  private:

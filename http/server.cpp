@@ -28,7 +28,7 @@ Server::Server(Handler handler, ServerOptions options)
 }
 Server::~Server() = default;
 
-// With mutex_ held.
+// The caller holds mutex_.
 Result<void> Server::may_listen(std::string_view address) const {
   if (shut_down_) return std::unexpected(Error(Errc::kClosed, "listen", std::string(address)));
   if (server_ != nullptr) return std::unexpected(Error::from_errno(EBUSY, "listen", std::string(address)));
@@ -37,7 +37,7 @@ Result<void> Server::may_listen(std::string_view address) const {
 
 Result<void> Server::listen(std::string_view address) {
   {
-    // Before a port is taken in vain.
+    // Check first, so that no port is taken for nothing.
     const std::scoped_lock lock(mutex_);
     if (Result<void> may = may_listen(address); !may) return may;
   }
@@ -104,14 +104,14 @@ ServerStats Server::stats() const { return counters_.read(connections()); }
 
 namespace {
 
-// How long the end waits for the log to take a line.
+// How long the end of the server waits for its log line to be written.
 constexpr std::chrono::milliseconds kLogTime{100};
 
 void end_on_signal(Server& server, net::SignalSet& signals) {
   const Result<int> signal = signals.wait();
   if (!signal) return;
-  // What has to be done begins before what is to be said, and what is said is not waited for: nobody may be
-  // reading standard error any more.
+  // The shutdown begins before the log line is written, and does not wait for that line: standard error may
+  // no longer have a reader.
   const auto logged = std::make_shared<std::atomic<bool>>(false);
   go([logged, number = *signal] {
     log_line(LogLevel::kInfo, "tuza: " + std::string(number == SIGTERM ? "SIGTERM" : "SIGINT") +
@@ -123,12 +123,13 @@ void end_on_signal(Server& server, net::SignalSet& signals) {
     server.shutdown();
     signals.close();
   });
-  if (signals.wait()) std::_Exit(1);  // somebody is in a hurry
+  if (signals.wait()) std::_Exit(1);  // second signal: do not wait
   shutting_down.wait();
   for (auto waited = 0ms; waited < kLogTime && !logged->load(); waited += 1ms) sleep_for(1ms);
 }
 
-// Handlers that have not ended still use it. Reachable, for those who look for leaks.
+// Handlers that have not ended still use the server. It stays reachable, so that leak checkers do not report
+// it.
 void keep_for_ever(std::unique_ptr<Server> server) {
   struct Kept {
     std::unique_ptr<Server> server;

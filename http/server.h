@@ -1,6 +1,6 @@
 // Public header, part of <tuza/http.h>.
 //
-// An HTTP/1.1 server: a goroutine per connection.
+// An HTTP/1.1 server with a goroutine per connection.
 //
 //     int main() {
 //       return tuza::run([] {
@@ -12,7 +12,7 @@
 //       });
 //     }
 //
-// Thread-safe, but for construction and destruction. Goroutines only.
+// Thread-safe, except for construction and destruction. Goroutines only.
 #pragma once
 
 #include <tuza/http/handler.h>
@@ -31,36 +31,37 @@ namespace tuza::http {
 
 class Server {
  public:
-  // Throws std::invalid_argument if there is no handler.
+  // Throws std::invalid_argument if the handler is empty.
   explicit Server(Handler handler, ServerOptions options = {});
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
-  // serve() must have returned, and connections() be zero: otherwise the process ends.
+  // serve() must have returned, and connections() must be zero: otherwise the process is terminated.
   ~Server();
 
   // Opens the listening socket; connections wait in its backlog until serve(). "127.0.0.1:80", ":80", or
-  // "unix:/run/app.sock". An error if it has one, or after shutdown().
+  // "unix:/run/app.sock". An error if the server already has a socket, or after shutdown().
   Result<void> listen(std::string_view address);
-  // The same with a socket that is open already: one with TLS, or one inherited from systemd.
+  // The same with a socket that is already open: a TLS listener, or one inherited from systemd.
   Result<void> listen(net::Listener&& listener);
-  // Where it listens, with the port that the system chose for port 0; endpoint() is for TCP only. After
-  // listen().
+  // The listening address, with the system-chosen port if the port was 0; endpoint() is for TCP only. Call
+  // them only after listen().
   [[nodiscard]] const net::Endpoint& endpoint() const;
   [[nodiscard]] const std::string& address() const;
 
-  // Serves until shutdown(); returns when the last connection has ended, or shutdown() has given up (see
-  // connections()); at once after shutdown(). After listen(). Parks.
+  // Serves until shutdown(). Returns when the last connection has ended, or when shutdown() has given up (see
+  // connections()); after shutdown() it returns at once. Call it only after listen(). Parks.
   Result<void> serve();
 
   // Stops accepting, ends idle connections that send nothing within a moment, lets requests in flight finish
-  // (their responses say "Connection: close"), and cuts off what is left after options.shutdown_timeout. A
-  // handler learns that when it reads or writes; one that does neither is given up a second later. Once.
-  // Parks. True: nothing had to be cut off.
+  // (their responses say "Connection: close"), and cuts off the remaining ones after
+  // options.shutdown_timeout. A handler notices the cut-off when it reads or writes; shutdown() gives up on a
+  // handler that does neither a second later. May be called only once. Parks. True: nothing had to be cut
+  // off.
   bool shutdown();
 
-  // Connections that are open; after serve(), those whose handlers have been given up and still run.
+  // Number of open connections; after serve(), the number of abandoned handlers that still run.
   [[nodiscard]] std::size_t connections() const;
-  // Connections, requests refused, timeouts so far. A goroutine may ask at any time.
+  // Connections, refused requests and timeouts so far. A goroutine may call it at any time.
   [[nodiscard]] ServerStats stats() const;
 
  private:
@@ -77,8 +78,8 @@ class Server {
 };
 
 // Serves on `address` until SIGTERM or SIGINT, then shuts down gracefully; a second signal ends the process
-// at once. An error also if requests have not ended a second after they were cut off; what their handlers
-// refer to must outlive them. Parks.
+// at once. Also returns an error if requests are still running a second after they were cut off; objects used
+// by their handlers must outlive them. Parks.
 Result<void> listen_and_serve(std::string_view address, Handler handler, ServerOptions options = {});
 
 }  // namespace tuza::http

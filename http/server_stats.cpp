@@ -6,7 +6,7 @@ namespace tuza::http {
 
 void ServerCounters::add_refused(int status) {
   const auto* found = std::find(kRefusedStatuses.begin(), kRefusedStatuses.end(), status);
-  // RFC 9110 15: a status of a class that is not known counts as its x00.
+  // RFC 9110 15: an unknown status counts as the x00 status of its class.
   add(refused_[found == kRefusedStatuses.end() ? 0
                                                : static_cast<std::size_t>(found - kRefusedStatuses.begin())]);
 }

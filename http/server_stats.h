@@ -1,6 +1,6 @@
 // Public header, part of <tuza/http.h>.
 //
-// What a server has counted: connections, and what its handlers do not see.
+// Counters of a server: connections, and events that its handlers do not see.
 #pragma once
 
 #include <array>
@@ -10,35 +10,35 @@
 
 namespace tuza::http {
 
-// Statuses with which the server itself refuses requests.
+// Status codes with which the server itself refuses requests.
 inline constexpr std::array<int, 8> kRefusedStatuses{400, 408, 413, 414, 417, 431, 501, 505};
 
-// Since the server was made. Each number is exact; they are not of one instant.
+// Counted since the server was made. Each number is exact, but the numbers are not a snapshot of one instant.
 struct ServerStats {
   std::uint64_t accepted = 0;  // connections
-  std::size_t open = 0;        // connections, now
+  std::size_t open = 0;        // connections, currently
 
-  // Requests that were answered with kRefusedStatuses[i]. If a handler was running, because the body was what
-  // could not be served, middleware has seen the request, too.
+  // Requests that were answered with kRefusedStatuses[i]. If a handler was already running, because the error
+  // was in the body, middleware has seen the request too.
   std::array<std::uint64_t, kRefusedStatuses.size()> refused{};
 
-  // Connections that ended because the client was too slow: with nothing between two requests, with a head,
-  // with a body, with taking the response.
+  // Connections that ended because the client was too slow: idle between two requests, in sending a head, in
+  // sending a body, in taking the response.
   std::uint64_t idle_timeouts = 0;
   std::uint64_t header_timeouts = 0;
   std::uint64_t body_timeouts = 0;
   std::uint64_t write_timeouts = 0;
-  std::uint64_t handshake_timeouts = 0;  // the same with TLS' handshake
+  std::uint64_t handshake_timeouts = 0;  // the same, in the TLS handshake
 
-  // Connections that ended because TLS failed: their handshake was refused, by either side, or a record was
-  // broken. Not: the client went away.
+  // Connections that ended because TLS failed: either side refused the handshake, or a record was broken. A
+  // client that disconnects is not counted.
   std::uint64_t tls_failures = 0;
 
-  std::uint64_t handlers_thrown = 0;  // exceptions that left a handler
+  std::uint64_t handlers_thrown = 0;  // exceptions that escaped a handler
 };
 
-// The server's own: each is added to where something ends or fails, never for a request that goes well.
-// Relaxed: nothing is concluded from one about another.
+// The server's own counters. A counter is incremented only where something ends or fails, never for a
+// successful request. Relaxed: no conclusion is drawn from one counter about another.
 class ServerCounters {
  public:
   using Counter = std::atomic<std::uint64_t>;

@@ -2,7 +2,7 @@
 
 namespace tuza::http {
 
-// RFC 9110 section 15, and the registered codes of other RFCs that servers send.
+// The codes of RFC 9110 section 15, and the registered codes of other RFCs that servers send.
 std::string_view reason_phrase(int status) {
   switch (status) {
     case 100: return "Continue";

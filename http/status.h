@@ -7,7 +7,7 @@
 
 namespace tuza::http {
 
-// "Not Found" for 404; "Unknown" for codes nobody has registered.
+// "Not Found" for 404; "Unknown" for unregistered codes.
 std::string_view reason_phrase(int status);
 
 }  // namespace tuza::http

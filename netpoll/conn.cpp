@@ -18,7 +18,7 @@ namespace {
 
 using Side = Descriptor::Side;
 
-// steady_clock is CLOCK_MONOTONIC. Times at or before its zero are as good as the first nanosecond.
+// steady_clock is CLOCK_MONOTONIC. Times at or before its zero are mapped to its first nanosecond.
 std::int64_t to_ns(TimePoint when) {
   if (when == kNoDeadline) return Deadline::kNone;
   return std::max<std::int64_t>(
@@ -104,7 +104,7 @@ namespace {
 
 Result<void> write_through(Transport& transport, std::span<const std::byte> data, const Context* ctx,
                            bool last = false) {
-  struct iovec piece{const_cast<std::byte*>(data.data()), data.size()};  // iovec serves reading, too
+  struct iovec piece{const_cast<std::byte*>(data.data()), data.size()};  // iovec is also used for reading
   return transport.write_all(std::span(&piece, 1), ctx, last);
 }
 

@@ -32,18 +32,19 @@ Result<SocketName> name_of(std::string_view network, std::string_view address) {
   return name;
 }
 
-// connect(2), to `begun`. EAGAIN is of Unix sockets: the listener's queue is full, and nothing will tell when
-// there is room. So that is looked for now and then.
+// Calls connect(2); the result is in `begun`. EAGAIN occurs with Unix sockets: the listener's queue is full,
+// and no event reports free space. The function therefore retries with increasing pauses.
 Result<void> call_peer(const NewSocket& socket, const SocketName& peer, TimePoint deadline,
                        const Context* ctx, long& begun) {
   constexpr std::chrono::milliseconds kFirstPause{1}, kLongestPause{20};
   for (auto pause = kFirstPause;; pause = std::min(pause * 2, kLongestPause)) {
     begun = sys::invoke(SYS_connect, socket.fd(), peer.address(), peer.length);
     if (begun == -EALREADY || begun == -EISCONN)
-      begun = -EINPROGRESS;  // what a signal has interrupted goes on
+      begun = -EINPROGRESS;  // a call interrupted by a signal continues in the kernel
     if (begun != -EAGAIN && begun != -EINTR) return {};
     if (ctx != nullptr && ctx->done()) return std::unexpected(ctx->cause());
-    // Not by the time that is left, which overflows for a deadline before the clock's zero.
+    // Compare with the deadline, not with the remaining time, which overflows for a deadline before the
+    // clock's zero.
     const TimePoint now = std::chrono::steady_clock::now();
     if (deadline <= now) return std::unexpected(Error(Errc::kTimeout, "dial"));
     sleep_for(std::min<std::chrono::nanoseconds>(pause, deadline - now));
@@ -61,7 +62,7 @@ Result<Conn> dial_within(std::string_view network, std::string_view address, Tim
   NewSocket socket(peer->storage.ss_family, tcp ? IPPROTO_TCP : 0);
   if (socket.fd() < 0) return fail(Error::from_errno(static_cast<int>(-socket.fd()), "dial"));
   if (tcp) socket.set(IPPROTO_TCP, TCP_NODELAY, 1);
-  // Before it is registered: the poller would report a socket that is not even connecting as hung up.
+  // Connect before registering: the poller would report a socket that is not yet connecting as hung up.
   long begun = 0;
   if (Result<void> called = call_peer(socket, *peer, deadline, ctx, begun); !called) {
     return ctx != nullptr && ctx->done() ? std::unexpected(ctx->cause()) : fail(called.error());
@@ -75,11 +76,12 @@ Result<Conn> dial_within(std::string_view network, std::string_view address, Tim
   const auto look = [](int fd) -> long {
     int error = 0;
     socklen_t length = sizeof error;
-    // Without an answer a connection that has failed would look like one that is not there yet.
+    // If the query itself fails, report its error: a failed connection would otherwise look like a pending
+    // one.
     const long asked = sys::invoke(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &length);
     if (asked != 0 || error != 0) return asked != 0 ? asked : -error;
     SocketName found;
-    // Neither failed nor connected: not yet.
+    // Neither failed nor connected: still pending.
     const long named = found.ask(SYS_getpeername, fd);
     return named == -ENOTCONN ? -EAGAIN : named;
   };

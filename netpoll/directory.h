@@ -1,21 +1,21 @@
 // Public header, part of <tuza/net.h>.
 //
-// What is in a directory, entry by entry, however many there are.
+// Reads the entries of a directory one at a time, whatever its size.
 //
 //     auto directory = tuza::Directory::open("/var/spool/jobs");
 //     if (!directory) return std::unexpected(directory.error());
 //     for (;;) {
 //       auto entry = directory->next();
 //       if (!entry) return std::unexpected(entry.error());
-//       if (!*entry) return {};                               // that was the last one
+//       if (!*entry) return {};                               // end of the directory
 //       if ((*entry)->type == tuza::FileType::kRegular) queue((*entry)->name);
 //     }
 //
-// fs::list() returns them all at once. The order is that of the file system: none. What is made or removed
-// meanwhile may or may not be seen; everything else is seen once.
+// fs::list() returns all entries at once. The entries come in no particular order. An entry that is created
+// or removed during the iteration may or may not be returned; every other entry is returned exactly once.
 //
-// Thread-compatible: one goroutine at a time. open(), next() and the destructor park; for what blocks
-// meanwhile see netpoll/file.h. Can be moved; one that was moved from returns Errc::kClosed.
+// Thread-compatible: one goroutine at a time. open(), next() and the destructor park; netpoll/file.h says
+// what they block. A Directory can be moved; a moved-from Directory returns Errc::kClosed.
 #pragma once
 
 #include <tuza/netpoll/file_info.h>
@@ -29,20 +29,20 @@
 namespace tuza {
 
 struct DirectoryEntry {
-  std::string name;                    // without the directory
-  FileType type = FileType::kUnknown;  // of the entry itself: a link is kSymlink, wherever it leads
+  std::string name;                    // without the path of the directory
+  FileType type = FileType::kUnknown;  // of the entry itself: a link is kSymlink, whatever its target
 };
 
 class Directory {
  public:
-  // ENOTDIR if it is something else.
+  // ENOTDIR if `path` is not a directory.
   static Result<Directory> open(std::string_view path);
 
   Directory(Directory&&) noexcept;
   Directory& operator=(Directory&&) noexcept;
   ~Directory();
 
-  // The next entry; nothing when all have been seen. "." and ".." are left out.
+  // The next entry, or nullopt at the end. "." and ".." are left out.
   Result<std::optional<DirectoryEntry>> next();
 
  private:

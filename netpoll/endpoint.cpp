@@ -22,7 +22,7 @@ struct HostPort {
 };
 
 std::optional<HostPort> split(std::string_view text) {
-  // Everything below us takes C strings: what follows a zero would be ignored.
+  // The lower layers take C strings: they would ignore everything after a zero byte.
   if (text.find('\0') != std::string_view::npos) return std::nullopt;
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return std::nullopt;
@@ -33,15 +33,15 @@ std::optional<HostPort> split(std::string_view text) {
   if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
   const bool bracketed = host.size() >= 2 && host.front() == '[' && host.back() == ']';
   if (bracketed) host = host.substr(1, host.size() - 2);
-  // An IPv6 address must be in brackets: in "::1:80" nobody can tell the port from the address. Nothing else
-  // may be: "[]:80" is no way to say "every address".
+  // An IPv6 address must be in brackets: in "::1:80" the port cannot be told from the address. Nothing else
+  // may be in brackets: "[]:80" is not a valid form of "every address".
   if (bracketed != (host.find(':') != std::string_view::npos)) return std::nullopt;
   return HostPort{std::string(host), port};
 }
 
 Error bad_address(std::string_view text) { return Error(Errc::kBadAddress, "parse", std::string(text)); }
 
-// `number` is errno, if `code` refers to it.
+// `number` is errno, used if `code` refers to it.
 Error resolver_error(int code, int number, std::string_view text) {
   if (code == EAI_SYSTEM) return Error::from_errno(number, "resolve", std::string(text));
   if (code == EAI_MEMORY) return Error::from_errno(ENOMEM, "resolve", std::string(text));

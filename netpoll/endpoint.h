@@ -1,6 +1,6 @@
 // Public header, part of <tuza/net.h>.
 //
-// Addresses, as text and as Asio's types.
+// Conversion of network addresses between text and Asio's types.
 //
 //     tuza::net::Endpoint here = tuza::net::parse_endpoint("[::1]:8080").value();
 //     std::string text = tuza::net::to_string(here);                                 // "[::1]:8080"
@@ -22,15 +22,16 @@ class tcp;
 
 namespace tuza::net {
 
-// asio::ip::tcp::endpoint, without the weight of <asio/ip/tcp.hpp>.
+// The same type as asio::ip::tcp::endpoint, without the cost of including <asio/ip/tcp.hpp>.
 using Endpoint = asio::ip::basic_endpoint<asio::ip::tcp>;
 
-// "127.0.0.1:80", "[::1]:80", ":80" (every address of this machine, both versions of IP). The host must be
-// an address; names go through resolve(). Errc::kBadAddress if it is none.
+// "127.0.0.1:80", "[::1]:80", ":80" (every address of this machine, IPv4 and IPv6). The host must be an
+// address; use resolve() for names. Errc::kBadAddress if the text is not a valid address.
 Result<Endpoint> parse_endpoint(std::string_view host_port);
 
-// As parse_endpoint(), and also "localhost:80" or "db.example.org:5432": asks the system's resolver and
-// returns what it prefers. That is a blocking call (sched/blocking.h), and parks; addresses do not need it.
+// Like parse_endpoint(), but also accepts "localhost:80" or "db.example.org:5432": asks the system's resolver
+// and returns its preferred address. The query is a blocking call (sched/blocking.h), and parks; addresses
+// need no query.
 Result<Endpoint> resolve(std::string_view host_port);
 
 std::string to_string(const Endpoint& endpoint);

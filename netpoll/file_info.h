@@ -1,6 +1,6 @@
 // Public header, part of <tuza/net.h>.
 //
-// What the system tells about a file, as File::stat(), fs::stat() and Directory return it.
+// File metadata as returned by File::stat(), fs::stat() and Directory.
 //
 //     if (info.type == tuza::FileType::kRegular && info.size_bytes <= 1 << 20) ...
 #pragma once
@@ -16,7 +16,7 @@ enum class FileType : std::uint8_t {
   kSymlink,
   kFifo,
   kSocket,
-  kCharacterDevice,  // terminals and /dev/null are such
+  kCharacterDevice,  // terminals and /dev/null, for example
   kBlockDevice,
   kUnknown,
 };
@@ -24,7 +24,7 @@ enum class FileType : std::uint8_t {
 struct FileInfo {
   FileType type = FileType::kUnknown;
   std::uint32_t mode = 0;        // permissions: the lower twelve bits, 0644 for example
-  std::uint64_t size_bytes = 0;  // of regular files; 0 for those of /proc, whatever they contain
+  std::uint64_t size_bytes = 0;  // of regular files; 0 for files in /proc, whatever their content
   std::chrono::sys_time<std::chrono::nanoseconds> modified;
 };
 

@@ -1,19 +1,19 @@
 // Public header, part of <tuza/net.h>.
 //
-// What is done to files by their path.
+// Operations on files by path.
 //
 //     if (auto made = tuza::fs::make_directory("spool"); !made && !made.error().is(std::errc::file_exists)) {
 //       return made;
 //     }
 //     return tuza::fs::rename("spool/new", "spool/job");
 //
-// In a namespace of its own: ::remove("x") of libc would win over a remove() that `using namespace tuza`
-// brings, and would block without a mark.
+// A separate namespace: with `using namespace tuza`, libc's ::remove("x") would be chosen over a
+// tuza::remove(), and would block without being marked as a blocking call.
 //
-// Paths that do not begin with a slash begin in the working directory of the process.
+// Paths without a leading slash are relative to the working directory of the process.
 //
-// Thread-safe. Everything parks; for what blocks meanwhile see netpoll/file.h. Errors are what the system
-// says, with operation and path; EINVAL for a path with a zero in it.
+// Thread-safe. Every function parks; netpoll/file.h says what they block. Errors are the system's, with
+// operation and path; EINVAL for a path that contains a zero byte.
 #pragma once
 
 #include <tuza/netpoll/directory.h>
@@ -26,22 +26,22 @@
 
 namespace tuza::fs {
 
-// Of what a link leads to, if it is one.
+// Follows symbolic links: describes the target.
 Result<FileInfo> stat(std::string_view path);
 
-// A file, a link (what it leads to stays) or an empty directory (ENOTEMPTY if it is not). Who has the file
-// open can go on using it.
+// Removes a file, a symbolic link (its target stays) or an empty directory (ENOTEMPTY otherwise). A process
+// that has the file open can continue to use it.
 Result<void> remove(std::string_view path);
 
-// At once for everybody: what was at `to` is replaced (a file by a file, an empty directory by a directory),
-// and at no time is nothing there. EXDEV between file systems.
+// Atomic: what was at `to` is replaced (a file by a file, an empty directory by a directory), and at no time
+// is `to` missing. EXDEV across file systems.
 Result<void> rename(std::string_view from, std::string_view to);
 
-// EEXIST if anything is there, ENOENT if its parent is missing. `mode` is less the umask.
+// EEXIST if `path` exists, ENOENT if its parent does not. The umask applies to `mode`.
 Result<void> make_directory(std::string_view path, std::uint32_t mode = 0777);
 
-// All that is in a directory but "." and "..", in no order, in memory: Directory goes through one of any
-// size.
+// All entries of a directory except "." and "..", in no particular order, held in memory. Directory iterates
+// over a directory of any size.
 Result<std::vector<DirectoryEntry>> list(std::string_view path);
 
 }  // namespace tuza::fs

@@ -31,7 +31,7 @@ std::optional<int> number(std::string_view text) {
   return value;
 }
 
-// The next of several names with colons between them.
+// Removes and returns the first of the colon-separated names.
 std::string next_name(std::string_view& names) {
   const std::size_t colon = names.find(':');
   std::string name(names.substr(0, colon));

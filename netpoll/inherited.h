@@ -1,11 +1,11 @@
 // Public header, part of <tuza/net.h>.
 //
-// Listening sockets that a service manager has opened for this process: systemd's socket activation.
+// Listening sockets opened by a service manager for this process: systemd's socket activation.
 //
 //     auto inherited = tuza::net::inherited_listeners().value();
 //     for (auto& [name, listener] : inherited) if (name == "https") listener.use_tls(tls);
 //
-// The sockets wait while the service starts and restarts: no connection is refused meanwhile.
+// The sockets queue connections while the service starts and restarts: no connection is refused meanwhile.
 #pragma once
 
 #include <tuza/netpoll/tcp.h>
@@ -21,11 +21,11 @@ struct InheritedListener {
   Listener listener;
 };
 
-// What LISTEN_FDS, LISTEN_PID and LISTEN_FDNAMES say, which are gone from the environment afterwards, so that
-// programs started from here do not take them for theirs; a second call returns nothing. Empty if this
-// process was not meant. An error if a variable is malformed or a descriptor is no listening stream socket;
-// the sockets are closed then. Changes the environment: call it before other threads read that. Goroutines
-// only.
+// Returns the sockets described by LISTEN_FDS, LISTEN_PID and LISTEN_FDNAMES. Removes these variables from
+// the environment, so that child programs do not take the sockets for their own; a second call returns
+// nothing. Empty if the variables are meant for another process. An error if a variable is malformed or a
+// descriptor is not a listening stream socket; the sockets are then closed. Changes the environment: call it
+// before other threads read the environment. Goroutines only.
 Result<std::vector<InheritedListener>> inherited_listeners();
 
 }  // namespace tuza::net

@@ -28,14 +28,14 @@ long bind_and_listen(const NewSocket& socket, const Endpoint& endpoint, std::str
   if (error == 0 && endpoint.address().is_v6()) {
     error = socket.set(IPPROTO_IPV6, IPV6_V6ONLY, network == "tcp6" ? 1 : 0);
   }
-  // Connections inherit it: one system call less for each.
+  // Accepted connections inherit this option, which saves one system call for each.
   if (error == 0) error = socket.set(IPPROTO_TCP, TCP_NODELAY, 1);
   if (error == 0) error = sys::invoke(SYS_bind, socket.fd(), endpoint.data(), endpoint.size());
   if (error == 0) error = sys::invoke(SYS_listen, socket.fd(), options.backlog);
   return error;
 }
 
-// Errors of accept that concern the one connection that was to be accepted, accept(2).
+// Errors of accept(2) that concern only the connection to be accepted.
 bool is_lost_connection(long error) {
   switch (-error) {
     case ECONNABORTED:
@@ -60,7 +60,7 @@ Result<Listener> listen(std::string_view network, std::string_view address, cons
   const auto fail = [&](long error) {
     return std::unexpected(Error::from_errno(static_cast<int>(-error), "listen", std::string(address)));
   };
-  // ":80" on a machine without IPv6 is "0.0.0.0:80".
+  // On a machine without IPv6, ":80" means "0.0.0.0:80".
   for (;;) {
     NewSocket socket(endpoint->address().is_v6() ? AF_INET6 : AF_INET, IPPROTO_TCP);
     const bool any_v6 =
@@ -73,7 +73,7 @@ Result<Listener> listen(std::string_view network, std::string_view address, cons
     if (const long error = bind_and_listen(socket, *endpoint, network, options); error != 0)
       return fail(error);
     socklen_t length = static_cast<socklen_t>(endpoint->capacity());
-    // Or nobody would learn the port that the system chose.
+    // Without getsockname(), the port chosen by the system would stay unknown.
     const long named = sys::invoke(SYS_getsockname, socket.fd(), endpoint->data(), &length);
     if (named != 0) return fail(named);
     Result<Descriptor*> descriptor = Descriptor::open(socket.release(), "listen");
@@ -103,7 +103,7 @@ long option_of(int fd, int name) {
   return error != 0 ? error : value;
 }
 
-// 0 or -errno: whether accept() on `fd` will do what Listener promises.
+// 0, or -errno if accept() on `fd` cannot do what Listener promises.
 long prepare_to_adopt(int fd) {
   const long type = option_of(fd, SO_TYPE);
   if (type < 0) return type;
@@ -151,7 +151,7 @@ Result<Conn> Listener::accept_within(const Context* ctx) {
   };
   const Result<long> fd = descriptor_->retry(Side::kRead, "accept", accept_one, ctx);
   if (!fd) {
-    // EINVAL: it listens no more, close() is under way.
+    // EINVAL: the socket no longer listens, because close() is under way.
     const bool closing = fd.error().is(std::errc::invalid_argument);
     return std::unexpected(closing ? Error(Errc::kClosed, "accept") : fd.error());
   }
@@ -169,11 +169,11 @@ Result<Conn> Listener::accept_within(const Context* ctx) {
 void Listener::use_tls(std::shared_ptr<TlsServer> tls) { tls_ = std::move(tls); }
 
 void Listener::close() {
-  // First: nobody is to find a file that nobody answers at.
+  // Remove the file first: clients must not find a socket file on which nobody accepts.
   if (file_) file_->remove();
-  // At once: the number is closed only when the last accept() has noticed, and until then the kernel would
-  // take connections that nobody serves. Not if the socket is the service manager's, too: shutdown() would
-  // end it for all, and what connects now is for our successor.
+  // Shut down at once: the descriptor is closed only when the last accept() has noticed, and until then the
+  // kernel would accept connections that are never served. Not if the service manager also holds the socket:
+  // shutdown() would end it for all holders, and clients that connect from now on belong to our successor.
   if (!adopted_)
     (void)descriptor_->control("shutdown", [](int fd) { return sys::invoke(SYS_shutdown, fd, SHUT_RDWR); });
   descriptor_->close();

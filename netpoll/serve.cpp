@@ -42,7 +42,8 @@ std::size_t connections_allowed() {
       {descriptors - std::min(descriptors, kDescriptorsForOthers), descriptors / 2, std::size_t{1}});
 }
 
-// A descriptor to give up when there is no other: it buys the system call that tells one client to go away.
+// A descriptor kept in reserve. When no other is left, closing it frees a number to accept one client and
+// turn it away.
 class SpareDescriptor {
  public:
   SpareDescriptor() { reopen(); }
@@ -52,8 +53,9 @@ class SpareDescriptor {
   SpareDescriptor(const SpareDescriptor&) = delete;
   SpareDescriptor& operator=(const SpareDescriptor&) = delete;
 
-  // Takes the oldest connection out of the backlog and closes it. Somebody else may snatch the descriptor in
-  // between; then nothing happens, and the spare comes back when there is one again.
+  // Takes the oldest connection out of the backlog and closes it. Another thread may take the freed
+  // descriptor first; then no connection is turned away, and the reserve is reopened when a descriptor is
+  // free again.
   void turn_one_away(Listener& listener) {
     if (fd_ >= 0) sys::invoke(SYS_close, std::exchange(fd_, -1));
     (void)listener.descriptor_->control("accept", [](int fd) -> long {
@@ -69,11 +71,12 @@ class SpareDescriptor {
 };
 
 bool Session::begin_idle() {
-  // seq_cst on both, against shutdown(): it either finds this session idle, or is seen here.
+  // seq_cst on both accesses, against shutdown(): either shutdown() finds this session idle, or the load here
+  // sees the shutdown.
   idle_.store(true, std::memory_order_seq_cst);
   if (!server_.draining_.load(std::memory_order_seq_cst)) [[likely]]
     return true;
-  end_idle();  // what the handler still reads is its own affair
+  end_idle();  // the handler may still read; the interruption must not hit that read
   return false;
 }
 
@@ -110,8 +113,8 @@ Server::~Server() {
   if (connections() != 0) rt::fatal("net::Server destroyed while connections are open");
 }
 
-// Of connections that the end of a runtime has left open nobody is served any more: the sessions were on stacks that
-// are gone, and nobody gives the slots back.
+// Discards the connections that the end of a runtime has left open. They are no longer served: their sessions
+// were on stacks that no longer exist, and their slots are never released.
 void Server::begin_run() {
   const std::scoped_lock lock(mutex_);
   if (run_.ended()) {
@@ -125,7 +128,7 @@ void Server::begin_run() {
 Result<void> Server::serve() {
   begin_run();
   const Result<void> result = accept_loop();
-  // In turns: shutdown() may be called later, and give up.
+  // Wait in short intervals: shutdown() may be called later, and give up.
   while (!given_up_.load(std::memory_order_relaxed) && !wait_for_sessions(Clock::now() + 1ms)) {
   }
   return result;
@@ -156,7 +159,7 @@ Result<void> Server::accept_loop() {
                                                  "; new connections wait, or are closed (" +
                                                  std::to_string(connections()) + " are open)");
     spare.turn_one_away(listener_);
-    // In small steps: a connection that ends makes room, and shutdown() should not be kept waiting.
+    // Sleep in short steps: a connection that ends makes room, and shutdown() should not be delayed.
     const std::size_t open = connections();
     for (auto waited = 0ms; waited < pause && connections() >= open && !draining_.load(); waited += 5ms) {
       sleep_for(5ms);
@@ -167,8 +170,9 @@ Result<void> Server::accept_loop() {
 
 void Server::start(Conn conn) {
   static LogLimiter out_of_memory;
-  // seq_cst on all four, against shutdown(): it either counts this connection, or is seen here. One that it
-  // has not counted must not be served: nobody would end it.
+  // seq_cst on all four accesses, against shutdown(): either shutdown() counts this connection, or the load
+  // here sees the shutdown. A connection that shutdown() has not counted must not be served: nobody would end
+  // it.
   connections_.fetch_add(1, std::memory_order_seq_cst);
   if (draining_.load(std::memory_order_seq_cst)) return end_connection();
   const Result<void> started =
@@ -180,7 +184,8 @@ void Server::start(Conn conn) {
 
 void Server::end_connection() {
   slots_->release();
-  // The last access: whoever waits for the count to reach zero may destroy the server.
+  // The last access to the server: a thread that waits for the count to reach zero may then destroy the
+  // server.
   connections_.fetch_sub(1, std::memory_order_release);
 }
 
@@ -217,15 +222,15 @@ void Server::remove(Session& session) {
 template <class Action>
 void Server::for_each_session(Action action) {
   const std::scoped_lock lock(mutex_);
-  // For thousands of sessions it takes longer than a slice, and each that ends waits for the mutex: not in the
-  // middle of it is this goroutine to be suspended behind others.
+  // With thousands of sessions the loop takes longer than a slice, and every session that ends waits for the
+  // mutex: this goroutine must not be suspended behind others in the middle of the loop.
   const NoPreempt keep_going;
   for (Session* session = sessions_; session != nullptr; session = session->next_) action(*session);
 }
 
 bool Server::wait_for_sessions(TimePoint deadline) {
-  // Looked at in small steps rather than signalled: it happens once in the life of a server, and a
-  // connection that ends has nothing to do for it.
+  // Polls in short intervals instead of waiting for a notification: this wait happens once in the life of a
+  // server, and so a connection that ends need not notify anyone.
   while (connections_.load(std::memory_order_seq_cst) > 0) {
     if (Clock::now() >= deadline) return false;
     sleep_for(1ms);
@@ -237,12 +242,12 @@ bool Server::shutdown(TimePoint deadline) {
   begin_run();
   draining_.store(true, std::memory_order_seq_cst);
   listener_.close();
-  slots_->release();  // the accept loop may be waiting for one
+  slots_->release();  // the accept loop may be waiting for a slot
   for_each_session([](Session& session) { session.interrupt_if_idle(); });
   if (wait_for_sessions(deadline)) return true;
   {
     const std::scoped_lock lock(mutex_);
-    forced_ = true;  // for a session whose goroutine has not come as far as add()
+    forced_ = true;  // for a session whose goroutine has not reached add() yet
   }
   for_each_session([](Session& session) { session.conn_.close(); });
   if (!wait_for_sessions(Clock::now() + kNoticeTime)) given_up_.store(true, std::memory_order_relaxed);

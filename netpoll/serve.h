@@ -1,6 +1,6 @@
 // Public header, part of <tuza/net.h>.
 //
-// The accept loop: a goroutine per connection, a limit on how many, and a graceful end.
+// The accept loop: a goroutine per connection, a connection limit, and graceful shutdown.
 //
 //     auto listener = tuza::net::listen("tcp", "127.0.0.1:7000").value();
 //     tuza::net::serve(listener, [](tuza::net::Conn& conn) {
@@ -10,12 +10,12 @@
 //       }
 //     });
 //
-// Out of descriptors (EMFILE and its like) the loop neither spins nor gives up: it logs at most once a
-// second, gives up one connection of the backlog with the help of a descriptor kept in reserve (that client
-// learns at once that it is not served), waits 5 ms, doubling to 1 s, and goes on as soon as a connection
-// ends. The others wait in the backlog meanwhile.
+// Out of descriptors (EMFILE and similar) the loop neither spins nor gives up. It logs at most once a second.
+// It accepts and closes one connection of the backlog, by means of a descriptor kept in reserve, so that this
+// client learns at once that it is not served. It then waits 5 ms, doubling up to 1 s, and continues as soon
+// as a connection ends. The other connections wait in the backlog meanwhile.
 //
-// An exception that leaves the handler ends the process, as from any goroutine.
+// An exception that escapes the handler ends the process, as from any goroutine.
 #pragma once
 
 #include <tuza/netpoll/tcp.h>
@@ -38,18 +38,18 @@ class Session {
  public:
   [[nodiscard]] Conn& conn() { return conn_; }
 
-  // The handler is about to wait for the client to want something. False: the server is shutting down, and
-  // the handler should return instead; the session is not idle then, and may have lost its read deadline.
-  // While idle, a shutdown interrupts the read (Errc::kTimeout), by means of its deadline: set one of your
-  // own before this call, not after it, or the interruption is lost.
+  // Announces that the handler is about to wait for the client's next request. False: the server is shutting
+  // down, and the handler should return instead; the session is then not idle, and may have lost its read
+  // deadline. While the session is idle, a shutdown interrupts the read (Errc::kTimeout) by means of the read
+  // deadline: set your own deadline before this call, not after it, or the interruption is lost.
   [[nodiscard]] bool begin_idle();
-  // Something has come: from here on, a shutdown lets the handler finish. Takes back an interruption that
-  // came too late for the read, and the read deadline with it.
+  // Announces that data has arrived: from here on, a shutdown lets the handler finish. Cancels an
+  // interruption that came too late for the read, and the read deadline with it.
   void end_idle() {
     if (!idle_.exchange(false, std::memory_order_acq_rel)) [[unlikely]]
       take_interruption_back();
   }
-  // The server is shutting down: finish what is begun.
+  // The server is shutting down: the handler should finish the work it has begun and return.
   [[nodiscard]] bool draining() const;
 
  private:
@@ -60,50 +60,49 @@ class Session {
 
   Server& server_;
   Conn conn_;
-  std::atomic<bool> idle_{false};  // whoever makes it false decides: end_idle() or interrupt_if_idle()
+  std::atomic<bool> idle_{false};  // whoever clears it wins: end_idle() or interrupt_if_idle()
   Session* next_ = nullptr;        // guarded by Server::mutex_
   Session* previous_ = nullptr;    // guarded by Server::mutex_
 };
 
 struct ServeOptions {
-  // Connections open at once; more wait in the backlog. 0: connections_allowed().
+  // Maximum number of open connections; further ones wait in the backlog. 0: connections_allowed().
   std::size_t max_connections = 0;
 };
 
-// As many as the process may have descriptors, less 32 for other uses (but at least half of them). Of several
-// servers each may have its share of that. At least 1.
+// The descriptor limit of the process, less 32 for other uses (but at least half of the limit). Several
+// servers should divide this number among them. At least 1.
 [[nodiscard]] std::size_t connections_allowed();
 
 class Server {
  public:
-  // Called on the connection's own goroutine; the connection is closed when it returns.
+  // Called on the connection's own goroutine; the connection is closed when the handler returns.
   using Handler = std::move_only_function<void(Session&) const>;
 
   Server(Listener&& listener, Handler handler, const ServeOptions& options = {});
-  // The listener stays the caller's; closing it ends serve(), too.
+  // The caller keeps the listener; closing the listener also ends serve().
   Server(Listener& listener, Handler handler, const ServeOptions& options = {});
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
-  // Every call must have returned, and every connection have ended; otherwise the process ends.
+  // Every call must have returned, and every connection must have ended; otherwise the process is terminated.
   ~Server();
 
   [[nodiscard]] const Endpoint& endpoint() const { return listener_.endpoint(); }
   [[nodiscard]] const std::string& address() const { return listener_.address(); }
-  // Connections that are open.
-  // Zero is final after serve() has returned, and then the server may be destroyed.
-  // Those that the end of tuza::run has left open do not count any more.
+  // Number of open connections. Zero is final after serve() has returned, and the server may then be
+  // destroyed. Connections left open by the end of tuza::run no longer count.
   [[nodiscard]] std::size_t connections() const {
     return run_.ended() ? 0 : connections_.load(std::memory_order_acquire);
   }
 
   // Accepts and serves until shutdown() has been called and every connection has ended, or shutdown() has
-  // given up; then goroutines of handlers are still there, as many as connections() says. After shutdown() it
-  // returns at once. Parks.
+  // given up; in that case handler goroutines are still running, as many as connections() says. After
+  // shutdown() it returns at once. Parks.
   Result<void> serve();
 
   // Stops accepting, interrupts idle sessions, and waits for the others until `deadline`; then closes their
   // connections, and gives their handlers kNoticeTime to notice. True: all had ended by themselves. May be
-  // called once. Parks.
+  // called only once. Parks.
   bool shutdown(TimePoint deadline);
   static constexpr std::chrono::milliseconds kNoticeTime{1000};
 
@@ -126,12 +125,12 @@ class Server {
   const std::int64_t slots_max_;
   std::optional<Semaphore> slots_;
   std::atomic<bool> draining_{false};
-  std::atomic<bool> given_up_{false};  // by shutdown(), on handlers that do not end
+  std::atomic<bool> given_up_{false};  // set by shutdown() when handlers do not end
   std::atomic<std::size_t> connections_{0};
-  rt::RunMark run_;  // whose goroutines have the slots and the sessions; changed under mutex_
+  rt::RunMark run_;  // the run that owns the slots and the sessions; changed under mutex_
   Mutex mutex_;
   Session* sessions_ = nullptr;  // guarded by mutex_
-  bool forced_ = false;          // guarded by mutex_: no session may go on
+  bool forced_ = false;          // guarded by mutex_: every session must end
 };
 
 // Serves `listener` until it is closed, then waits for the connections to end. Parks.

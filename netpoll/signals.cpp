@@ -19,23 +19,24 @@ namespace {
 
 std::atomic<bool> g_open{false};
 std::atomic<int> g_pipe_write{-1};  // read by the signal handler
-std::atomic<int> g_handlers{0};     // handlers under way
+std::atomic<int> g_handlers{0};     // handlers currently running
 
 void on_signal(int number) {
-  // seq_cst, against stop_handlers(): either the handler is seen in the count, or it sees the pipe gone.
+  // seq_cst, against stop_handlers(): either stop_handlers() sees this handler in the count, or the handler
+  // sees that the pipe is gone.
   g_handlers.fetch_add(1, std::memory_order_seq_cst);
   const auto byte = static_cast<unsigned char>(number);
-  // A full pipe holds thousands of signals nobody has looked at: one less does not matter.
+  // A full pipe holds thousands of unread signals: losing one more does not matter.
   const int fd = g_pipe_write.load(std::memory_order_seq_cst);
   if (fd >= 0) sys::invoke(SYS_write, fd, &byte, 1);
   g_handlers.fetch_sub(1, std::memory_order_release);
 }
 
-// After this no handler writes into the pipe, so its number may be used again. (A handler runs to its end
-// whatever the thread it interrupted is doing, this one included.)
+// After this call no handler writes into the pipe, so its descriptor number may be reused. (A handler runs to
+// its end whatever the interrupted thread is doing, this thread included.)
 void stop_handlers() {
   g_pipe_write.store(-1, std::memory_order_seq_cst);
-  if (rt::is_forked_child()) return;  // those that are under way are the parent's
+  if (rt::is_forked_child()) return;  // handlers under way belong to the parent
   while (g_handlers.load(std::memory_order_seq_cst) != 0) sys::invoke(SYS_sched_yield);
 }
 
@@ -49,7 +50,7 @@ struct SignalSet::State {
 
   ~State() { give_back(); }
 
-  // The signals do what they did before, but for those that the program handles itself by now.
+  // Restores the previous dispositions, except for signals that the program has since handled itself.
   void give_back() {
     if (given_back.exchange(true, std::memory_order_acq_rel)) return;
     for (auto& [number, action] : before) {
@@ -58,7 +59,8 @@ struct SignalSet::State {
         sigaction(number, &action, nullptr);
     }
     stop_handlers();
-    // The reader first: one that waits is told that the set is closed, not that the pipe has no writer.
+    // Close the reader first: a waiting wait() must return that the set is closed, not that the pipe has no
+    // writer.
     if (reader.get() != nullptr) reader->close();
     if (write_fd >= 0) sys::invoke(SYS_close, write_fd);
     g_open.store(false, std::memory_order_release);
@@ -85,7 +87,7 @@ Result<SignalSet> SignalSet::open(std::initializer_list<int> signals) {
   struct sigaction action{};
   action.sa_handler = &on_signal;
   action.sa_flags = SA_RESTART | SA_ONSTACK;  // goroutine stacks are small
-  // So that a wait on a futex is interrupted, not restarted: sys::invoke() says why.
+  // A futex wait must be interrupted, not restarted: sys::invoke() says why.
   if constexpr (rt::kTsan) action.sa_flags = SA_ONSTACK;
   sigemptyset(&action.sa_mask);
   for (const int number : signals) {
@@ -105,7 +107,7 @@ Result<int> SignalSet::wait_within(const Context* ctx) {
   std::byte number{};
   const Result<std::size_t> n = state_->reader->read(std::span(&number, 1), ctx);
   if (!n) return std::unexpected(n.error());
-  if (*n == 0) return std::unexpected(Error(Errc::kClosed, "read"));  // it read on while close() went on
+  if (*n == 0) return std::unexpected(Error(Errc::kClosed, "read"));  // the read overlapped with close()
   return std::to_integer<int>(number);
 }
 

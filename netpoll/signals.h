@@ -1,15 +1,16 @@
 // Public header, part of <tuza/net.h>.
 //
-// Waiting for signals: SIGTERM and its like, received by a goroutine.
+// Waiting for signals: a goroutine receives SIGTERM and similar signals.
 //
 //     auto signals = tuza::net::SignalSet::open({SIGTERM, SIGINT}).value();
 //     tuza::go([&] { while (auto n = signals.wait()) drain(); });
 //
-// The handler writes the number into a pipe, and the goroutine reads it: nothing else runs in signal context.
-// While a SignalSet is open, its signals do nothing else; from close() on, or from the destructor, they do what they did
-// before, and another one may be opened. Signals that nobody has waited for by then are lost.
+// The signal handler writes the signal number into a pipe, and the goroutine reads it: nothing else runs in
+// signal context. While a SignalSet is open, its signals have no other effect. close() or the destructor
+// restores their previous disposition, after which another SignalSet may be opened. Signals not received by
+// then are lost.
 //
-// Thread-safe. One SignalSet at a time in a process.
+// Thread-safe. At most one SignalSet per process at a time.
 #pragma once
 
 #include <tuza/netpoll/tcp.h>
@@ -22,7 +23,7 @@ namespace tuza::net {
 
 class SignalSet {
  public:
-  // Errors: EBUSY if another one is open, EINVAL for a signal that cannot be handled; or what the system says.
+  // Errors: EBUSY if another set is open, EINVAL for a signal that cannot be handled; or the system's error.
   static Result<SignalSet> open(std::initializer_list<int> signals);
   SignalSet(SignalSet&&) noexcept;
   SignalSet& operator=(SignalSet&&) = delete;
@@ -30,7 +31,7 @@ class SignalSet {
 
   // The next signal. Errc::kClosed after close(). Parks.
   Result<int> wait();
-  // The same; ctx.cause() when the context ends. Parks.
+  // Like wait(); returns ctx.cause() when the context ends. Parks.
   Result<int> wait(const Context& ctx);
   void close();
 

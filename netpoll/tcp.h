@@ -7,23 +7,25 @@
 //       tuza::go([conn = std::move(*conn)]() mutable { serve(conn); });
 //     }
 //
-// Ownership: Conn and Listener own their socket and close it when they are destroyed. They can be moved while
-// nobody uses them.
+// Ownership: Conn and Listener own their socket and close it on destruction. They can be moved while no call
+// uses them.
 //
 // Thread-safe: any goroutine may call any function at any time. Reads of one connection exclude each other,
-// and so do writes, so a write_all() is not torn apart by another. close() may be called while others read
-// or write: they return with Errc::kClosed. What must not happen is destruction during a call.
+// and so do writes, so that a write_all() is not interleaved with another. close() may be called while other
+// goroutines read or write: their calls return Errc::kClosed. Destroying the object during a call is not
+// allowed.
 //
-// Errors are values: Errc::kClosed, Errc::kTimeout, or what the system says. There is no SIGPIPE.
+// Errors are values: Errc::kClosed, Errc::kTimeout, or the system's error. SIGPIPE is never raised.
 //
-// A call that is given a Context returns the context's cause when that ends, at once if it has ended before.
-// The connection stays as it is; of write_all() some bytes may have been sent. Only the waiting for others
-// who read (write) at the same time is not ended.
+// A call with a Context returns the context's cause when the context ends, at once if the context has already
+// ended. The connection stays usable; of a write_all() some bytes may have been sent. The end of the context
+// does not end the wait for another goroutine that is reading (writing) the same connection.
 //
-// A Conn may carry TLS (netpoll/tls.h); everything here holds for it, too. The differences: the first call
-// that reads or writes shakes hands; the peer must end the stream by TLS' own means, else read() says
-// Errc::kEndOfStream, since somebody may have cut it off; close_write() parks if it has to wait; and close()
-// while others write, or just decrypt what they have read, may cut the stream off.
+// A Conn may carry TLS (netpoll/tls.h); everything here also holds for TLS, with these differences: the first
+// call that reads or writes performs the handshake. The peer must end the stream with a TLS close; otherwise
+// read() returns Errc::kEndOfStream, since an attacker may have truncated the stream. close_write() parks if
+// it has to wait. close() while another goroutine writes, or is decrypting data it has read, may truncate the
+// stream.
 #pragma once
 
 #include <tuza/netpoll/endpoint.h>
@@ -69,7 +71,7 @@ using TimePoint = std::chrono::steady_clock::time_point;
 // No deadline.
 inline constexpr TimePoint kNoDeadline = TimePoint::max();
 
-// `timeout` from now, for calls that take a deadline. Long ones are cut to the clock's end of time.
+// `timeout` from now, for calls that take a deadline. A timeout beyond the clock's range is clamped.
 template <class Rep, class Period>
 [[nodiscard]] TimePoint time_after_now(const std::chrono::duration<Rep, Period>& timeout) {
   const TimePoint now = std::chrono::steady_clock::now();
@@ -79,96 +81,99 @@ template <class Rep, class Period>
 
 class Conn {
  public:
-  // `transport`, if there is one, is between the calls here and the socket (netpoll/socket/transport.h).
+  // `transport`, if not null, is the layer between the calls here and the socket
+  // (netpoll/socket/transport.h).
   explicit Conn(detail::DescriptorOwner descriptor, detail::TransportOwner transport = nullptr)
       : descriptor_(std::move(descriptor)), transport_(std::move(transport)) {}
   Conn(Conn&&) = default;
   Conn& operator=(Conn&& other) noexcept {
-    transport_ = std::move(other.transport_);  // first: the old one takes its leave over the old socket
+    transport_ = std::move(other.transport_);  // first: the old transport says goodbye over the old socket
     descriptor_ = std::move(other.descriptor_);
     return *this;
   }
 
-  // Waits for at least one byte; returns how many came, 0 at the end of the stream. Parks.
+  // Waits for at least one byte; returns the number of bytes read, 0 at the end of the stream. Parks.
   Result<std::size_t> read(std::span<std::byte> into);
   Result<std::size_t> read(const Context& ctx, std::span<std::byte> into);
   Result<std::size_t> read(std::span<char> into) { return read(std::as_writable_bytes(into)); }
   Result<std::size_t> read(const Context& ctx, std::span<char> into) {
     return read(ctx, std::as_writable_bytes(into));
   }
-  // As read(), taking the buffer only when there is something to read: an idle connection needs none.
+  // Like read(), but takes the buffer only when there is data to read: an idle connection needs no buffer.
   Result<std::size_t> read(LazyBuffer& into);
   Result<std::size_t> read(const Context& ctx, LazyBuffer& into);
-  // Fills `into`; Errc::kEndOfStream if the stream ends before. Parks.
+  // Fills `into`; Errc::kEndOfStream if the stream ends first. Parks.
   Result<void> read_full(std::span<std::byte> into);
   Result<void> read_full(const Context& ctx, std::span<std::byte> into);
 
-  // Sends everything, or returns an error after some of it may have been sent. Parks.
+  // Sends all data, or returns an error after a part may have been sent. Parks.
   Result<void> write_all(std::span<const std::byte> data);
   Result<void> write_all(std::string_view text) { return write_all(std::as_bytes(std::span(text))); }
   Result<void> write_all(const Context& ctx, std::span<const std::byte> data);
   Result<void> write_all(const Context& ctx, std::string_view text) {
     return write_all(ctx, std::as_bytes(std::span(text)));
   }
-  // As write_all(), for the last that is written: over TLS the end is said with it, in one system call. No
-  // more can be written then; reading goes on. close() or close_write() must follow. Parks.
+  // Like write_all(), for the last data of the stream: over TLS the close notification goes with it in one
+  // system call. No more can be written afterwards; reading continues to work. close() or close_write() must
+  // follow. Parks.
   Result<void> write_last(std::string_view text);
-  // Several pieces with as few system calls as possible. Changes the elements of `pieces`.
+  // Writes several pieces with as few system calls as possible. Changes the elements of `pieces`. Parks.
   Result<void> writev_all(std::span<struct iovec> pieces);
   Result<void> writev_all(const Context& ctx, std::span<struct iovec> pieces);
 
-  // From this point of time on, calls of that direction fail with Errc::kTimeout, also those that wait
-  // already. Stays until set again; kNoDeadline takes it away. Cheap: two memory operations, unless it is
-  // earlier than before. Does not park.
+  // From this point in time on, calls of that direction fail with Errc::kTimeout, calls that already wait
+  // included. The deadline stays until it is set again; kNoDeadline removes it. Cheap: two memory operations,
+  // unless the new deadline is earlier than the old one. Does not park.
   void set_read_deadline(TimePoint when);
   void set_write_deadline(TimePoint when);
   void set_deadline(TimePoint when);
 
-  // A limit for each time a write has to wait for the peer to take something: 0 is none, and the default. It
-  // costs nothing while writes do not wait. Replaces a write deadline.
+  // Limits each wait of a write for the peer to accept data. 0 means no limit, and is the default. Costs
+  // nothing while writes do not wait. Replaces a write deadline.
   void set_write_timeout(rt::AnyDuration timeout);
 
-  // Ends the stream to the peer; reading goes on.
+  // Ends the stream to the peer; reading continues to work.
   Result<void> close_write();
-  // Ends everything; calls that wait return Errc::kClosed. May be called again. Does not park.
+  // Closes the connection; waiting calls return Errc::kClosed. May be called repeatedly. Does not park.
   void close();
-  // Makes the close that follows abort the connection: the peer sees a reset, nothing lingers. Unix sockets
-  // know no reset: their end is an ordinary one, but for TLS, which does not say that it is meant.
+  // Makes the following close abort the connection: the peer sees a reset, and nothing lingers. Unix sockets
+  // have no reset: they close normally, except that TLS sends no close notification.
   Result<void> set_linger_zero();
 
-  Result<void> set_no_delay(bool on);  // on from the beginning; TCP only
+  Result<void> set_no_delay(bool on);  // initially on; TCP only
   Result<void> set_keep_alive(bool on);
 
-  // TCP only: EAFNOSUPPORT for others.
+  // TCP only; EAFNOSUPPORT otherwise.
   Result<Endpoint> local_endpoint() const;
   Result<Endpoint> remote_endpoint() const;
-  // For all, as text: "127.0.0.1:80", "unix:/run/app.sock"; "unix:" for a peer that has no name, as dialers.
+  // For all sockets, as text: "127.0.0.1:80", "unix:/run/app.sock"; "unix:" for a peer without a name, such
+  // as a dialer.
   Result<std::string> local_address() const;
   Result<std::string> remote_address() const;
 
-  // TLS: shakes hands now, if that has not happened yet; says again why it failed if it has. Others: does
-  // nothing. Parks.
+  // TLS: performs the handshake now if it has not happened yet; if it has failed, returns the same error
+  // again. Otherwise does nothing. Parks.
   Result<void> handshake();
   Result<void> handshake(const Context& ctx);
-  // Nothing if it is not TLS, or has not shaken hands.
+  // nullopt if the connection is not TLS, or before the handshake.
   [[nodiscard]] std::optional<TlsInfo> tls_info() const;
 
-  // For layers above and tests that need what is not offered here.
+  // For higher layers and tests that need more than this interface.
   [[nodiscard]] Descriptor& descriptor() { return *descriptor_; }
 
  private:
   friend class Server;     // farewell()
-  friend class TlsClient;  // puts itself between
-  // Tells the peer that this is the end, if that is not told by closing. Parks if it has to wait.
+  friend class TlsClient;  // inserts its transport
+  // Tells the peer that the stream ends, if closing the socket does not tell it. Parks if it has to wait.
   void farewell();
 
   detail::DescriptorOwner descriptor_;
-  detail::TransportOwner transport_;  // null: none, the usual case. Goes before the descriptor
+  detail::TransportOwner transport_;  // null: none, the usual case. Destroyed before the descriptor
 };
 
 struct ListenOptions {
-  int backlog = 4096;       // connections that wait to be accepted; the system may allow fewer
-  bool reuse_port = false;  // several sockets on one port, each with a share of the connections
+  int backlog = 4096;       // connections that wait to be accepted; the system may impose a lower limit
+  bool reuse_port = false;  // several sockets share one port; each gets a part of the connections
 };
 
 class Listener {
@@ -178,25 +183,27 @@ class Listener {
   Listener& operator=(Listener&&) noexcept;
   ~Listener();
 
-  // A socket that listens already, from systemd, say (netpoll/inherited.h). Owns it from then on, also if
-  // this fails: because it is no stream socket of TCP or Unix, or does not listen. When this listener is
-  // closed, the socket goes on listening for others who hold it, and the file of a Unix socket stays.
+  // Takes over a socket that already listens, for example from systemd (netpoll/inherited.h). Owns the socket
+  // from then on, even on an error: not a TCP or Unix stream socket, or not listening. When this listener is
+  // closed, the socket continues to listen for other processes that hold it, and the file of a Unix socket
+  // stays.
   static Result<Listener> adopt(int fd);
 
-  // The next connection. Parks. An error that concerns one connection only is not reported: the next one is
-  // waited for. Out of descriptors or memory (EMFILE, ENFILE, ENOBUFS, ENOMEM): the connection stays in the
-  // backlog; see serve() for what to do then.
+  // Returns the next connection. Parks. An error that concerns a single connection is not reported: accept()
+  // waits for the next connection. Out of descriptors or memory (EMFILE, ENFILE, ENOBUFS, ENOMEM): the
+  // connection stays in the backlog; see serve() for how to handle that.
   Result<Conn> accept();
   Result<Conn> accept(const Context& ctx);
-  // Ends accept(), now and later, with Errc::kClosed, and removes the file of a Unix socket. Does not park.
+  // Ends waiting and later accept() calls with Errc::kClosed, and removes the file of a Unix socket. Does not
+  // park.
   void close();
 
-  // The connections that are accepted from now on are TLS. Before the first accept() only.
+  // Connections accepted from now on use TLS. Call it only before the first accept().
   void use_tls(std::shared_ptr<TlsServer> tls);
 
-  // Where it listens, with the port that the system chose for port 0. TCP only: else 0.0.0.0:0.
+  // The listening address, with the system-chosen port if the port was 0. TCP only: otherwise 0.0.0.0:0.
   [[nodiscard]] const Endpoint& endpoint() const { return endpoint_; }
-  // The same as text, for all: "127.0.0.1:80", "unix:/run/app.sock".
+  // The same as text, for all sockets: "127.0.0.1:80", "unix:/run/app.sock".
   [[nodiscard]] const std::string& address() const { return address_; }
 
  private:
@@ -206,31 +213,31 @@ class Listener {
   detail::DescriptorOwner descriptor_;
   Endpoint endpoint_;
   std::string address_;
-  detail::UnixSocketFileOwner file_;  // null: none, or not ours to remove
+  detail::UnixSocketFileOwner file_;  // null: no file, or not ours to remove
   std::shared_ptr<TlsServer> tls_;
-  bool adopted_ = false;  // others may hold the socket, too
+  bool adopted_ = false;  // other processes may hold the socket, too
 };
 
 // `network` is "tcp", "tcp4", "tcp6" or "unix".
 //
-// TCP: ":80" listens on every address; so does "[::]:80", for both versions of IP with "tcp". Parks if the
-// host is a name: resolve().
+// TCP: ":80" listens on every address; so does "[::]:80", for both IPv4 and IPv6 with "tcp". Parks if the
+// host is a name: see resolve().
 //
-// Unix: the address is a path, at most 107 bytes. Who may write to the file may connect; umask decides. A
-// socket's file that is there already is replaced if nobody listens there, as after a crash; if somebody
-// does, or it is no socket, EADDRINUSE.
+// Unix: the address is a path of at most 107 bytes. Write permission on the file allows connecting; the umask
+// applies. An existing socket file is replaced if nobody listens on it, as after a crash; if a process
+// listens on it, or the file is not a socket, the error is EADDRINUSE.
 //
 // Goroutines only.
 Result<Listener> listen(std::string_view network, std::string_view address,
                         const ListenOptions& options = {});
 
-// The same for one text: "unix:/run/app.sock", or an address of TCP.
+// The same with a single text: "unix:/run/app.sock", or a TCP address.
 Result<Listener> listen(std::string_view address, const ListenOptions& options = {});
 
-// Connects; `network` as above; gives up at `deadline`, which does not limit the time that the resolver takes
+// Connects; `network` as above. Gives up at `deadline`. The deadline does not limit the time of the resolver
 // if the host is a name. Parks. Goroutines only.
 Result<Conn> dial(std::string_view network, std::string_view address, TimePoint deadline = kNoDeadline);
-// The same; gives up when `ctx` ends, which does not end the resolver either.
+// The same, but gives up when `ctx` ends; the end of `ctx` does not interrupt the resolver either.
 Result<Conn> dial(const Context& ctx, std::string_view network, std::string_view address);
 
 }  // namespace tuza::net

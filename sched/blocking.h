@@ -11,7 +11,7 @@
 //     }
 //
 // Marking a call is optional: a goroutine that does not return to the scheduler loses its P anyway
-// (HACKING.md, slices). The mark tells the runtime what the goroutine is doing, with these effects:
+// (docs/internals/slices.md). The mark tells the runtime what the goroutine is doing, with these effects:
 //   - kLong hands off the P at once, before another goroutine has waited for it.
 //   - A short call of unknown length keeps the P; the mark costs a few nanoseconds. If the call lasts while
 //     other goroutines wait, sysmon takes the P after milliseconds at most, and sooner while it is busy with

@@ -3,7 +3,7 @@
 // The calling goroutine, and the processors that goroutines run on.
 //
 // Parking calls are documented as such: after one, the goroutine may be on another thread, and thread_local
-// variables and errno are that thread's. See HACKING.md for the contract.
+// variables and errno are that thread's. See docs/reference/contract.md.
 #pragma once
 
 #include <cstddef>

@@ -8,7 +8,8 @@ rt::PerPCache& cache() {
   return instance;
 }
 
-// A large response or body must not be kept for ever in each of the working sets it passed through.
+// Without this limit, each working set that a large response or body passed through would stay large for
+// ever.
 constexpr std::size_t kKeptBytes = 64 << 10;
 
 void shrink(std::string& text) {
@@ -33,7 +34,7 @@ void ExchangeBuffers::give_back(ExchangeBuffers* buffers) {
 void ExchangeBuffers::end_request() {
   input.end_request();
   path_value_count = 0;
-  // Also of what is empty: a body that did not come has its room already.
+  // Shrink even empty strings: for a body that did not arrive, space may already be reserved.
   shrink(extra);
   shrink(body);
   shrink(pulled);

@@ -1,10 +1,11 @@
-// The working set of one connection that is busy: buffers, parser, the request in progress.
+// The working set of one busy connection: buffers, parser, the request in progress.
 //
-// About 20 KiB, so a connection has one only from the first byte of a request to the last byte of its
-// response; an idle connection has none. They are kept per P and taken last in, first out: a core serves one
-// request after another from the same memory, which stays in its cache, and nothing is allocated.
+// A working set takes about 20 KiB, so a connection has one only from the first byte of a request to the last
+// byte of its response; an idle connection has none. Working sets are cached per P, last in, first out: a
+// core serves one request after another from the same memory, which stays in its cache, and nothing is
+// allocated.
 //
-// Thread-unsafe: belongs to the goroutine that has taken it.
+// Thread-unsafe: owned by the goroutine that has taken it.
 #pragma once
 
 #include <tuza/http/wire/date.h>
@@ -23,15 +24,15 @@ namespace tuza::http {
 
 struct ExchangeBuffers : rt::CacheNode {
   static ExchangeBuffers* take();
-  // What is in `out` is dropped.
+  // Discards the content of `out`.
   static void give_back(ExchangeBuffers* buffers);
 
   Input input;
   HeadParser parser;
   Head head;
-  const char* head_base = nullptr;  // where the bytes of a complete head are
+  const char* head_base = nullptr;  // where the bytes of a complete head begin
 
-  // What a pattern with wildcards has found in the path; percent-encoded until somebody asks for it.
+  // The path segment matched by a wildcard of the pattern; stays percent-encoded until it is first requested.
   struct PathValue {
     std::string_view name, value;
     bool decoded = false;
@@ -40,16 +41,16 @@ struct ExchangeBuffers : rt::CacheNode {
   std::array<PathValue, kPathValuesMax> path_values;
   std::size_t path_value_count = 0;
 
-  // Text made for the handler (decoded values), valid until the request has ended.
+  // Memory for text made for the handler (decoded values), valid until the request has ended.
   [[nodiscard]] std::pmr::memory_resource& arena() {
     arena_used_ = true;
     return arena_;
   }
 
-  std::string out;     // to be sent; responses to pipelined requests collect here
-  std::string extra;   // header fields the handler has set
-  std::string body;    // what the handler has written, while its head may still change
-  std::string pulled;  // the request's body, when the handler asked for all of it
+  std::string out;     // output to be sent; collects responses to pipelined requests
+  std::string extra;   // header fields set by the handler
+  std::string body;    // written by the handler, while the head may still change
+  std::string pulled;  // the request's body, if the handler asked for all of it
   Date date;
 
   // Makes room for the next request on the same connection.

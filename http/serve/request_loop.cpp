@@ -16,21 +16,22 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A deadline counted from a moment ago: the coarse clock lags, which makes it earlier by milliseconds.
+// A deadline `after` from now, by the coarse clock. That clock lags, which makes the deadline earlier by
+// milliseconds.
 net::TimePoint soon(std::chrono::milliseconds after) {
   return net::TimePoint(std::chrono::nanoseconds(rt::time_after(coarse_now_ns(), rt::whole_ns(after))));
 }
 
-// How much of a body that nobody wanted is read to keep the connection.
+// Maximum size of an unwanted body that is read in order to keep the connection.
 constexpr std::uint64_t kSkippedBodyMax = 256 << 10;
-// How long a client that was refused may take to read why.
+// How long a refused client may take to read the reason.
 constexpr std::chrono::milliseconds kLingerTime{2000};
-// How long an idle connection is kept when the server ends.
+// How long an idle connection is kept when the server shuts down.
 constexpr std::chrono::milliseconds kLastLook{10};
-// More than this is sent before the handler of the next pipelined request runs.
+// Above this size, output is sent before the handler of the next pipelined request runs.
 constexpr std::size_t kOutMax = 64 << 10;
 
-// What a client may have a part in must not look like other lines, nor steer a terminal.
+// Text that a client may influence must not look like other log lines, nor control a terminal.
 std::string printable(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string out;
@@ -76,8 +77,8 @@ void RequestLoop::give_back() {
   ExchangeBuffers::give_back(std::exchange(buffers_, nullptr));
 }
 
-// Whatever else throws, memory is what may be missing anywhere, for the answer that says so too. The
-// connection ends then; the others go on, and have more.
+// Memory may run out anywhere, even for the answer that reports the failure. This connection then ends; the
+// other connections continue, and have more memory.
 void RequestLoop::serve() try {
   bool goes_on = true;
   while (goes_on && read_head()) {
@@ -92,7 +93,7 @@ void RequestLoop::serve() try {
   limiter.log(LogLevel::kError, "tuza: no memory for a request; its connection is closed");
 }
 
-// Until there is a complete head in the input. False: the connection is to be closed.
+// Reads until the input contains a complete head. False: the connection is to be closed.
 bool RequestLoop::read_head() {
   for (;;) {
     if (buffers_ != nullptr && !buffers_->input.empty()) {
@@ -111,8 +112,9 @@ bool RequestLoop::read_head() {
   }
 }
 
-// The input is used up. Sends what is to be sent, and waits: between requests without a working set, and as
-// one who may be interrupted; within a head for the rest of header_timeout.
+// The input is used up. Sends the pending output, and waits for more. Between requests, the connection waits
+// without a working set, and shutdown may interrupt the wait. Within a head, the wait lasts at most for the
+// rest of header_timeout.
 bool RequestLoop::wait_for_bytes() {
   if (!flush()) return false;
   const bool idle = !head_begun_;
@@ -130,7 +132,7 @@ bool RequestLoop::wait_for_bytes() {
     return true;
   }
   if (idle) {
-    // Nobody has waited for the client if it is the server that ends.
+    // This timeout came from the server's shutdown: the client has not been idle for too long.
     if (!n && n.error().timeout() && session_.draining()) return last_look();
     if (!n) count_failed_read(n.error());
     return false;
@@ -144,13 +146,13 @@ bool RequestLoop::wait_for_bytes() {
   return false;
 }
 
-// No handler is on the stack: its memory below may be given back while the client thinks.
+// No handler is on the stack: the stack memory below may be released while the client is idle.
 Result<std::size_t> RequestLoop::read_idle() {
   const rt::NothingBelow trim_while_parked;
   return conn().read(static_cast<net::LazyBuffer&>(*this));
 }
 
-// Of TLS, the first read is the handshake, whose time limit is its own.
+// With TLS, the first read performs the handshake, which has its own timeout.
 void RequestLoop::count_failed_read(const Error& error) {
   if (net::is_tls_error(error)) {
     ServerCounters::add(counters_.tls_failures);
@@ -162,9 +164,10 @@ void RequestLoop::count_failed_read(const Error& error) {
   }
 }
 
-// The server is ending, and nobody has told the client: a request may be here already, or on its way.
+// The server is ending, and the client does not know yet: a request may have arrived already, or be on its
+// way.
 bool RequestLoop::last_look() {
-  // The second asks the kernel: bytes may have come without having been reported yet.
+  // The second read asks the kernel: bytes may have arrived without having been reported yet.
   for (int look = 0; look < 2; ++look) {
     conn().set_read_deadline(Clock::now() + kLastLook);
     const Result<std::size_t> n = conn().read(static_cast<net::LazyBuffer&>(*this));
@@ -181,7 +184,7 @@ bool RequestLoop::last_look() {
   return false;
 }
 
-// A head is complete: what does it mean?
+// Interprets a complete head.
 std::optional<BadRequest> RequestLoop::begin_request() {
   Head& head = buffers_->head;
   head_begun_ = head_deadline_set_ = false;
@@ -192,7 +195,7 @@ std::optional<BadRequest> RequestLoop::begin_request() {
   if (head.chunked) buffers_->parser.expect_chunks();
   body_.remaining = head.content_length;
   body_.complete = !head.chunked && head.content_length == 0;
-  // A client that has sent some of the body already is not waiting for anything.
+  // A client that has already sent a part of the body does not wait for "100 Continue".
   body_.continue_wanted = head.expects_continue && !body_.complete && buffers_->input.empty();
   keep_alive_ = head.keep_alive;
   if (head.content_length > options_.body_bytes_max) {
@@ -211,7 +214,8 @@ void RequestLoop::run_handler() {
     log_exception(request, e.what());
   } catch (...) {
     if (std::current_exception() == nullptr) {
-      // No exception of C++: goexit(). Earlier requests have been answered, if not on the wire.
+      // Not a C++ exception: goexit(). Earlier requests have been answered, but the answers may not be sent
+      // yet.
       (void)flush();
       cut_off();
       throw;
@@ -219,7 +223,7 @@ void RequestLoop::run_handler() {
     log_exception(request, "something that is no std::exception");
   }
   ServerCounters::add(counters_.handlers_thrown);
-  // What the handler has prepared is dropped; what has been sent cannot be taken back, only cut off.
+  // A prepared response is dropped. Data already sent cannot be withdrawn, only cut off.
   keep_alive_ = false;
   if (!response_.head_sent) {
     writer.error(500);
@@ -229,7 +233,7 @@ void RequestLoop::run_handler() {
   broken_ = true;
 }
 
-// Completes the response, and decides whether there can be another request.
+// Completes the response, and decides whether another request can follow.
 bool RequestLoop::finish_request() {
   if (broken_) return false;
   if (body_.error && !response_.head_sent) {
@@ -247,15 +251,17 @@ bool RequestLoop::finish_request() {
     return false;
   }
   buffers_->end_request();
-  // Now, and not when the next head is complete: it may turn out to be none, and is answered as well.
+  // Reset here, not when the next head is complete: that head may turn out to be malformed, and is answered
+  // as well.
   response_ = Response{};
   body_ = Body{};
   return buffers_->out.size() < kOutMax || flush();
 }
 
-// Reads what the handler has left of the request's body. False: there is too much of it, or it is malformed.
+// Reads the rest of the request's body that the handler has not read. False: the rest is too large or
+// malformed.
 bool RequestLoop::skip_body() {
-  // The client may be waiting for the response before it sends the rest.
+  // The client may wait for the response before it sends the rest.
   if (buffers_->input.empty() && !flush()) return false;
   body_.deadline = net::time_after_now(options_.skip_timeout);
   std::array<std::byte, Input::kInlineBytes> scrap;
@@ -268,13 +274,13 @@ bool RequestLoop::skip_body() {
   return false;
 }
 
-// The connection ends in the middle of a response. If that is how a complete one would end, too, the client
-// must not take this one for complete.
+// The connection ends in the middle of a response. If a complete response would end in the same way, a reset
+// prevents the client from taking this response for complete.
 void RequestLoop::cut_off() {
   if (response_.ends_with_connection) (void)conn().set_linger_zero();
 }
 
-// The one place that answers bad input: the status, a line of text, and the end of the connection.
+// The only place that answers bad input: with the status, a line of text, and the end of the connection.
 void RequestLoop::refuse(const BadRequest& bad) {
   keep_alive_ = false;
   if (buffers_ == nullptr) return;
@@ -287,7 +293,7 @@ void RequestLoop::refuse(const BadRequest& bad) {
   std::string text(bad.text);
   text += '\n';
   response_.status = bad.status;
-  // The method may not be known; a client that sent HEAD and something malformed can bear a body.
+  // The method may be unknown; a client that sent a malformed HEAD request must accept a body.
   response_.close = true;
   buffers_->extra += "Content-Type: text/plain; charset=utf-8\r\n";
   response_.has_content_type = true;
@@ -297,7 +303,7 @@ void RequestLoop::refuse(const BadRequest& bad) {
 }
 
 // Closing while the client still sends makes the kernel answer with a reset, which may overtake the response
-// and destroy it. So: end our side, and read on for a while.
+// and destroy it. So this function ends our side of the stream, and continues to read for a while.
 void RequestLoop::linger() {
   if (!conn().close_write()) return;
   conn().set_read_deadline(Clock::now() + kLingerTime);

@@ -1,13 +1,13 @@
-// One connection, from its first request to its last: the loop that HTTP/1.1 is.
+// The HTTP/1.1 request loop of one connection, from its first request to its last.
 //
-//   read a head -> frame it -> run the handler -> finish the response -> skip what is left of the body
+//   read a head -> frame it -> run the handler -> finish the response -> skip the rest of the body
 //       ^                                                                    |
-//       `-- flush what is to be sent, wait for bytes <---- keep alive -------'
+//       `-- flush pending output, wait for bytes <------ keep alive -----'
 //
-// Responses collect in ExchangeBuffers::out and leave when nothing more can be done without new bytes: those of
-// pipelined requests in one write. Bad input of every kind ends in one place, refuse().
+// Responses collect in ExchangeBuffers::out, and are sent when no more can be done without new bytes: the
+// responses to pipelined requests go out in one write. Bad input of every kind ends in one place, refuse().
 //
-// Thread-unsafe: belongs to the connection's goroutine. All waiting parks.
+// Thread-unsafe: owned by the connection's goroutine. Every wait parks.
 #pragma once
 
 #include <tuza/http/handler.h>
@@ -33,7 +33,7 @@ class RequestLoop final : private net::LazyBuffer {
   RequestLoop& operator=(const RequestLoop&) = delete;
   ~RequestLoop();
 
-  // Serves requests until the connection is to be closed.
+  // Serves requests until the connection should be closed.
   void serve();
 
   // -- For Request and ResponseWriter, while a handler runs.
@@ -43,7 +43,7 @@ class RequestLoop final : private net::LazyBuffer {
   Result<std::size_t> read_body(std::span<std::byte> into);
   Result<std::string_view> pull_body();
 
-  // Forgets status, fields and body that were set but not sent; close() remains.
+  // Discards status, fields and body that were set but not sent; close() stays in effect.
   void drop_prepared_response();
   void set_status(int code);
   void add_header(std::string_view name, std::string_view value);
@@ -56,12 +56,12 @@ class RequestLoop final : private net::LazyBuffer {
   [[nodiscard]] std::uint64_t bytes_written() const;
 
  private:
-  // The response in progress; between requests, the one there would be to bad input.
+  // The response in progress; between requests, the response to bad input, if it becomes necessary.
   struct Response {
     int status = 200;
-    bool head_sent = false;  // its head is in `out`, at least
+    bool head_sent = false;  // the head is at least in `out`
     bool chunked = false;
-    bool ends_with_connection = false;  // neither chunked nor with a length: for HTTP/1.0
+    bool ends_with_connection = false;  // neither chunked nor with a length: HTTP/1.0
     bool finished = false;
     bool has_content_type = false;
     bool has_date = false;
@@ -77,9 +77,9 @@ class RequestLoop final : private net::LazyBuffer {
     bool chunked = false;
     bool complete = true;
     bool continue_wanted = false;  // the client waits for "100 Continue" before it sends the body
-    std::int64_t started_ns = 0;   // when the handler first had to wait for it
-    net::TimePoint deadline = net::kNoDeadline;  // beside the one that follows from the minimum rate
-    std::string_view slice;                      // data of a chunk that was decoded but not taken
+    std::int64_t started_ns = 0;   // when the handler first had to wait for the body
+    net::TimePoint deadline = net::kNoDeadline;  // in addition to the deadline from the minimum rate
+    std::string_view slice;                      // decoded data of a chunk, not yet taken
     std::optional<BadRequest> error;
   };
 
@@ -99,10 +99,10 @@ class RequestLoop final : private net::LazyBuffer {
   void refuse(const BadRequest& bad);
   void cut_off();
   void linger();
-  bool flush(bool last = false);  // `last`: nothing will be sent after it
+  bool flush(bool last = false);  // `last`: nothing is sent afterwards
 
   Result<std::size_t> fail_body(BadRequest bad);
-  Result<std::size_t> fail_body(const Error& error);  // of a read
+  Result<std::size_t> fail_body(const Error& error);  // for an error of a read
   Result<std::size_t> fill_body_input();
   Result<std::size_t> read_known_length(std::span<std::byte> into);
   Result<std::size_t> read_chunked(std::span<std::byte> into);
@@ -124,9 +124,9 @@ class RequestLoop final : private net::LazyBuffer {
   Response response_;
   Body body_;
   bool head_begun_ = false;         // the parser is in the middle of a head
-  bool head_deadline_set_ = false;  // header_timeout runs
+  bool head_deadline_set_ = false;  // header_timeout is running
   bool keep_alive_ = true;
-  std::string remote_;   // empty: nobody has asked yet
+  std::string remote_;   // empty: not requested yet
   bool broken_ = false;  // a write has failed: nothing more can be sent
 };
 

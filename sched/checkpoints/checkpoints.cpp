@@ -7,7 +7,7 @@
 // GCC and Clang call a plain function (-fsanitize-coverage=trace-pc) and save around the call what the ABI
 // lets a function change; the switch keeps the rest. As far as the compiler knows, the program can therefore
 // safely be left here. may_park() checks what the compiler does not know. What cannot be checked is the
-// contract of instrumented code (HACKING.md, checkpoints).
+// contract of instrumented code (docs/guide/libraries.md).
 //
 // Rejected: -finstrument-functions and -pg -mfentry instrument functions only, so a loop without calls never
 // reaches a checkpoint. Checkpoints at back edges only, or an inline check, need a compiler plugin, one for

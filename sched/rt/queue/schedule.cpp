@@ -1,4 +1,4 @@
-// The scheduler's search for the next goroutine. The order of sources (HACKING.md, rule 3):
+// The scheduler's search for the next goroutine. The order of sources (docs/internals/scheduler.md, rule 3):
 //
 //   every 61st pick: housekeeping, then the GRQ, beginning at its last level or, alternately, at kNew
 //   latecomers, during a backlog of goroutines that stall (except at every 8th pick)
