@@ -58,7 +58,7 @@ RT_FOR_OTHERS = ["base", "g", "p", "enter", "park", "slice/handoff", "memory/per
                  "memory/idle_stacks", "queue/g_list_inline", "queue/io_source", "queue/poll_role", "idle/machine_thread",
                  "lifecycle/end_hook"]
 
-# Why each word is dangerous in a runtime that moves goroutines between threads: HACKING.md.
+# Why each word is dangerous in a runtime that moves goroutines between threads: HACKING.md, house rules.
 QUARANTINE = {
     "thread_local": ["sched/arch/*", "sched/tests/big_thread_locals.cpp", "sched/tests/lifecycle_test.cpp"],
     # examples/hostile does what programs without any knowledge of Tuza do, and does not park.

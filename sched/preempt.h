@@ -26,7 +26,7 @@ namespace tuza {
 void checkpoint();
 
 // While one exists, the goroutine is never suspended in the middle of its own code (the suspend signal is
-// not sent, or is refused), and checkpoints that a compiler inserted (HACKING.md) do nothing. For sections
+// not sent, or is refused), and checkpoints that a compiler inserted (docs/guide/libraries.md) do nothing. For sections
 // that other goroutines or threads spin on, or wait for with locks of their own. The P may still be taken
 // away; that stops nothing. Keep the section short: suspended goroutines make room for others. Nests; may be
 // held across parking calls. Does nothing on a thread that is not a goroutine.

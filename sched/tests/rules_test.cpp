@@ -1,4 +1,4 @@
-// The rules of the scheduler (HACKING.md), with at least one test for each. Not part of the chaos build,
+// The rules of the scheduler (docs/internals/scheduler.md), with at least one test for each. Not part of the chaos build,
 // which breaks the order of goroutines on purpose.
 #include <tuza/sched/arch/cpu_relax.h>
 #include <tuza/sched/external.h>
