@@ -37,9 +37,9 @@
 namespace tuza::http {
 
 struct FileServerOptions {
-  std::string prefix = "/";          // prefix of the request's path, ends with "/"; the rest is below the folder
-  std::string index = "index.html";  // for paths that end with "/"; empty: such paths get 404
-  std::string cache_control = "";    // value of that header; empty: no header
+  std::string prefix = "/";                // of the request path; ends with "/"; the rest is below the folder
+  std::string index = "index.html";        // for paths that end with "/"; empty: such paths get 404
+  std::string cache_control = "";          // value of that header; empty: no header
   bool names_that_begin_with_dot = false;  // .git, .env; .well-known (RFC 8615) is always served
 };
 

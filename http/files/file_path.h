@@ -1,4 +1,4 @@
-// From the path of a request to a path below a folder. Thread-safe.
+// Converts the path of a request to a path below a folder. Thread-safe.
 #pragma once
 
 #include <optional>
@@ -7,9 +7,10 @@
 
 namespace tuza::http {
 
-// `encoded` is what follows the prefix, as it came. Its segments are taken apart first and decoded then.
-// Nothing if one of them is empty (the last may be), "." or "..", has a slash or a zero in it, begins with a
-// dot (but .well-known) unless `dots`, or is no proper percent-encoding. "" and "dir/" come back as they are.
+// `encoded` is the part after the prefix, as received. The path is split into segments before decoding.
+// nullopt if a segment is empty (the last may be), is "." or "..", contains a slash or a zero byte, begins
+// with a dot (except .well-known) while `dots` is false, or is not valid percent-encoding. "" and "dir/" are
+// returned unchanged.
 std::optional<std::string> file_path(std::string_view encoded, bool dots);
 
 }  // namespace tuza::http

@@ -12,7 +12,7 @@ constexpr std::array<std::string_view, 7> kDays = {"Sunday",   "Monday", "Tuesda
                                                    "Thursday", "Friday", "Saturday"};
 constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
 
-// Takes a date apart from its beginning; false once anything was not as expected.
+// Parses a date from its beginning; each function returns false if the text is not as expected.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : rest_(text) {}
@@ -22,7 +22,7 @@ class Scanner {
     rest_.remove_prefix(expected.size());
     return true;
   }
-  // Exactly so many digits; of asctime's day the first may be a space.
+  // Exactly `digits` digits; in asctime's day the first may be a space.
   [[nodiscard]] bool number(int digits, int& value, bool space_first = false) {
     if (rest_.size() < static_cast<std::size_t>(digits)) return false;
     value = 0;
@@ -84,7 +84,7 @@ bool scan_asctime(std::string_view text, Fields& f) {
          in.number(4, f.year) && in.at_end();
 }
 
-// RFC 9110 5.6.7: one that seems to be more than 50 years ahead is of the last century.
+// RFC 9110 5.6.7: a date that appears to be more than 50 years in the future is in the past century.
 int whole_year(int two_digits, sys_seconds now) {
   const int this_year = static_cast<int>(year_month_day(floor<days>(now)).year());
   const int year = this_year - this_year % 100 + two_digits;

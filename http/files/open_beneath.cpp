@@ -14,7 +14,7 @@ namespace {
 using tuza::detail::blocking_syscall;
 
 constexpr int kFileFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-constexpr int kTriesMax = 8;  // of a look-up that something else was renamed in the middle of
+constexpr int kTriesMax = 8;  // of a look-up during which other files were renamed
 
 }  // namespace
 
@@ -53,13 +53,14 @@ long open_beneath(int folder, const std::string& path) {
     unknown_call.store(true, std::memory_order_relaxed);
     return open_beneath_by_steps(folder, path);
   }
-  // Old filters answer unknown calls like that; a file that may not be read is so in the fall-back, too.
+  // Old seccomp filters answer unknown calls with EPERM. If the file itself must not be read, the fall-back
+  // fails too.
   if (fd == -EPERM) return open_beneath_by_steps(folder, path);
   return fd;
 }
 
 long open_beneath_by_steps(int folder, const std::string& path) {
-  OpenFile held;  // the folder we are in; none: `folder`
+  OpenFile held;  // the current folder; empty: `folder`
   int at = folder;
   std::size_t begin = 0;
   for (;;) {

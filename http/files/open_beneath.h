@@ -1,11 +1,11 @@
-// Opening a file below a folder, and nowhere else.
+// Opens files below a folder, and nowhere else.
 //
-// openat2(2) with RESOLVE_BENEATH: the kernel follows symbolic links as long as they stay below the folder,
-// and refuses those that leave it, absolute ones among them, whatever others do to the tree meanwhile. Where
-// that call is not there (a kernel before 5.6, a seccomp filter that does not know it) the path is walked
-// folder by folder, and no link is followed at all.
+// Uses openat2(2) with RESOLVE_BENEATH: the kernel follows symbolic links as long as they stay below the
+// folder, and refuses links that leave it, absolute ones included, whatever other processes do to the tree
+// meanwhile. Where that call is unavailable (a kernel before 5.6, a seccomp filter that does not know the
+// call), the path is walked folder by folder, and no link is followed at all.
 //
-// Thread-safe. Everything parks: the calls are blocking calls (netpoll/file.h).
+// Thread-safe. Every function parks: the calls are blocking calls (netpoll/file.h).
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct stat;
 
 namespace tuza::http {
 
-// An open descriptor.
+// Owns an open descriptor.
 class OpenFile {
  public:
   OpenFile() = default;
@@ -33,20 +33,22 @@ class OpenFile {
 
   // 0 or -errno.
   [[nodiscard]] long stat(struct stat& into) const;
-  // Fills `into` from `offset` on; fewer bytes at the end of the file. -errno if there were none.
+  // Fills `into` from `offset` on; returns fewer bytes at the end of the file. -errno on an error before the
+  // first byte.
   [[nodiscard]] long pread(std::span<char> into, std::uint64_t offset) const;
 
  private:
   int fd_ = -1;
 };
 
-// A folder to open files below: a descriptor, or -errno.
+// Opens a folder for open_beneath(): a descriptor, or -errno.
 long open_folder(const std::string& path);
 
-// Opens `path`, which does not begin with a slash, below `folder` for reading. It neither waits for the other
-// end of a FIFO nor makes a terminal the process's own. -errno: EXDEV or ELOOP for one that leads elsewhere.
+// Opens `path`, which must not begin with a slash, below `folder` for reading. Neither waits for the other
+// end of a FIFO nor makes a terminal the controlling terminal. Returns a descriptor, or -errno: EXDEV or
+// ELOOP for a path that leaves the folder.
 long open_beneath(int folder, const std::string& path);
-// The fall-back, by itself for its tests.
+// The fall-back, separate for tests.
 long open_beneath_by_steps(int folder, const std::string& path);
 
 }  // namespace tuza::http

@@ -17,7 +17,7 @@ bool same(std::string_view a, std::string_view b, bool strongly) {
   return opaque(a) == opaque(b);
 }
 
-// The entity-tag at the beginning of `rest`, which is moved behind it; empty if there is none.
+// Removes and returns the entity-tag at the beginning of `rest`; empty if there is none.
 std::string_view take_etag(std::string_view& rest) {
   const std::size_t open = is_weak(rest) ? 2 : 0;
   if (rest.size() <= open || rest[open] != '"') return {};
@@ -28,7 +28,7 @@ std::string_view take_etag(std::string_view& rest) {
   return etag;
 }
 
-// A date that is repeated or malformed is none.
+// A repeated or malformed date is ignored.
 std::optional<sys_seconds> date_header(const Request& request, std::string_view name, sys_seconds now) {
   const std::optional<std::string> value = combined_header(request, name);
   return value ? parse_http_date(*value, now) : std::nullopt;
@@ -53,7 +53,7 @@ bool matches_any(std::string_view list, std::string_view etag, bool strongly) {
       rest.remove_prefix(1);
     }
     const std::string_view candidate = take_etag(rest);
-    if (candidate.empty()) return false;  // the end, or nothing that we understand
+    if (candidate.empty()) return false;  // the end, or an unknown form
     if (same(candidate, etag, strongly)) return true;
   }
 }

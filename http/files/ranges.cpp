@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kHuge = std::numeric_limits<std::uint64_t>::max();
 
-// Digits only; what does not fit is larger than any file.
+// Digits only; a number that overflows is larger than any file.
 std::optional<std::uint64_t> number(std::string_view digits) {
   std::uint64_t value = 0;
   for (const char c : digits) {
@@ -22,14 +22,14 @@ std::optional<std::uint64_t> number(std::string_view digits) {
   return value;
 }
 
-// One range-spec. False: malformed. Adds nothing if it is outside of the file.
+// Parses one range-spec. False: malformed. Adds nothing if the range is outside the file.
 bool add_range(std::string_view spec, std::uint64_t size, std::vector<ByteRange>& parts) {
   const std::size_t dash = spec.find('-');
   if (dash == std::string_view::npos || spec.size() == 1) return false;
   const std::optional<std::uint64_t> first = number(spec.substr(0, dash));
   const std::optional<std::uint64_t> last = number(spec.substr(dash + 1));
   if (!first || !last) return false;
-  if (dash == 0) {  // the last so many bytes
+  if (dash == 0) {  // a suffix range: the last `last` bytes
     const std::uint64_t length = std::min(*last, size);
     if (length > 0) parts.push_back({size - length, length});
     return true;
@@ -55,10 +55,10 @@ RangeRequest parse_range(std::string_view field, std::uint64_t size) {
     more = comma != std::string_view::npos;
     const std::string_view spec = trim(rest.substr(0, comma));
     rest.remove_prefix(more ? comma + 1 : rest.size());
-    if (spec.empty()) continue;  // RFC 9110 5.6.1.2: empty elements of a list do not count
+    if (spec.empty()) continue;  // RFC 9110 5.6.1.2: empty list elements are ignored
     if (++specs > kRangesMax || !add_range(spec, size, request.parts)) return {};
   }
-  if (specs == 0 || size == 0) return {};  // of an empty file no Content-Range can be written
+  if (specs == 0 || size == 0) return {};  // an empty file has no valid Content-Range
   if (request.parts.empty()) {
     request.kind = RangeRequest::Kind::kUnsatisfiable;
     return request;

@@ -15,19 +15,19 @@ struct ByteRange {
 
 struct RangeRequest {
   enum class Kind : std::uint8_t {
-    kWhole,  // no ranges, none that we understand, or more trouble than the whole is: ignore the field
-    kParts,  // `parts`, in the order they were asked for, each within the file
-    kUnsatisfiable,  // nothing of what was asked for exists: 416
+    kWhole,          // no ranges, none that we understand, or too costly: ignore the field
+    kParts,          // `parts`, in the requested order, each within the file
+    kUnsatisfiable,  // no requested byte exists: 416
   };
   Kind kind = Kind::kWhole;
   std::vector<ByteRange> parts;
 };
 
-// More than so many, or together more than the file, is not worth an answer in parts: RFC 9110 14.2 warns of
-// clients that ask for many small or overlapping ones.
+// Maximum number of ranges. More ranges, or ranges that together exceed the file, are not answered in parts:
+// RFC 9110 14.2 warns of clients that request many small or overlapping ranges.
 inline constexpr std::size_t kRangesMax = 16;
 
-// `field` is the whole value, "bytes=0-99, -5"; `size` that of the file in bytes.
+// `field` is the whole value, "bytes=0-99, -5"; `size` is the size of the file in bytes.
 RangeRequest parse_range(std::string_view field, std::uint64_t size);
 
 }  // namespace tuza::http

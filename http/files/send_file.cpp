@@ -23,8 +23,8 @@ namespace {
 using namespace std::chrono;
 
 constexpr std::size_t kPieceBytes = 64 << 10;
-// File systems give times in ticks of some milliseconds, a few in seconds: a change within the tick of the
-// one before shows neither in the time nor, if the size is the same, anywhere.
+// File systems record times in ticks of some milliseconds, a few in seconds: a second change within one tick
+// does not alter the time, nor, if the size stays the same, anything else.
 constexpr auto kSettled = seconds(2);
 
 // "16f-a0-1234.5": inode, size and time of modification (seconds, nanoseconds), in hexadecimal.
@@ -48,11 +48,11 @@ std::string content_range(const ByteRange& part, std::uint64_t size) {
          std::to_string(size);
 }
 
-// One body, written piece by piece. After an error nothing more is written; the connection is closed then,
-// because the body is shorter than was said.
+// One body, written piece by piece. After an error nothing more is written; the connection is then closed,
+// because the body is shorter than announced.
 class Body {
  public:
-  // `largest`: the most bytes that any of its parts has.
+  // `largest`: the size in bytes of its largest part.
   Body(ResponseWriter& response, const OpenFile& file, std::uint64_t largest)
       : response_(response),
         file_(file),
@@ -81,7 +81,7 @@ class Body {
   bool ok_ = true;
 };
 
-// Whatever a file contains, nobody can have put this into it beforehand.
+// Unpredictable: a file cannot have been prepared to contain the boundary.
 std::string random_boundary() {
   std::random_device random;
   std::array<char, 33> text;
@@ -146,7 +146,7 @@ void send_file(Request& request, ResponseWriter& response, const OpenFile& file,
   response.header("Accept-Ranges", "bytes");
   if (ranges.kind != RangeRequest::Kind::kUnsatisfiable) describe();
   switch (ranges.kind) {
-    case RangeRequest::Kind::kUnsatisfiable:  // says nothing of the file, and is not to be kept like it
+    case RangeRequest::Kind::kUnsatisfiable:  // does not describe the file, and must not be cached like it
       response.status(416);
       response.header("Content-Range", "bytes */" + std::to_string(size));
       return response.text("Range Not Satisfiable\n");

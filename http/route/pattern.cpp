@@ -60,7 +60,7 @@ Pattern Pattern::parse(std::string_view text) {
     pattern.segments.push_back(std::move(segment));
     if (last) break;
     path.remove_prefix(slash + 1);
-    if (path.empty()) pattern.segments.push_back({Kind::kRest, ""});  // a final slash
+    if (path.empty()) pattern.segments.push_back({Kind::kRest, ""});  // a trailing slash
   }
   if (names.size() > ExchangeBuffers::kPathValuesMax) fail(text, "too many names");
   return pattern;

@@ -1,4 +1,4 @@
-// A pattern of the router, taken apart.
+// A router pattern, parsed into its method and segments.
 #pragma once
 
 #include <tuza/http/method.h>
@@ -14,17 +14,17 @@ struct Pattern {
   enum class Kind : unsigned char {
     kText,  // exactly this segment, decoded
     kName,  // {name}: any one segment
-    kRest,  // {name...}: whatever is left of the path, slashes included; the last segment only
+    kRest,  // {name...}: the rest of the path, slashes included; only as the last segment
   };
   struct Segment {
     Kind kind;
-    std::string text;  // of the segment, or the name; empty for the rest behind a final slash
+    std::string text;  // the segment's text, or the name; empty for the rest after a trailing slash
   };
 
-  std::optional<Method> method;  // nothing: all methods
+  std::optional<Method> method;  // nullopt: all methods
   std::vector<Segment> segments;
 
-  // Throws std::invalid_argument that says what is wrong with it.
+  // Throws std::invalid_argument; the message says what is wrong with the pattern.
   static Pattern parse(std::string_view text);
 };
 

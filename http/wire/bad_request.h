@@ -1,4 +1,4 @@
-// A request that cannot be served as a value: what to answer, what to say, where it went wrong.
+// An error value for a request that cannot be served: the status, the message, the position of the error.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@ namespace tuza::http {
 
 struct BadRequest {
   int status = 400;
-  std::string_view text;   // public: goes into the response; a literal
-  std::size_t offset = 0;  // bytes from the beginning of the request to the problem
+  std::string_view text;   // public: part of the response; a literal
+  std::size_t offset = 0;  // from the beginning of the request to the error, in bytes
 };
 
 }  // namespace tuza::http

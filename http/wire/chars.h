@@ -1,4 +1,4 @@
-// Character classes of HTTP and URIs, as tables; comparison without case.
+// Character classes of HTTP and URIs as lookup tables, and case-insensitive comparison.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@ namespace tuza::http {
 
 enum CharClass : std::uint8_t {
   kTokenChar = 1,   // tchar, RFC 9110 5.6.2
-  kTargetChar = 2,  // pchar, "/" and "?" without "%", RFC 3986; and [ ] | which clients do send in queries
+  kTargetChar = 2,  // pchar, "/" and "?" without "%", RFC 3986; also [ ] | as clients send in queries
   kHostChar = 4,    // unreserved and sub-delims of a reg-name, RFC 3986 3.2.2
   kHexDigit = 8,
 };
@@ -38,7 +38,7 @@ constexpr bool is(char c, CharClass wanted) {
 
 constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
 
-// ASCII letters compare without case, everything else exactly.
+// Ignores the case of ASCII letters; all other bytes must match exactly.
 constexpr bool equals_ignoring_case(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -47,8 +47,8 @@ constexpr bool equals_ignoring_case(std::string_view a, std::string_view b) {
   return true;
 }
 
-// A control character other than the tab: what must not stand in a field's value. Eight bytes at a time,
-// since every response asks.
+// True if `text` contains a control character other than the tab, which a field's value must not contain.
+// Checks eight bytes at a time, since every response needs this check.
 inline bool has_control_char(std::string_view text) {
   constexpr std::uint64_t kOnes = ~std::uint64_t{0} / 255, kHighs = kOnes * 0x80;
   std::size_t i = 0;
@@ -56,7 +56,7 @@ inline bool has_control_char(std::string_view text) {
     std::uint64_t eight = 0;
     std::memcpy(&eight, text.data() + i, 8);
     const std::uint64_t del = eight ^ (kOnes * 0x7f);
-    // The borrow of a subtraction shows bytes below 0x20, and those that are 0x7f.
+    // The borrow of a subtraction reveals bytes below 0x20, and bytes equal to 0x7f.
     if ((((eight - kOnes * 0x20) & ~eight) | ((del - kOnes) & ~del)) & kHighs) break;
   }
   for (; i < text.size(); ++i) {
@@ -66,7 +66,7 @@ inline bool has_control_char(std::string_view text) {
   return false;
 }
 
-// Without the spaces and tabs around it (OWS).
+// `text` without surrounding spaces and tabs (OWS).
 constexpr std::string_view trim(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
@@ -78,13 +78,13 @@ constexpr int hex_value(char c) {
   return lower(c) - 'a' + 10;
 }
 
-// The text at `at` is "%" and two hexadecimal digits.
+// True if the text at `at` is "%" followed by two hexadecimal digits.
 constexpr bool is_percent_escape(std::string_view text, std::size_t at) {
   return at + 2 < text.size() && text[at] == '%' && is(text[at + 1], kHexDigit) &&
          is(text[at + 2], kHexDigit);
 }
 
-// What the escape at `at` stands for.
+// The character encoded by the escape at `at`.
 constexpr char unescaped(std::string_view text, std::size_t at) {
   return static_cast<char>(hex_value(text[at + 1]) * 16 + hex_value(text[at + 2]));
 }

@@ -1,6 +1,6 @@
-// The Date header, formatted once a second.
+// The Date header, formatted at most once per second.
 //
-// RFC 9110 5.6.7. Each connection's working set has one, so that nothing is shared between threads.
+// RFC 9110 5.6.7. Each connection's working set has its own Date, so that threads share nothing.
 // Thread-unsafe.
 #pragma once
 
@@ -23,7 +23,7 @@ class Date {
   void refresh(std::int64_t coarse_ns);
 
   std::array<char, 37> text_{};
-  std::int64_t next_ns_ = 0;  // when the wall clock's second ends
+  std::int64_t next_ns_ = 0;  // when the current second of the wall clock ends
 };
 
 }  // namespace tuza::http

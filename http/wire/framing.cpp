@@ -51,8 +51,9 @@ class Framing {
   bool close_ = false, keep_alive_ = false;
 };
 
-// RFC 9112 2.2: CRLF ends lines. A bare LF or CR is read as a line end by some and as data by others; a line
-// that begins with white space (obs-fold, 5.2) is a new field for some and goes on with the last for others.
+// RFC 9112 2.2: a line ends in CRLF. Some parsers read a bare LF or CR as a line end, others as data. A line
+// that begins with white space (obs-fold, 5.2) is a new field for some parsers, and continues the previous
+// field for others.
 Checked Framing::line_ends() {
   std::size_t from = 0;
   while (from < text_.size()) {
@@ -71,8 +72,8 @@ Checked Framing::line_ends() {
   return {};
 }
 
-// RFC 9112 3: method SP target SP version CRLF, single spaces, nothing else. Empty lines before it were
-// skipped (2.2).
+// RFC 9112 3: method SP target SP version CRLF, single spaces, nothing else. Empty lines before the request
+// line have been skipped (2.2).
 Checked Framing::request_line() {
   const std::size_t begin = text_.find_first_not_of("\r\n");
   const std::string_view method = text_.substr(begin, head_.target.begin - begin);
@@ -87,7 +88,7 @@ Checked Framing::request_line() {
   const std::size_t after = head_.target.begin + head_.target.size;
   const std::string_view version = text_.substr(after, text_.find('\r', after) - after);
   constexpr std::string_view kForm = " HTTP/1.";
-  // 2.3: "HTTP/" DIGIT "." DIGIT, in upper case. llhttp also takes RTSP and ICE.
+  // 2.3: "HTTP/" DIGIT "." DIGIT, in upper case. llhttp also accepts RTSP and ICE.
   const bool well_formed = version.size() == kForm.size() + 1 && version.starts_with(" HTTP/") &&
                            version[6] >= '0' && version[6] <= '9' && version[7] == '.' && version[8] >= '0' &&
                            version[8] <= '9';
@@ -98,8 +99,8 @@ Checked Framing::request_line() {
   return {};
 }
 
-// RFC 9112 3.2: origin-form, absolute-form, and "*" for OPTIONS. CONNECT, alone with its authority-form, is
-// for proxies.
+// RFC 9112 3.2: origin-form, absolute-form, and "*" for OPTIONS. CONNECT, the only method that uses
+// authority-form, is for proxies.
 Checked Framing::target() {
   const std::string_view target = head_.target.in(base_);
   const std::size_t offset = head_.target.begin;
@@ -135,7 +136,7 @@ Checked Framing::absolute_target(std::string_view target, std::size_t authority)
   const std::size_t mark = std::min(target.find('?', end), target.size());
   head_.host = slice(target.substr(authority, end - authority));
   if (head_.host.size == 0) return fail(400, "request target without a host", head_.target.begin);
-  // "http://example.org" asks for "/": the nearest slash is that of its scheme.
+  // "http://example.org" requests "/": the path slice uses the nearest slash, which is in the scheme.
   head_.path = end == mark ? slice(target.substr(authority - 1, 1)) : slice(target.substr(end, mark - end));
   head_.query = slice(target.substr(std::min(mark + 1, target.size())));
   return {};
@@ -150,7 +151,7 @@ Checked Framing::fields() {
   return {};
 }
 
-// The fields that decide about the message; all others are the handler's business.
+// Interprets the fields that determine the framing of the message; all others are left to the handler.
 Checked Framing::field(const Head::Field& field) {
   const std::string_view name = field.name.in(base_);
   const std::string_view value = trim(field.value.in(base_));
@@ -164,7 +165,7 @@ Checked Framing::field(const Head::Field& field) {
       break;
     case 6:
       if (equals_ignoring_case(name, "Expect") && head_.version_minor >= 1) {
-        // RFC 9110 10.1.1: the only expectation there is.
+        // RFC 9110 10.1.1: the only defined expectation.
         const bool known = equals_ignoring_case(value, "100-continue");
         head_.expects_continue = head_.expects_continue || known;
         bad_expectation_ = bad_expectation_ || !known;
@@ -181,7 +182,7 @@ Checked Framing::field(const Head::Field& field) {
       break;
     default: break;
   }
-  // 5.1: a field name is a token, and nothing stands between it and the colon.
+  // 5.1: a field name is a token, directly followed by the colon.
   if (name.empty()) return fail(400, "header field without a name", offset_of(value));
   for (std::size_t i = 0; i < name.size(); ++i) {
     if (!is(name[i], kTokenChar)) return fail(400, "malformed header field name", field.name.begin + i);
@@ -199,7 +200,7 @@ void Framing::connection_options(std::string_view list) {
   }
 }
 
-// RFC 9112 6: exactly one way to say how long the body is, or none.
+// RFC 9112 6: the length of the body is given in at most one way.
 Checked Framing::body_length() {
   head_.chunked = transfer_encoding_.has_value();
   head_.has_content_length = content_length_.has_value();
@@ -210,7 +211,7 @@ Checked Framing::body_length() {
     if (head_.version_minor == 0) return fail(400, "Transfer-Encoding in HTTP/1.0", offset);
     if (encoding_twice_) return fail(400, "more than one Transfer-Encoding", offset);
     if (equals_ignoring_case(*transfer_encoding_, "chunked")) return {};
-    // 6.1: codings we do not know, as long as the body still has an end.
+    // 6.1: unknown codings get 501, provided the body still has an end.
     const std::size_t comma = transfer_encoding_->rfind(',');
     const bool ends_chunked = comma != std::string_view::npos &&
                               equals_ignoring_case(trim(transfer_encoding_->substr(comma + 1)), "chunked");
@@ -220,7 +221,7 @@ Checked Framing::body_length() {
   if (!content_length_) return {};
   const std::size_t offset = offset_of(*content_length_);
   if (length_twice_) return fail(400, "more than one Content-Length", offset);
-  // 8.6 of RFC 9110: 1*DIGIT. The largest we take leaves room for arithmetic.
+  // 8.6 of RFC 9110: 1*DIGIT. The accepted maximum leaves room for arithmetic.
   std::uint64_t length = 0;
   const char* end = content_length_->data() + content_length_->size();
   const auto [stop, error] = std::from_chars(content_length_->data(), end, length);
@@ -246,7 +247,7 @@ bool is_host_and_port(std::string_view text) {
     while (end < text.size() && (is(text[end], kHostChar) || is_percent_escape(text, end))) {
       end += text[end] == '%' ? 3 : 1;
     }
-    // A comma would let two Host fields that somebody has joined pass as one.
+    // Without this check, two Host fields that an intermediary has joined with a comma would pass as one.
     if (text.substr(0, end).find(',') != std::string_view::npos) return false;
   }
   if (end == text.size()) return true;

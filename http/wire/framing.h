@@ -1,9 +1,9 @@
-// The rules llhttp leaves to us: what a complete head means, and whether it is allowed to mean that.
+// Rules that llhttp leaves to us: interprets a complete head, and rejects a head that is not allowed.
 //
-// RFC 9112 with every doubt resolved for strictness: two parties that read a message differently are how
-// requests are smuggled. Each rule names its section in framing.cpp.
+// RFC 9112, in its strictest reading: request smuggling exploits two parties that interpret a message
+// differently. Each rule in framing.cpp names its section.
 //
-// Thread-safe; looks at the bytes once.
+// Thread-safe; scans the bytes once.
 #pragma once
 
 #include <tuza/http/wire/bad_request.h>
@@ -13,8 +13,8 @@
 
 namespace tuza::http {
 
-// Checks the head whose `head.bytes` bytes begin at `base` and fills in what follows from it: method,
-// version, path, query, host, body length, keep-alive.
+// Checks the head of `head.bytes` bytes at `base`, and fills in the derived members: method, version, path,
+// query, host, body length, keep-alive.
 std::expected<void, BadRequest> frame(const char* base, Head& head);
 
 }  // namespace tuza::http

@@ -1,7 +1,7 @@
-// The head of a request: request line and header fields, as offsets into the bytes it came in.
+// The head of a request: request line and header fields, as offsets into the received bytes.
 //
-// Offsets, because the bytes move while the head is still arriving (a buffer that fills up is replaced by a
-// larger one). Views are made when the head is complete and the bytes stay.
+// Offsets are used because the bytes move while the head is still arriving (a full buffer is replaced by a
+// larger one). Views are made when the head is complete and its bytes stay in place.
 #pragma once
 
 #include <tuza/http/method.h>
@@ -32,7 +32,7 @@ struct Head {
   std::uint32_t field_count = 0;
   std::uint32_t bytes = 0;  // of the whole head, the empty line included
 
-  // What framing found out (wire/framing.h).
+  // Results of framing (wire/framing.h).
   bool chunked = false;
   bool has_content_length = false;
   bool keep_alive = false;
@@ -40,9 +40,9 @@ struct Head {
   std::uint64_t content_length = 0;
   HeadSlice path;   // of the target, without query
   HeadSlice query;  // without "?"
-  HeadSlice host;   // of the target in absolute form, else of the Host field
+  HeadSlice host;   // from a target in absolute form, otherwise from the Host field
 
-  std::array<Field, kHeadersLimit> fields;  // the first field_count of them
+  std::array<Field, kHeadersLimit> fields;  // the first field_count are valid
 };
 
 }  // namespace tuza::http

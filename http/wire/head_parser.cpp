@@ -17,8 +17,8 @@ BadRequest at(BadRequest bad, std::size_t offset) {
   return bad;
 }
 
-// llhttp 8 does not take tabs behind the digits of a Content-Length, which RFC 9112 5 allows. They mean the
-// same as spaces, so they become spaces, and the head is parsed once more.
+// llhttp 8 does not accept tabs after the digits of a Content-Length, which RFC 9112 5 allows. Tabs mean the
+// same as spaces, so they are replaced by spaces, and the head is parsed again.
 bool replace_tabs(char* at, const char* end) {
   if (at >= end || *at != '\t') return false;
   while (at < end && (*at == '\t' || *at == ' ')) *at++ = ' ';
@@ -44,7 +44,7 @@ const llhttp_settings_t& HeadParser::settings() {
       HeadParser& me = self(p);
       if (me.head_complete_) return 0;  // trailers are checked, counted and dropped
       Head& head = *me.head_;
-      // A name after a value begins a new field; a name after a name goes on with it.
+      // A name after a value begins a new field; a name after a name continues the same field.
       if (me.in_value_ || head.field_count == 0) {
         if (head.field_count == std::min(me.options_->headers_max, kHeadersLimit)) {
           me.too_many_headers_ = true;
@@ -56,7 +56,7 @@ const llhttp_settings_t& HeadParser::settings() {
       me.add(head.fields[head.field_count - 1].name, at, size);
       return 0;
     };
-    // Not left to the first byte of the value: there may be none.
+    // Not set at the first byte of the value: the value may be empty.
     s.on_header_field_complete = [](llhttp_t* p) {
       self(p).in_value_ = true;
       return 0;
@@ -111,7 +111,7 @@ llhttp_errno_t HeadParser::execute_head(char* base, std::size_t size) {
 
 std::expected<bool, BadRequest> HeadParser::feed_head(char* base, std::size_t input_size) {
   base_ = base;
-  // Never more than the limit allows: what is beyond it is not looked at.
+  // Never feeds more than the limit allows: bytes beyond the limit are not examined.
   const std::size_t size = std::min(input_size, options_->head_bytes_max - fed_);
   const std::size_t all = fed_ + size;
   if (unknown_method_) {
@@ -148,8 +148,9 @@ std::expected<bool, BadRequest> HeadParser::head_failed(const char* base, std::s
   return std::unexpected(explain(offset));
 }
 
-// llhttp gives up at the first letter of a method it does not know. A well-formed one is not the client's
-// fault and gets another status than garbage, so it must be seen to its end.
+// llhttp stops at the first letter that no known method has at that place. A well-formed unknown method is
+// not an error of the client, and gets a different status than garbage, so the method must be read to its
+// end.
 std::expected<bool, BadRequest> HeadParser::judge_method(std::string_view head) {
   constexpr std::size_t kMethodBytesMax = 32;
   const std::size_t begin = std::min(head.find_first_not_of("\r\n"), head.size());
@@ -161,7 +162,7 @@ std::expected<bool, BadRequest> HeadParser::judge_method(std::string_view head) 
   return std::unexpected(BadRequest{501, "method not implemented", begin});
 }
 
-// What llhttp refused, in words and with the status that fits.
+// Translates an llhttp error into a message and the appropriate status.
 BadRequest HeadParser::explain(std::size_t offset) const {
   switch (llhttp_get_errno(&parser_)) {
     case HPE_INVALID_URL: return {400, "malformed request target", offset};
@@ -176,8 +177,8 @@ BadRequest HeadParser::explain(std::size_t offset) const {
   }
 }
 
-// RFC 9112 2.2 and 5.2, as in framing.cpp, for what surrounds the data of chunks. llhttp takes bare LFs and
-// folded trailers there, and so sees the end of the message where others do not.
+// RFC 9112 2.2 and 5.2, as in framing.cpp, for the bytes around the data of chunks. llhttp accepts bare LFs
+// and folded trailers there, and so sees the end of the message at a different place than other parsers.
 bool HeadParser::overhead_is_strict(std::string_view bytes) {
   for (const char c : bytes) {
     const char last = std::exchange(last_overhead_, c);

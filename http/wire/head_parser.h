@@ -1,9 +1,9 @@
-// From bytes to a Head, and from chunks to a body: the adapter of llhttp.
+// The adapter of llhttp: parses bytes into a Head, and decodes chunked bodies.
 //
-// llhttp is fed what has come, as it comes. It pauses when the head is complete, before any byte of the body,
-// so that we decide about framing (wire/framing.h) and a handler can run; for chunked bodies it goes on from
-// there, handing out one slice of data at a time; and it pauses again at the end of the message, so that a
-// pipelined request behind it is not touched. Bodies with a Content-Length never pass through it.
+// llhttp is fed the bytes as they arrive. It pauses when the head is complete, before any byte of the body,
+// so that framing can be decided (wire/framing.h) and a handler can run. For chunked bodies it then
+// continues, and returns one slice of data at a time. It pauses again at the end of the message, so that a
+// pipelined request behind it stays untouched. Bodies with a Content-Length never pass through llhttp.
 //
 // Thread-unsafe. Allocates nothing.
 #pragma once
@@ -22,23 +22,22 @@ namespace tuza::http {
 
 class HeadParser {
  public:
-  // Forgets everything; the next byte begins a request, whose head goes to `head`.
+  // Resets the parser; the next byte begins a request, whose head is stored in `head`.
   void begin(Head& head, const ServerOptions& options);
 
-  // Feeds more bytes of the head, `input_size` of them. They follow those that were fed before, which begin
-  // at `base` now (the bytes may have moved since). True: the head is complete, its bytes are counted in
-  // head.bytes. False: all of the input is taken and more is needed. May replace tabs around the value of
-  // Content-Length by spaces.
+  // Feeds `input_size` more bytes of the head. They follow the bytes fed before, which now begin at `base`
+  // (the bytes may have moved since). True: the head is complete, and head.bytes is its size. False: all of
+  // the input is consumed, and more is needed. May replace tabs around the value of Content-Length by spaces.
   std::expected<bool, BadRequest> feed_head(char* base, std::size_t input_size);
 
-  // Framing has found that the body is chunked. (llhttp 8 misses that behind a tab.)
+  // Framing has found that the body is chunked. (llhttp 8 does not detect "chunked" after a tab.)
   void expect_chunks() { parser_.flags |= F_CHUNKED; }
 
   // One step through a chunked body.
   struct BodyStep {
-    std::string_view data;  // part of `input`; empty when the step met none
+    std::string_view data;  // part of `input`; empty if the step found no data
     std::size_t consumed;   // of `input`, `data` included
-    bool complete;          // that was the end of the message
+    bool complete;          // the end of the message was reached
   };
   std::expected<BodyStep, BadRequest> feed_body(std::string_view input);
 
@@ -58,13 +57,13 @@ class HeadParser {
   const char* base_ = nullptr;
   std::size_t fed_ = 0;  // bytes of the head fed so far
   bool in_value_ = false;
-  bool unknown_method_ = false;  // llhttp gave up at the method, which has not come to its end yet
+  bool unknown_method_ = false;  // llhttp stopped in the method, whose end has not arrived yet
   bool too_many_headers_ = false;
   bool head_complete_ = false;
   bool message_complete_ = false;
-  std::string_view data_;           // of the present body step
+  std::string_view data_;           // data of the current body step
   std::size_t overhead_bytes_ = 0;  // of the chunked body, since the last byte of data
-  char last_overhead_ = '\n';       // the byte before; 0 if that was data
+  char last_overhead_ = '\n';       // the previous byte; 0 if that byte was data
 };
 
 }  // namespace tuza::http

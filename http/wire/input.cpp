@@ -9,7 +9,7 @@ void Input::make_room() {
   const std::size_t from = pinned_ ? begin_ : keep_;
   const std::size_t to = pinned_ ? pinned_end_ : 0;
   const std::size_t wanted = end_ - from;
-  // Over what is used up, if that gives room worth having.
+  // Move the bytes over the consumed ones, if that gives enough room.
   if (from > to && to + wanted <= capacity_ / 2) {
     std::memmove(data_ + to, data_ + from, wanted);
     if (!pinned_) keep_ = 0;

@@ -1,13 +1,13 @@
-// The bytes of a connection that have come and are not used up yet.
+// The received bytes of a connection that have not been consumed yet.
 //
 //      data_       keep_          begin_          end_        capacity_
-//       | used up   | request in   | unread        | free      |
+//       | consumed  | request in   | unread        | free      |
 //       |           | progress     |               |           |
 //
-// What lies from keep_ on belongs to the request in progress. While its head is arriving, all of it moves
+// The bytes from keep_ on belong to the request in progress. While its head is arriving, all of them move
 // when the buffer is full: to the front, or to a larger buffer. Once the head is complete, handlers have
-// views of it, and it is pinned: it stays where it is until the request has ended, and only what is unread
-// moves, to behind the head or to a new buffer.
+// views of it, and the head is pinned: it stays in place until the request has ended, and only unread bytes
+// move, to just behind the head or to a new buffer.
 //
 // Thread-unsafe.
 #pragma once
@@ -34,17 +34,17 @@ class Input {
   [[nodiscard]] std::string_view unread() const { return {data_ + begin_, end_ - begin_}; }
   void consume(std::size_t n) { begin_ += n; }
 
-  // Where the request in progress began.
+  // The beginning of the request in progress.
   [[nodiscard]] char* request() { return data_ + keep_; }
-  // Those of its bytes that were consumed already.
+  // Number of bytes of that request consumed so far.
   [[nodiscard]] std::size_t request_bytes() const { return begin_ - keep_; }
 
-  // From here on, until end_request(), the bytes consumed so far do not move.
+  // From now until end_request(), the bytes consumed so far do not move.
   void pin() {
     pinned_ = true;
     pinned_end_ = begin_;
   }
-  // The request is done with; the next one begins with the unread bytes.
+  // Ends the request; the next one begins with the unread bytes.
   void end_request();
 
   // Room for at least one more byte.
@@ -62,8 +62,8 @@ class Input {
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
   bool pinned_ = false;
-  std::size_t pinned_end_ = 0;     // while pinned_: what lies before it, in this buffer, does not move
-  std::unique_ptr<char[]> large_;  // data_, unless that is inline_
+  std::size_t pinned_end_ = 0;     // while pinned_: bytes before this offset, in this buffer, do not move
+  std::unique_ptr<char[]> large_;  // backs data_, unless inline_ does
   std::vector<std::unique_ptr<char[]>> retired_;  // pinned bytes of the request in progress
   std::array<char, kInlineBytes> inline_;
 };

@@ -25,14 +25,14 @@ struct Directory::State {
 
   const int fd;
   const std::string path;
-  std::array<char, 32768> buffer;  // some 1,000 entries for one system call
+  std::array<char, 32768> buffer;  // about 1,000 entries per system call
   std::size_t filled = 0;          // bytes in the buffer
   std::size_t at = 0;              // the next entry
 };
 
 FileType Directory::State::type_of(const char* name, unsigned char d_type) const {
   if (d_type != DT_UNKNOWN) return detail::file_type(DTTOIF(d_type));
-  // Some file systems do not say.
+  // Some file systems do not report the type.
   struct stat info{};
   if (detail::blocking_syscall(SYS_newfstatat, fd, name, &info, AT_SYMLINK_NOFOLLOW) < 0) {
     return FileType::kUnknown;
@@ -65,7 +65,8 @@ Result<std::optional<DirectoryEntry>> Directory::next() {
       state->filled = static_cast<std::size_t>(n);
       state->at = 0;
     }
-    // struct dirent64 is what the kernel writes: aligned to eight bytes, only as long as its name needs.
+    // The kernel writes records of struct dirent64, aligned to eight bytes and only as long as the name
+    // requires.
     const char* const record = state->buffer.data() + state->at;
     decltype(dirent64::d_reclen) length = 0;
     std::memcpy(&length, record + offsetof(struct dirent64, d_reclen), sizeof length);

@@ -18,24 +18,25 @@ using detail::check_call;
 using detail::file_error;
 using Side = net::FdMutex::Side;
 
-// Lives until its File is gone and its number is closed, whichever comes last: a call may still be under way
-// when the File is destroyed.
+// Exists until the File is destroyed and its descriptor is closed, whichever comes last: a call may still be
+// under way when the File is destroyed.
 struct File::State {
   State(int number, std::string name) : fd(number), path(std::move(name)) {}
 
   const int fd;
   const std::string path;
   net::FdMutex users;
-  std::atomic<int> holders{2};  // the File, and the open number
+  std::atomic<int> holders{2};  // the File, and the open descriptor
 
-  // By whoever drops the last reference of a closed file. Returns -errno. Deletes this if nobody holds it.
+  // Called by the user that drops the last reference of a closed file. Returns -errno. Deletes this object if
+  // it has no other holder.
   long close_number() {
     const long result = blocking([number = fd] { return sys::invoke(SYS_close, number); });
     drop_holder();
-    return result == -EINTR ? 0 : result;  // Linux has closed it all the same
+    return result == -EINTR ? 0 : result;  // Linux has closed the descriptor all the same
   }
   void drop_holder() {
-    // acq_rel: what the other holder did with it happens before it is deleted.
+    // acq_rel: the other holder's accesses to the state happen before its deletion.
     if (holders.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 };
@@ -45,7 +46,8 @@ void File::Dispose::operator()(State* state) const {
   state->drop_holder();
 }
 
-// A reference that keeps the number open, with the lock of a side or without, for a scope. False if closed.
+// A scoped reference that keeps the descriptor open, with or without the lock of a side. False if the file is
+// closed.
 class File::Use {
  public:
   explicit Use(State* state) : state_(state), ok_(state != nullptr && state->users.acquire()) {}
@@ -78,7 +80,7 @@ std::optional<int> flags_of(const OpenOptions& options) {
   return flags;
 }
 
-// Writes all of `data` by means of `write(at, bytes)`, a system call that may write less.
+// Writes all of `data` with repeated calls of `write(at, bytes)`, a system call that may write only a part.
 template <class Write>
 Result<void> write_in_pieces(std::span<const std::byte> data, std::string_view op, const std::string& path,
                              Write write) {
@@ -103,7 +105,7 @@ Result<void> write_in_pieces(std::span<const std::byte> data, std::string_view o
 File::File(std::unique_ptr<State, Dispose> state) : state_(std::move(state)) {}
 File::File() = default;
 File::File(File&&) noexcept = default;
-// The old one is closed before the pointer to it is overwritten: threads lost in a call have read that.
+// Close the old file before the pointer to it is overwritten: threads lost in a call have read that pointer.
 File& File::operator=(File&& other) noexcept {
   std::unique_ptr<State, Dispose> taken = std::move(other.state_);
   if (state_) state_.get_deleter()(state_.get());
@@ -141,11 +143,11 @@ Result<std::size_t> File::read(std::span<std::byte> into) {
 }
 
 Result<std::string> File::read_all(std::size_t bytes_max) {
-  constexpr std::size_t kChunk = 8192;  // for files that do not know how long they are: pipes, /proc
+  constexpr std::size_t kChunk = 8192;  // for files that do not report their size: pipes, /proc
   State* const state = state_.get();
   const Use use(state, Side::kRead);
   if (!use) return std::unexpected(closed_error("read"));
-  // One byte more than may come, for the read that finds the end, or that there is too much.
+  // One byte more than is allowed, so that the last read finds either the end or an excess byte.
   const std::size_t room = std::min(bytes_max, std::string().max_size() - 1) + 1;
   std::size_t length = kChunk;
   struct stat info{};
@@ -206,7 +208,7 @@ Result<std::uint64_t> File::seek(std::int64_t offset_bytes, Whence whence) {
   const Use use(state);
   if (!use) return std::unexpected(closed_error("seek"));
   const int from = whence == Whence::kBegin ? SEEK_SET : whence == Whence::kCurrent ? SEEK_CUR : SEEK_END;
-  // Blocks while somebody reads or writes at the position.
+  // Blocks while another thread reads or writes at the position.
   const long position = blocking_syscall(SYS_lseek, state->fd, offset_bytes, from);
   if (position < 0) return std::unexpected(file_error(position, "seek", state->path));
   return static_cast<std::uint64_t>(position);
@@ -247,7 +249,7 @@ Result<void> File::close() {
   State* const state = state_.get();
   if (state == nullptr || !state->users.close()) return std::unexpected(closed_error("close"));
   if (!state->users.release()) return {};
-  return check_call(state->close_number(), "close", state->path);  // this File holds the state
+  return check_call(state->close_number(), "close", state->path);  // this File still holds the state
 }
 
 }  // namespace tuza

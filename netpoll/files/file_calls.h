@@ -1,4 +1,4 @@
-// What File, Directory and the functions on paths have in common. Inside only: not installed.
+// Helpers shared by File, Directory and the functions on paths. Internal: not installed.
 //
 // Thread-safe.
 #pragma once
@@ -17,8 +17,8 @@ struct stat;
 
 namespace tuza::detail {
 
-// A system call in the scope of a BlockingCall, made again when a signal has interrupted it; not for close,
-// which has closed even then. Returns -errno. Parks.
+// A system call in the scope of a BlockingCall, repeated if a signal has interrupted it. Not for close, which
+// has closed the descriptor even then. Returns -errno. Parks.
 template <class... Args>
 long blocking_syscall(CallLength length, long number, Args... args) {
   const BlockingCall scope(length);
@@ -34,10 +34,11 @@ long blocking_syscall(long number, Args... args) {
 
 // The error for a system call that returned -errno.
 Error file_error(long result, std::string_view op, std::string_view path);
-// Nothing, or the error.
+// Success, or the error.
 Result<void> check_call(long result, std::string_view op, std::string_view path);
 
-// A copy that ends with a zero, as the kernel takes it; EINVAL if there is a zero inside, which would end it.
+// A zero-terminated copy, as the kernel requires; EINVAL if `path` contains a zero byte, which would truncate
+// it.
 Result<std::string> kernel_path(std::string_view path, std::string_view op);
 
 // Opens with O_CLOEXEC. Parks.

@@ -9,15 +9,16 @@
 namespace tuza::net {
 
 Deadline::Deadline(OnExpiry on_expiry, void* argument) : on_expiry_(on_expiry), argument_(argument) {
-  // Once and for all: while it is armed anew, an earlier fire may still be reading them.
+  // Set once: while the timer is being armed again, an earlier expiry may still be reading these fields.
   timer_.function = &Deadline::timer_fired;
   timer_.argument = this;
 }
 
 namespace {
 
-// The coarse clock lags, so it cannot say that a time has passed; that one is far off it can. Should it lag
-// even more than this, a deadline that has passed already is armed, and its timer fires at once.
+// The coarse clock lags: it cannot tell that a time has passed, but it can tell that a time is far off. If
+// the clock lags by even more than kFar, a deadline that has already passed is armed, and its timer fires at
+// once.
 bool has_passed(std::int64_t when_ns) {
   constexpr std::int64_t kFar = 1'000'000'000;
   return when_ns <= coarse_now_ns() + kFar && when_ns <= rt::now_ns();
@@ -63,7 +64,7 @@ void Deadline::timer_fired(rt::Timer& timer) {
     std::int64_t deadline = self.deadline_.load(std::memory_order_seq_cst);
     do {
       if (deadline == kNone || deadline == kExpired) return;
-      if (deadline > rt::now_ns()) return self.arm(deadline);  // it was moved since the timer was armed
+      if (deadline > rt::now_ns()) return self.arm(deadline);  // moved after the timer was armed
     } while (!self.deadline_.compare_exchange_strong(deadline, kExpired, std::memory_order_seq_cst));
   }
   self.on_expiry_(self.argument_);

@@ -1,15 +1,16 @@
 // The deadline of one direction of a descriptor.
 //
-// A deadline is a point of time, set as often as one likes: a server moves it with every request. Setting
-// it later than the timer that is armed is two memory operations; the timer, when it fires too early, looks
-// at the deadline and arms itself anew. So a connection costs one timer operation per timeout, not per
-// request.
+// A deadline is a point in time that may be set any number of times: a server moves it with every request.
+// Setting it to a later time than that of the armed timer costs two memory operations; when the timer fires
+// too early, it reads the deadline and arms itself again. A connection thus costs one timer operation per
+// timeout, not per request.
 //
-// The race between them, from both sides. set(): writes deadline_, reads armed_; if the timer is armed early
-// enough, it relies on it. The timer: writes armed_ = kNone, reads deadline_. Both sequentially consistent:
-// either set() sees that the timer is no longer armed and arms it, or the timer sees the new deadline.
-// Expiry is a value of deadline_ itself, put there by compare-and-swap, so that a deadline that is moved at
-// the moment it passes is either expired first and then moved, or moved and not expired.
+// The race between set() and the timer, from both sides. set() writes deadline_, then reads armed_; if the
+// timer is armed early enough, set() relies on it. The timer writes armed_ = kNone, then reads deadline_. All
+// four accesses are sequentially consistent: either set() sees that the timer is no longer armed, and arms
+// it, or the timer sees the new deadline. Expiry is a value of deadline_ itself, written by compare-and-swap,
+// so that a deadline that is moved just as it passes is either expired first and then moved, or moved and not
+// expired.
 //
 // Thread-safe.
 #pragma once
@@ -24,24 +25,26 @@ namespace tuza::net {
 
 class Deadline {
  public:
-  // `on_expiry` is called on a scheduler thread when the deadline has passed, with `argument`.
+  // `on_expiry` is called with `argument`, on a scheduler thread, when the deadline has passed.
   using OnExpiry = void (*)(void* argument);
   Deadline(OnExpiry on_expiry, void* argument);
   Deadline(const Deadline&) = delete;
   Deadline& operator=(const Deadline&) = delete;
 
-  // Monotonic time; kNone: no deadline. One in the past expires at once, in this call.
+  // Monotonic time; kNone: no deadline. A deadline in the past expires at once, in this call.
   static constexpr std::int64_t kNone = 0;
   void set(std::int64_t when_ns);
 
-  // In a new runtime: the timer of the one before is gone. Does nothing if it is armed already.
+  // Called in a new runtime: the timer of the previous runtime no longer exists. Does nothing if the timer is
+  // armed.
   void arm_again();
 
-  // The deadline has passed and was not set again.
+  // True if the deadline has passed and was not set again.
   [[nodiscard]] bool expired() const { return deadline_.load(std::memory_order_seq_cst) == kExpired; }
 
-  // No deadline, timer stopped: for a descriptor that is closed. A timer that is firing just then may still
-  // touch this and call on_expiry once: whoever has a Deadline keeps its memory, as descriptors do.
+  // Removes the deadline and stops the timer, for a descriptor that is closed. A timer that fires at the same
+  // moment may still touch this object and call on_expiry once: the owner of a Deadline must keep its memory,
+  // as descriptors do.
   void clear();
 
  private:
@@ -53,7 +56,7 @@ class Deadline {
   const OnExpiry on_expiry_;
   void* const argument_;
   std::atomic<std::int64_t> deadline_{kNone};
-  std::atomic<std::int64_t> armed_{kNone};  // when the timer will fire; kNone: it is not armed
+  std::atomic<std::int64_t> armed_{kNone};  // when the timer will fire; kNone: not armed
   rt::RawMutex mutex_;                      // serialises arming and firing
   rt::Timer timer_;                         // armed and stopped under mutex_
 };

@@ -42,7 +42,8 @@ Result<Descriptor*> Descriptor::open(int fd, std::string_view op, Watch watch) {
 
 void Descriptor::close() {
   if (!mutex_.close()) return;
-  // The mark is set: whoever announces itself from now on sees it, and who is parked already is woken here.
+  // The closed mark is set: a goroutine that announces itself from now on sees the mark, and a parked
+  // goroutine is woken here.
   wake(Side::kRead);
   wake(Side::kWrite);
   if (mutex_.release()) close_number();
@@ -54,18 +55,18 @@ void Descriptor::dispose() {
 }
 
 void Descriptor::close_number() {
-  sequence_.fetch_add(1, std::memory_order_release);  // events for it are dropped from here on
+  sequence_.fetch_add(1, std::memory_order_release);  // events for the old number are dropped from here on
   if (shared_) {
     if (const Result<Netpoller*> netpoller = Netpoller::get()) (*netpoller)->poller().remove(fd_);
   }
-  sys::invoke(SYS_close, fd_);  // ends the registration, too
+  sys::invoke(SYS_close, fd_);  // also ends the registration
   fd_ = -1;
   drop_holder();
 }
 
 void Descriptor::drop_holder() {
   if (holders_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  // Not with the number: the owner may set deadlines until it lets go.
+  // Not in close_number(): the owner may set deadlines until it disposes of the descriptor.
   read_deadline_.clear();
   write_deadline_.clear();
   drained_ = shared_ = false;
@@ -87,8 +88,8 @@ Result<void> Descriptor::may_begin(Side side, std::string_view op, const Context
   return {};
 }
 
-// Who waits has the lock of its side and the reference that goes with it. A goroutine that the end of the runtime
-// leaves behind never gives them back: it is done for it.
+// A waiting goroutine holds the lock of its side and the reference that goes with it. A goroutine abandoned
+// by the end of the runtime never releases them, so this object releases them for it.
 struct Descriptor::Waiting {
   Descriptor& descriptor;
   const Side side;
@@ -110,7 +111,7 @@ bool Descriptor::waits(const rt::G& g) {
   return g.pending_wait != nullptr && &g.pending_wait->withdrawal == &kWithdrawal;
 }
 
-// True: an edge has come.
+// True: an edge has arrived.
 template <class GiveUp>
 bool Descriptor::wait_in_slot(Side side, GiveUp give_up) {
   Waiting waiting{*this, side};
@@ -118,10 +119,10 @@ bool Descriptor::wait_in_slot(Side side, GiveUp give_up) {
   return slot(side).wait(side == Side::kRead ? WaitReason::kIoRead : WaitReason::kIoWrite, give_up, &pending);
 }
 
-// Apart, so that waiting without a context costs no more for it.
+// A separate function, so that waiting without a context pays nothing for contexts.
 Result<void> Descriptor::wait_within(Side side, std::string_view op, const Context& ctx) {
-  // May be called when this has returned, or for a descriptor that has taken its place: it wakes a waiter who
-  // then sees that there is no reason to give up, and waits on.
+  // `watch` may still be called after this function has returned, or for a descriptor that has taken the
+  // place of this one: it then wakes a waiter that finds no reason to give up, and continues to wait.
   const AfterFunc watch = tuza::detail::at_end(ctx, [this, side] { wake(side); });
   const auto give_up = [this, side, &ctx] { return must_not_wait(side) || ctx.done(); };
   while (!wait_in_slot(side, give_up)) {
@@ -131,8 +132,8 @@ Result<void> Descriptor::wait_within(Side side, std::string_view op, const Conte
   return {};
 }
 
-// It was opened in a runtime that has ended, and with that its registration and its timers. Reader and writer may come
-// here at the same time: the second finds what the first has done.
+// The descriptor was opened in a runtime that has ended, and its registration and timers have ended with that
+// runtime. Reader and writer may come here at the same time: the second finds the work of the first done.
 Result<void> Descriptor::register_again(std::string_view op) {
   const Result<Netpoller*> netpoller = Netpoller::get();
   if (!netpoller) return std::unexpected(netpoller.error());
@@ -162,7 +163,7 @@ Result<void> Descriptor::wait(Side side, std::string_view op, const Context* ctx
     if (Result<void> watched = watch_writes(op); !watched) return watched;
   }
   if (ctx != nullptr && ctx->event() != nullptr) return wait_within(side, op, *ctx);
-  // Woken without an event and without a reason: the deadline was moved just when it passed.
+  // Woken without an event and without a reason to give up: the deadline was moved just when it passed.
   while (!wait_in_slot(side, [this, side] { return must_not_wait(side); })) {
     if (must_not_wait(side)) return std::unexpected(reason(op));
   }
@@ -174,7 +175,7 @@ Result<void> Descriptor::wait_to_write(const Context* ctx) {
   if (timeout == 0) return wait(Side::kWrite, "write", ctx);
   write_deadline_.set(rt::time_after(rt::now_ns(), std::chrono::nanoseconds(timeout)));
   Result<void> waited = wait(Side::kWrite, "write", ctx);
-  // It was for this wait only, also if that ended with its context.
+  // The deadline was for this wait only, even if the wait ended because its context ended.
   if (waited || !must_not_wait(Side::kWrite)) write_deadline_.set(Deadline::kNone);
   return waited;
 }
@@ -183,7 +184,7 @@ void Descriptor::wake(Side side) {
   rt::G* g = slot(side).wake(false);
   if (g == nullptr) return;
   rt::ready(g);
-  rt::io_wait_ends();  // after that: a goroutine that neither waits nor can run would look like a deadlock
+  rt::io_wait_ends();  // after ready(): a goroutine that neither waits nor can run would look like a deadlock
 }
 
 void Descriptor::wake_reader(void* self) { static_cast<Descriptor*>(self)->wake(Side::kRead); }
@@ -195,7 +196,8 @@ Descriptor* Descriptor::from_cookie(std::uint64_t cookie) {
 }
 
 Descriptor::Woken Descriptor::deliver(Events events) {
-  // Before the wake: a reader that wakes must not trust a short read over a hang-up.
+  // Set hung_up_ before the wake-up: after a hang-up, a woken reader must not conclude anything from a short
+  // read.
   if (events.hung_up) hung_up_.store(true, std::memory_order_release);
   return {events.readable ? reader_.wake(true) : nullptr, events.writable ? writer_.wake(true) : nullptr};
 }
@@ -205,8 +207,8 @@ Result<std::size_t> Descriptor::read_locked(std::span<std::byte> into, LazyBuffe
   for (;;) {
     if (drained_ && !hung_up_.load(std::memory_order_acquire)) {
       const Result<void> waited = wait(Side::kRead, "read", ctx);
-      // The edge is used up, also if the system call fails. Who has waited in vain asks the kernel next time:
-      // bytes may be there, and the edge still be on its way.
+      // The edge is consumed even if the system call fails. After a wait that failed, the next read asks the
+      // kernel: bytes may have arrived while their edge is still on its way.
       drained_ = false;
       if (!waited) return std::unexpected(waited.error());
     }

@@ -1,28 +1,29 @@
-// A descriptor that goroutines can wait for: a socket, a pipe, an eventfd.
+// A file descriptor that goroutines can wait for: a socket, a pipe, an eventfd.
 //
-// Descriptors are type-stable: slots in slabs that are recycled but never unmapped, each with an index and
-// a sequence number that go into the event cookie, so that an event for a recycled descriptor is recognised
-// and dropped instead of waking a stranger.
+// Descriptors are type-stable: slots in slabs that are recycled but never unmapped. Each has an index and a
+// sequence number that form the event cookie, so that an event for a recycled descriptor is recognised and
+// dropped instead of waking an unrelated goroutine.
 //
-// One registration with the poller for life, edge-triggered: for reading, and from the first write that has
-// to wait on for both directions. Most sockets never get there, and are spared the event that says that a new
-// socket has room. What edges ask of us: after one, read until the socket is known to be drained. A read that
-// returns less than was asked for says so already, which saves the read that would return EAGAIN; the next
-// read then waits for an edge first. That is wrong for two cases: the end of the stream may have come with the
-// data, in the same edge; and a read of TCP stops where urgent data (MSG_OOB) was, with more behind it. Events
-// that say "hang up" or "urgent" are therefore remembered, and after one every read asks the kernel. It is
-// wrong, too, where a local stream carries descriptors (SCM_RIGHTS), which nobody here asks for: a read stops
-// behind them, no event says so, and the rest is read at the next edge. To ask the kernel once more for each
-// request of everybody's is not worth that.
+// A descriptor is registered with the poller once in its life, edge-triggered: at first for reading, and from
+// the first write that has to wait on for both directions. Most sockets never reach that point, and are
+// spared the event that reports room in a new socket. Edge triggering requires this: after an edge, read
+// until the socket is known to be drained. A read that returns less than requested already shows that the
+// socket is drained, which saves the read that would return EAGAIN; the next read then waits for an edge
+// first. This conclusion is wrong in two cases: the end of the stream may have come with the data, in the
+// same edge; and a TCP read stops at urgent data (MSG_OOB), with more data behind it. Events that report a
+// hang-up or urgent data are therefore remembered, and after such an event every read asks the kernel. The
+// conclusion is also wrong if a local stream carries descriptors (SCM_RIGHTS), which nothing here requests: a
+// read stops behind them, no event reports that, and the rest is read at the next edge. This case does not
+// justify one more system call for every request of every connection.
 //
-// An edge is reported once, however many threads poll; but a report says what holds when it is made, not what
-// the edge was. An edge of the other direction can so report data whose own edge is about to be: the second
-// report, if it reaches the slot after the first was consumed, costs the next read a system call in vain. A
-// TCP socket has such edges only when a write had to wait. A local stream of which a write had to wait once
-// has one each time that its peer reads: at most one read in vain for each of them, measured on two Ps: none
-// to 14 in 200. Taking an event that is in the slot before each read was tried, and changed nothing: the
-// second report comes when the read has begun. Watching for EPOLLOUT only while a write waits would help, at
-// the price of a system call for each of these.
+// An edge is reported once, however many threads poll; but a report describes the state at the time of the
+// report, not the edge itself. An edge of the other direction can therefore report data whose own edge is
+// about to be reported. If that second report reaches the slot after the first was consumed, the next read
+// makes one spurious system call. A TCP socket has such edges only when a write had to wait. A local stream
+// on which a write once had to wait has one such edge each time its peer reads: at most one spurious read for
+// each, measured on two Ps: 0 to 14 in 200. Consuming an event that is already in the slot before each read
+// was tried, and changed nothing: the second report comes after the read has begun. Watching for EPOLLOUT
+// only while a write waits would help, at the price of one system call for each wait.
 //
 // Thread-safe. Reads exclude each other, as do writes. Functions that wait park the goroutine.
 #pragma once
@@ -48,12 +49,12 @@ struct Withdrawal;
 
 namespace tuza::net {
 
-// A buffer that does not exist while nothing has come.
+// A buffer that is allocated only once data may have arrived.
 class LazyBuffer {
  public:
   // Called when the descriptor may be readable.
   virtual std::span<std::byte> take() = 0;
-  // Called when it was not, after take(): the reader goes on waiting.
+  // Called after take() if the descriptor was not readable: the reader continues to wait.
   virtual void give_back() = 0;
 
  protected:
@@ -64,39 +65,39 @@ class Descriptor {
  public:
   using Side = FdMutex::Side;
 
-  // kBoth: for one that is known to wait to write soon.
+  // kBoth: for a descriptor that is known to wait for writability soon.
   enum class Watch : std::uint8_t { kReads, kBoth };
-  // Registers the open, non-blocking `fd`, and owns it from then on, also if this fails. The caller owns the
-  // descriptor until dispose().
+  // Registers the open, non-blocking `fd`, and owns it from then on, even on an error. The caller owns the
+  // Descriptor until dispose().
   static Result<Descriptor*> open(int fd, std::string_view op, Watch watch = Watch::kReads);
 
-  // All calls return Errc::kClosed from now on, those that wait here included; the last of them gives the
-  // number back to the system. May be called again, and by anybody. Does not park.
+  // All calls return Errc::kClosed from now on, waiting calls included; the last of them closes the number.
+  // May be called repeatedly, by any goroutine. Does not park.
   void close();
 
-  // Closes; the owner will not touch the descriptor again. Calls of others may still be under way.
+  // Closes; the owner must not touch the descriptor again. Calls of other goroutines may still be under way.
   void dispose();
 
-  // What follows takes a context or null. Its end ends the call, with its cause, also one that has begun to
-  // wait; nothing else changes, and the next call goes on where this one was. It does not end the waiting for
-  // another reader (writer) to be done.
+  // The following functions take a context or null. The end of the context ends the call with the context's
+  // cause, even if the call already waits; nothing else changes, and the next call continues at the same
+  // point. The end of the context does not end the wait for another reader (writer) to finish.
 
-  // At least one byte, or 0 at the end of the stream. Parks.
+  // Reads at least one byte, or returns 0 at the end of the stream. Parks.
   Result<std::size_t> read(std::span<std::byte> into, const Context* ctx = nullptr);
-  // The same for a reader that takes a buffer only when there is something to read. Parks.
+  // The same for a reader that takes a buffer only when there is data to read. Parks.
   Result<std::size_t> read(LazyBuffer& into, const Context* ctx = nullptr);
-  // All of it, or an error; then some of it may have been sent. Sockets only. Parks.
+  // Writes all of `data`, or returns an error after a part may have been sent. Sockets only. Parks.
   Result<void> write_all(std::span<const std::byte> data, const Context* ctx = nullptr);
-  // The same for several pieces, gathered into as few system calls as possible. Changes `pieces`.
+  // The same for several pieces, gathered into as few system calls as possible. Changes `pieces`. Parks.
   Result<void> write_all(std::span<struct iovec> pieces, const Context* ctx = nullptr);
-  // As the first, for a caller who goes on later: `data` becomes what is left. Parks.
+  // Like the first write_all(), for a caller that continues later: `data` becomes the unsent rest. Parks.
   Result<void> write_on(std::span<const std::byte>& data, const Context* ctx);
-  // The reason why a call of that side would fail at once, if there is one. Does not park.
+  // The error with which a call of that side would fail at once, if any. Does not park.
   [[nodiscard]] Result<void> may_start(Side side, std::string_view op, const Context* ctx) {
     if (mutex_.closed()) return std::unexpected(Error(Errc::kClosed, op));
     return may_begin(side, op, ctx);
   }
-  // Runs `call(fd)`, a system call that returns -errno, until it no longer says EAGAIN. Parks. For accept and
+  // Runs `call(fd)`, a system call that returns -errno, until the result is not EAGAIN. Parks. For accept and
   // connect.
   template <class Call>
   Result<long> retry(Side side, std::string_view op, Call call, const Context* ctx = nullptr);
@@ -104,35 +105,36 @@ class Descriptor {
   template <class Call>
   Result<long> control(std::string_view op, Call call);
 
-  // Deadlines for calls of one direction, present ones included; see Deadline::set.
+  // Deadline for calls of one direction, waiting ones included; see Deadline::set.
   void set_deadline(Side side, std::int64_t when_ns) { deadline(side).set(when_ns); }
 
-  // Each wait of a write at most so long; 0: no limit. Sets the write deadline for the length of the wait.
+  // Limits each wait of a write; 0: no limit. Sets the write deadline for the duration of the wait.
   void set_write_timeout(std::int64_t timeout_ns) {
     write_timeout_ns_.store(timeout_ns, std::memory_order_relaxed);
   }
 
-  // Others hold the socket, too, and it stays open when this closes its number. Before anybody uses it.
+  // Other processes hold the socket too, so it stays open when this descriptor closes its number. Call it
+  // before first use.
   void set_shared() { shared_ = true; }
 
   // -- For the poller.
   [[nodiscard]] std::uint64_t cookie() const {
     return std::uint64_t{sequence_.load(std::memory_order_relaxed)} << 32 | index_;
   }
-  // What the cookie of an event names; null if that descriptor is gone.
+  // The descriptor that an event's cookie refers to; null if that descriptor is gone.
   static Descriptor* from_cookie(std::uint64_t cookie);
   struct Events {
     bool readable, writable, hung_up;
   };
-  // Takes note, and returns the goroutines that waited: to be readied by the caller, null for none.
+  // Records the events, and returns the waiting goroutines, which the caller must ready; null for none.
   struct Woken {
     rt::G* reader;
     rt::G* writer;
   };
   Woken deliver(Events events);
 
-  // -- For what keeps something of its own while it waits here (tls/hold.h).
-  // At the end of the runtime: whether `g` was left behind in a wait for a descriptor.
+  // -- For code that keeps state of its own while it waits here (tls/hold.h).
+  // At the end of the runtime: true if `g` was left behind in a wait for a descriptor.
   [[nodiscard]] static bool waits(const rt::G& g);
 
  private:
@@ -148,8 +150,8 @@ class Descriptor {
   static void wake_writer(void* self);
   void wake(Side side);
 
-  // With the lock of `side` held: waits for an edge. An error if closed, if the deadline has passed, or if
-  // the context has ended.
+  // The caller holds the lock of `side`. Waits for an edge. An error if the descriptor is closed, the
+  // deadline has passed, or the context has ended.
   Result<void> wait(Side side, std::string_view op, const Context* ctx);
   template <class GiveUp>
   [[nodiscard]] bool wait_in_slot(Side side, GiveUp give_up);
@@ -158,10 +160,10 @@ class Descriptor {
   Result<void> wait_within(Side side, std::string_view op, const Context& ctx);
   Result<void> register_again(std::string_view op);
   Result<void> watch_writes(std::string_view op);
-  // The reason not to wait, or not to go on waiting; if there is one.
+  // True if there is a reason not to wait, or not to continue waiting.
   [[nodiscard]] bool must_not_wait(Side side) { return mutex_.closed() || deadline(side).expired(); }
   [[nodiscard]] Error reason(std::string_view op) const;
-  // The reason not to begin, if there is one.
+  // The reason not to begin, if any.
   [[nodiscard]] Result<void> may_begin(Side side, std::string_view op, const Context* ctx);
   Result<void> wait_to_write(const Context* ctx);
   Result<std::size_t> read_locked(std::span<std::byte> into, LazyBuffer* lazy, const Context* ctx);
@@ -169,7 +171,7 @@ class Descriptor {
   void close_number();
   void drop_holder();
 
-  // A reference, with the lock of a side or without, for a scope. False if the descriptor is closed.
+  // A scoped reference, with or without the lock of a side. False if the descriptor is closed.
   class Use {
    public:
     Use(Descriptor& d, Side side) : d_(d), side_(side), locks_(true), ok_(d.mutex_.lock(side)) {}
@@ -189,14 +191,14 @@ class Descriptor {
   };
 
   const std::uint32_t index_;
-  std::atomic<std::uint32_t> sequence_{0};    // raised when the number is given back
+  std::atomic<std::uint32_t> sequence_{0};    // incremented when the number is closed
   std::atomic<std::uint32_t> holders_{0};     // the owner, and the open number; at 0 the slot is recycled
-  int fd_ = -1;                               // guarded by references: constant while there is one
-  bool shared_ = false;                       // constant while it is used
-  bool drained_ = false;                      // guarded by the read lock: nothing to read until an edge
-  bool watches_writes_ = false;               // guarded by the write lock: the poller tells of room to write
+  int fd_ = -1;                               // guarded by references: constant while one exists
+  bool shared_ = false;                       // constant during use
+  bool drained_ = false;                      // guarded by the read lock: no data until the next edge
+  bool watches_writes_ = false;               // guarded by the write lock: the poller reports room to write
   std::atomic<std::uint32_t> generation_{0};  // Netpoller::generation() when it was registered
-  std::atomic<bool> hung_up_{false};          // the stream has ended, an error, urgent data: ask the kernel
+  std::atomic<bool> hung_up_{false};          // end of stream, error or urgent data: ask the kernel
   std::atomic<std::int64_t> write_timeout_ns_{0};
   FdMutex mutex_;
   WaitSlot reader_;

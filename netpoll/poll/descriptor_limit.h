@@ -1,7 +1,8 @@
-// How many descriptors the process may have open, and who keeps his hands off the last of them.
+// The number of descriptors the process may have open, and a reserve that bulk users leave free.
 //
-// A server whose table is full cannot even say that it is well. So connections leave kDescriptorsForOthers
-// free (netpoll/serve.h), and the files that are sent to them half of those (http/file_server.cpp).
+// A server whose descriptor table is full cannot even report its health. Connections therefore leave
+// kDescriptorsForOthers free (netpoll/serve.h), and the files sent over them leave half of those
+// (http/file_server.cpp).
 #pragma once
 
 #include <cstddef>
@@ -10,10 +11,10 @@ namespace tuza::net {
 
 inline constexpr std::size_t kDescriptorsForOthers = 32;
 
-// What is allowed nearly everywhere, where the system does not say.
+// The usual limit, used if the system does not report one.
 inline constexpr std::size_t kDescriptorsUsual = 1024;
 
-// RLIMIT_NOFILE as it is now, the soft one; at most 2^24.
+// The current soft RLIMIT_NOFILE; at most 2^24.
 std::size_t descriptors_allowed();
 
 }  // namespace tuza::net

@@ -17,7 +17,7 @@ constexpr std::uint32_t kSlabsMax = 4096;  // four million descriptors
 
 std::array<std::atomic<Descriptor*>, kSlabsMax> g_slabs{};  // written under g_pool_mutex
 rt::RawMutex g_pool_mutex;
-std::atomic<std::uint32_t> g_made{0};  // written under g_pool_mutex; those below it are made
+std::atomic<std::uint32_t> g_made{0};  // written under g_pool_mutex; all below it are constructed
 Descriptor* g_free = nullptr;          // guarded by g_pool_mutex
 
 }  // namespace
@@ -39,7 +39,7 @@ Descriptor* DescriptorPool::take() {
   }
   Descriptor* at = &g_slabs[slab].load(std::memory_order_relaxed)[index % kSlabDescriptors];
   Descriptor* d = ::new (static_cast<void*>(at)) Descriptor(index);
-  g_made.store(index + 1, std::memory_order_release);  // pairs with at(): whoever sees it sees the descriptor
+  g_made.store(index + 1, std::memory_order_release);  // pairs with at(): the descriptor is visible
   return d;
 }
 

@@ -36,7 +36,8 @@ bool FdMutex::lock_slow(Side side) {
       continue;
     }
     if (!locked) return true;
-    // Whoever unlocks or closes takes this waiter out of the count, and then releases the semaphore once.
+    // The unlocking or closing thread removes this waiter from the count, and then releases the semaphore
+    // once.
     semaphore(side).acquire();
     state = state_.load(std::memory_order_relaxed);
   }
@@ -64,8 +65,8 @@ bool FdMutex::close() {
     wanted = (state | kClosed) + kReference;
     wanted -= waiters(state, Side::kRead) * waiter(Side::kRead);
     wanted -= waiters(state, Side::kWrite) * waiter(Side::kWrite);
-    // seq_cst: whoever waits announces itself and then looks whether it is closed (WaitSlot); this side
-    // closes and then looks who is announced.
+    // seq_cst: a waiter announces itself and then checks whether the descriptor is closed (WaitSlot); close()
+    // sets the mark and then looks for announced waiters.
   } while (
       !state_.compare_exchange_weak(state, wanted, std::memory_order_seq_cst, std::memory_order_relaxed));
   for (const Side side : {Side::kRead, Side::kWrite}) {

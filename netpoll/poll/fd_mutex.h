@@ -1,17 +1,17 @@
-// Who may use a descriptor: reference count, read lock, write lock and "closed" in one word.
+// Access control for a descriptor: reference count, read lock, write lock and closed mark in one word.
 //
-// The number of a descriptor must not be given back to the system while a goroutine is in a system call
-// with it: the number may mean something else by then. Each user holds a reference; close() forbids new
-// ones, and whoever drops the last one closes the number. Reads exclude each other, and so do writes, so
-// that two goroutines that write to one connection do not interleave their bytes.
+// The number of a descriptor must not be returned to the system while a goroutine is in a system call with
+// it: the number may then refer to another file. Each user holds a reference; close() forbids new references,
+// and the user that drops the last reference closes the number. Reads exclude each other, and so do writes,
+// so that two goroutines that write to one connection do not interleave their bytes.
 //
 //   63        43 42        23 22         3    2      1      0
 //  | writers    | readers    | references | write | read  | closed |
 //  |   waiting  |   waiting  |            | locked| locked|        |
 //
-// One compare-and-swap takes the lock and the reference; one gives them back.
+// One compare-and-swap takes the lock and the reference; one compare-and-swap releases both.
 //
-// Thread-safe. lock_*() park while another goroutine reads (writes). Source: Go's internal/poll/fd_mutex.go.
+// Thread-safe. lock() parks while another goroutine reads (writes). Source: Go's internal/poll/fd_mutex.go.
 #pragma once
 
 #include <tuza/sched/sync/semaphore.h>
@@ -25,13 +25,13 @@ class FdMutex {
  public:
   enum class Side : std::uint8_t { kRead, kWrite };
 
-  // A reference without a lock. False once closed.
+  // Takes a reference without a lock. False once closed.
   [[nodiscard]] bool acquire();
-  // A reference and the lock of one side; parks while somebody else has it. False once closed.
-  // Releases, too: a thread that is lost in a call when the runtime ends never unlocks, and whoever closes then comes
-  // after what it has read on its way here.
+  // Takes a reference and the lock of one side; parks while another goroutine holds the lock. False once
+  // closed. The exchange is also a release: a thread that is lost in a call when the runtime ends never
+  // unlocks, and a later close must be ordered after everything that thread has read on its way here.
   [[nodiscard]] bool lock(Side side) {
-    std::uint64_t idle = kIdle;  // open, nobody uses it: the usual case
+    std::uint64_t idle = kIdle;  // open and unused: the usual case
     if (state_.compare_exchange_strong(idle, kIdle + kReference + lock_bit(side), std::memory_order_acq_rel,
                                        std::memory_order_relaxed)) {
       return true;
@@ -39,8 +39,8 @@ class FdMutex {
     return lock_slow(side);
   }
 
-  // Give back what acquire() and lock() gave. True: it was the last reference of a closed descriptor, and
-  // the caller must give the descriptor back now.
+  // Release what acquire() and lock() took. True: this was the last reference of a closed descriptor, and the
+  // caller must close the number now.
   [[nodiscard]] bool release();
   [[nodiscard]] bool unlock(Side side) {
     std::uint64_t alone = kIdle + kReference + lock_bit(side);
@@ -50,13 +50,13 @@ class FdMutex {
     return unlock_slow(side);
   }
 
-  // Forbids new references and wakes those that wait for a lock; the caller holds a reference then. False if
-  // it was closed already.
+  // Forbids new references and wakes the goroutines that wait for a lock; the caller then holds a reference.
+  // False if already closed.
   [[nodiscard]] bool close();
 
   [[nodiscard]] bool closed() const { return (state_.load(std::memory_order_seq_cst) & kClosed) != 0; }
 
-  // For the next use of this memory, when nobody has a reference.
+  // Prepares this memory for its next use, when there are no references.
   void reset() { state_.store(kIdle, std::memory_order_release); }
 
  private:
@@ -74,13 +74,13 @@ class FdMutex {
   }
   Semaphore& semaphore(Side side) { return side == Side::kRead ? readers_ : writers_; }
 
-  // One more reference must not run over into the count of waiters: aborts.
+  // Aborts if one more reference would overflow into the count of waiters.
   static void check_room(std::uint64_t state);
   bool lock_slow(Side side);
   bool unlock_slow(Side side);
 
   std::atomic<std::uint64_t> state_{kIdle};
-  Semaphore readers_{0};  // where those wait that want the read lock
+  Semaphore readers_{0};  // goroutines that wait for the read lock
   Semaphore writers_{0};
 };
 

@@ -27,7 +27,7 @@ void collect(rt::GList& ready, rt::G* g) {
 }  // namespace
 
 Result<Netpoller*> Netpoller::get() {
-  // The child of a fork shares the epoll instance with its parent, and must not change it.
+  // After a fork, the child shares the epoll instance with its parent, and must not change it.
   if (rt::is_forked_child()) return std::unexpected(Error(Errc::kNotRunning, "netpoll"));
   if (Netpoller* existing = g_netpoller.load(std::memory_order_acquire)) return existing;
   const rt::Enter rt;  // a goroutine must not lose its P while it holds the mutex
@@ -53,7 +53,7 @@ void Netpoller::poll(std::int64_t timeout_ns, rt::GList& ready) {
   const std::size_t n = poller_.wait(timeout_ns, events);
   for (std::size_t i = 0; i < n; ++i) {
     Descriptor* descriptor = Descriptor::from_cookie(events[i].cookie);
-    if (descriptor == nullptr) continue;  // closed since
+    if (descriptor == nullptr) continue;  // closed in the meantime
     const Descriptor::Woken woken =
         descriptor->deliver({events[i].readable, events[i].writable, events[i].hung_up});
     collect(ready, woken.reader);

@@ -1,8 +1,8 @@
-// The netpoller: what connects descriptors, the poller and the scheduler.
+// The netpoller connects descriptors, the poller and the scheduler.
 //
-// Made when the first descriptor of a runtime is opened. It is the scheduler's I/O source: idle Ms block in
-// poll(), busy ones look in. Its own thread does the waiting when all Ms are busy (sched/rt/queue/io_source.h); it
-// sleeps on a note otherwise.
+// The netpoller is made when the first descriptor of a runtime is opened. It is the scheduler's I/O source:
+// idle Ms block in poll(), busy Ms poll without blocking. When all Ms are busy, the netpoller's own thread
+// does the waiting (sched/rt/queue/io_source.h); otherwise that thread sleeps on a note.
 //
 // Thread-safe.
 #pragma once
@@ -20,10 +20,10 @@ namespace tuza::net {
 
 class Netpoller final : public IoSource {
  public:
-  // The netpoller of the runtime that is on. Errors: no runtime, no descriptors or threads left.
+  // The netpoller of the running runtime. Errors: no runtime; no descriptors or threads left.
   static Result<Netpoller*> get();
 
-  // Changes whenever a runtime gets its netpoller or loses it: a registration is good for one generation.
+  // Changes whenever a runtime gets or loses its netpoller: a registration is valid for one generation.
   [[nodiscard]] static std::uint32_t generation() { return generation_.load(std::memory_order_acquire); }
 
   [[nodiscard]] Poller& poller() { return poller_; }

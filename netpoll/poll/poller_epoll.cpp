@@ -19,11 +19,12 @@ namespace {
 // No descriptor has this cookie: its index is out of range.
 constexpr std::uint64_t kWakeCookie = ~std::uint64_t{0};
 constexpr std::size_t kEventsMax = 128;
-// Between two attempts to wait, where the system refuses.
+// Pause between two attempts to wait, where the system refuses.
 constexpr std::int64_t kNapNs = 5'000'000;
 
-// epoll_pwait2 takes nanoseconds (Linux 5.11); older kernels, and sandboxes that do not know it, get milliseconds,
-// rounded up so that a timer is not found early and waited for in a busy loop.
+// epoll_pwait2 takes nanoseconds (Linux 5.11). Older kernels, and sandboxes that do not know the call, get
+// milliseconds, rounded up: otherwise the wait would end before a timer expires, and the rest would be a busy
+// loop.
 long wait_for_events(int fd, std::span<struct epoll_event> events, std::int64_t timeout_ns) {
   static std::atomic<bool> has_pwait2{true};
   if (timeout_ns > 0 && has_pwait2.load(std::memory_order_relaxed)) {
@@ -52,7 +53,7 @@ Poller::Poller(long& error) {
   poll_fd_ = static_cast<int>(sys::invoke(SYS_epoll_create1, EPOLL_CLOEXEC));
   wake_fd_ = static_cast<int>(sys::invoke(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
   error = std::min({poll_fd_, wake_fd_, 0});
-  // Level-triggered: it stays until a blocking wait has taken it.
+  // Level-triggered: the wake-up stays until a blocking wait has consumed it.
   if (error == 0) error = control(poll_fd_, EPOLL_CTL_ADD, wake_fd_, EPOLLIN, kWakeCookie);
   if (error != 0) return;
   struct epoll_event none{};
@@ -73,7 +74,7 @@ long Poller::add_reader(int fd, std::uint64_t cookie) {
   return control(poll_fd_, EPOLL_CTL_ADD, fd, kReads, cookie);
 }
 
-// The kernel looks at the descriptor again: one that has become writable meanwhile is reported.
+// The kernel checks the descriptor again: a descriptor that has become writable meanwhile is reported.
 long Poller::watch_writes(int fd, std::uint64_t cookie) {
   return control(poll_fd_, EPOLL_CTL_MOD, fd, kReads | EPOLLOUT, cookie);
 }
@@ -89,7 +90,7 @@ std::size_t Poller::wait(std::int64_t timeout_ns, std::span<PollEvent> into) {
   for (long i = 0; i < n; ++i) {
     const struct epoll_event& event = events[static_cast<std::size_t>(i)];
     if (event.data.u64 == kWakeCookie) {
-      // Meant for a thread that blocks; one that only looks in leaves it for that one.
+      // The wake-up is for a blocking thread; a thread that polls without blocking leaves it.
       if (timeout_ns != 0) end_wake(event.events, timeout_ns);
       continue;
     }
@@ -102,10 +103,11 @@ std::size_t Poller::wait(std::int64_t timeout_ns, std::span<PollEvent> into) {
   return count;
 }
 
-// A wake-up is bytes in the eventfd, which the poller watches for reading. Where the system refuses to write or read
-// them, it is an interest in writing, which an eventfd is always ready for: epoll_ctl() makes it, and takes it away. The
-// first refusal decides for the rest of the poller's life. Between the two changes of wake_pending_ one thread wakes;
-// one that has seen the event ends it. So neither meets the other on its way from one form to the other.
+// A wake-up is normally a value in the eventfd, which the poller watches for reading. Where the system
+// refuses to write or read the eventfd, a wake-up is an interest in writing, for which an eventfd is always
+// ready: epoll_ctl() sets and clears this interest. The first refusal switches the form for the rest of the
+// poller's life. Between the two changes of wake_pending_, one thread wakes, and one thread that has seen the
+// event ends the wake-up. So these two threads never conflict while the form is switched.
 void Poller::wake() {
   if (wake_pending_.exchange(true, std::memory_order_acq_rel)) return;
   const std::uint64_t one = 1;
@@ -114,7 +116,7 @@ void Poller::wake() {
     wakes_by_interest_.store(true, std::memory_order_relaxed);
   }
   if (control(poll_fd_, EPOLL_CTL_MOD, wake_fd_, EPOLLOUT, kWakeCookie) == 0) return;
-  wake_pending_.store(false, std::memory_order_release);  // the next one tries again
+  wake_pending_.store(false, std::memory_order_release);  // the next wake-up tries again
 }
 
 void Poller::end_wake(std::uint32_t events, std::int64_t timeout_ns) {
@@ -126,16 +128,17 @@ void Poller::end_wake(std::uint32_t events, std::int64_t timeout_ns) {
   }
   if (by_interest || wakes_by_interest_.load(std::memory_order_relaxed)) {
     const long error = control(poll_fd_, EPOLL_CTL_MOD, wake_fd_, 0, kWakeCookie);
-    if (error != 0) refused("epoll_ctl", error, timeout_ns);  // and it is found again at once
+    if (error != 0) refused("epoll_ctl", error, timeout_ns);  // the next wait finds the wake-up again at once
   }
-  // Read and write in one, after the wake-up is taken back: a wake() that came before this did nothing, and relies on
-  // what it did earlier being visible to whoever returns from here. One that comes later wakes again. A plain store may
-  // be overtaken by the loads that follow: the wake would be lost.
+  // The exchange reads and writes, and comes after the wake-up is cleared. A wake() that came before it did
+  // nothing, and relies on its caller's earlier writes being visible to the thread that returns from here. A
+  // wake() that comes later wakes again. A plain store could be overtaken by the loads that follow it, and
+  // the wake-up would be lost.
   wake_pending_.exchange(false, std::memory_order_acq_rel);
 }
 
 void Poller::refused(std::string_view call, long error, std::int64_t timeout_ns) {
-  if (timeout_ns == 0) return;  // who only looks in has other things to do
+  if (timeout_ns == 0) return;  // a non-blocking poll must not sleep
   if (!refusal_logged_.exchange(true, std::memory_order_relaxed)) {
     log_line(LogLevel::kError, "tuza: " + Error::from_errno(static_cast<int>(-error), call).message() +
                                    "; goroutines that wait for I/O go on waiting");

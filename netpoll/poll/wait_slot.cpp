@@ -12,7 +12,7 @@ bool WaitSlot::announce() {
   for (;;) {
     if (consume()) return false;
     std::uintptr_t nil = kNil;
-    // seq_cst: pairs with wake(false), see above.
+    // seq_cst: pairs with wake(false), see wait_slot.h.
     if (state_.compare_exchange_strong(nil, kWaiting, std::memory_order_seq_cst)) return true;
     if (nil != kReady) rt::fatal("two goroutines wait for one direction of a descriptor");
   }
@@ -22,7 +22,7 @@ bool WaitSlot::commit(rt::G* g, void* self) {
   auto& slot = *static_cast<WaitSlot*>(self);
   rt::io_wait_begins();
   std::uintptr_t waiting = kWaiting;
-  // release: whoever takes the goroutine out sees it parked.
+  // release: the thread that takes the goroutine out of the slot sees it parked.
   if (slot.state_.compare_exchange_strong(waiting, reinterpret_cast<std::uintptr_t>(g),
                                           std::memory_order_acq_rel)) {
     return true;
@@ -51,8 +51,8 @@ bool WaitSlot::retract() {
 }
 
 rt::G* WaitSlot::wake(bool ready) {
-  // A reason may be written with less than seq_cst (the end of a context): a step that writes stands in one
-  // order with the announcement, which either is seen here or sees the reason.
+  // A reason may be written with less than seq_cst (the end of a context). The fetch_or writes, so it is
+  // ordered with the announcement: either the announcement is seen here, or the waiter sees the reason.
   std::uintptr_t before =
       ready ? state_.load(std::memory_order_seq_cst) : state_.fetch_or(0, std::memory_order_seq_cst);
   for (;;) {

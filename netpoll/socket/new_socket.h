@@ -1,4 +1,4 @@
-// A socket that is closed again unless it was released: while one is set up, anything may fail.
+// A new socket that is closed automatically unless released, because any step of its setup may fail.
 #pragma once
 
 #include <sys/socket.h>
@@ -11,7 +11,7 @@ namespace tuza::net {
 
 class NewSocket {
  public:
-  // Non-blocking, close-on-exec stream.
+  // A non-blocking, close-on-exec stream socket.
   NewSocket(int family, int protocol)
       : fd_(sys::invoke(SYS_socket, family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol)) {}
   ~NewSocket() {
@@ -20,7 +20,7 @@ class NewSocket {
   NewSocket(const NewSocket&) = delete;
   NewSocket& operator=(const NewSocket&) = delete;
 
-  // -errno if there is none.
+  // -errno if the socket could not be created.
   [[nodiscard]] long fd() const { return fd_; }
   int release() { return static_cast<int>(std::exchange(fd_, -1)); }
   long set(int level, int name, int value) const {

@@ -18,7 +18,7 @@ long SocketName::ask(long call, long fd) {
 
 std::optional<SocketName> SocketName::of_path(std::string_view path) {
   struct sockaddr_un un{};
-  // The kernel does without a zero at the end, other programs do not.
+  // The kernel does not need a terminating zero, but other programs do.
   if (path.empty() || path.size() >= sizeof un.sun_path || path.find('\0') != std::string_view::npos) {
     return std::nullopt;
   }

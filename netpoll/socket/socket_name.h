@@ -1,4 +1,4 @@
-// Where a socket is: what getsockname(2) and getpeername(2) say, for TCP and Unix-domain sockets.
+// The address of a socket, as returned by getsockname(2) and getpeername(2), for TCP and Unix-domain sockets.
 //
 // Thread-unsafe: a value.
 #pragma once
@@ -16,16 +16,16 @@ struct SocketName {
   struct sockaddr_storage storage{};
   socklen_t length = sizeof storage;
 
-  // `call` is SYS_getsockname or SYS_getpeername. 0, or -errno.
+  // `call` is SYS_getsockname or SYS_getpeername. Returns 0 or -errno.
   long ask(long call, long fd);
-  // That of a Unix-domain socket at `path`; one that begins with '@' has no file, and begins with a zero in
-  // the kernel. Nothing if it is empty, has a zero in it, or is too long.
+  // The name of a Unix-domain socket at `path`. A path that begins with '@' has no file; its name begins with
+  // a zero byte in the kernel. nullopt if the path is empty, contains a zero byte, or is too long.
   static std::optional<SocketName> of_path(std::string_view path);
 
   [[nodiscard]] const struct sockaddr* address() const {
     return reinterpret_cast<const struct sockaddr*>(&storage);
   }
-  // Nothing if it is not one of TCP.
+  // nullopt if the name is not a TCP address.
   [[nodiscard]] std::optional<Endpoint> endpoint() const;
   // "127.0.0.1:80", "[::1]:80", "unix:/path", "unix:@name", "unix:" (without a name).
   [[nodiscard]] std::string text() const;

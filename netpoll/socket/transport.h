@@ -1,10 +1,10 @@
-// What may stand between a Conn and its socket: TLS.
+// The interface of a layer between a Conn and its socket: TLS.
 //
-// Conn asks for it with one branch, and otherwise talks to the Descriptor itself. A transport has the
-// promises of Conn: reads exclude each other, as do writes; deadlines, contexts and close() end every call; a
-// write that has failed with a timeout may go on later where it was.
+// Conn checks for a transport with one branch, and otherwise uses the Descriptor directly. A transport keeps
+// the promises of Conn: reads exclude each other, and so do writes; deadlines, contexts and close() end every
+// call; a write that has failed with a timeout may continue later at the same point.
 //
-// Thread-safe, but for the end of its life: it belongs to a Conn, whose descriptor outlives it.
+// Thread-safe, except for destruction: a transport is owned by a Conn, whose descriptor outlives it.
 #pragma once
 
 #include <tuza/netpoll/tcp.h>
@@ -23,21 +23,23 @@ class Transport {
   Transport& operator=(const Transport&) = delete;
   virtual ~Transport() = default;
 
-  // Into `lazy` if that is not null, else into `into`. Parks.
+  // Reads into `lazy` if it is not null, otherwise into `into`. Parks.
   virtual Result<std::size_t> read(std::span<std::byte> into, LazyBuffer* lazy, const Context* ctx) = 0;
-  // Changes `pieces`. `last`: and says that no more will come. Parks.
+  // Changes `pieces`. `last`: also announces the end of the stream. Parks.
   virtual Result<void> write_all(std::span<struct iovec> pieces, const Context* ctx, bool last) = 0;
-  // Nothing if there was one; why, if it has failed. Parks.
+  // Success if the handshake has succeeded, or its error if it has failed. Parks.
   virtual Result<void> handshake(const Context* ctx) = 0;
   [[nodiscard]] virtual std::optional<TlsInfo> tls_info() = 0;
-  // Says that no more will come, and ends the socket's stream, too. Parks.
+  // Announces the end of the stream, and also ends the socket's stream. Parks.
   virtual Result<void> close_write() = 0;
-  // Says so as close_write() does, if it has not been said, and nothing is broken; a server waits for a while
-  // until the peer's kernel has it. For who will neither read nor write any more. Parks.
+  // Announces the end of the stream as close_write() does, if that has not been done and nothing is broken; a
+  // server waits for a while until the peer's kernel has received it. For a caller that will neither read nor
+  // write any more. Parks.
   virtual void farewell() = 0;
-  // The connection is to be aborted: nothing is said any more, neither here nor there. Does not park.
+  // The connection is to be aborted: no end is announced from here on. Does not park.
   virtual void aborting() = 0;
-  // The socket is about to be closed: says so if that can be done without waiting. Does not park.
+  // The socket is about to be closed: announces the end of the stream if that needs no waiting. Does not
+  // park.
   virtual void closing() = 0;
 };
 

@@ -16,10 +16,11 @@
 namespace tuza::net {
 namespace {
 
-// Who sets up a socket, from the look at an old file to listen(), locks the folder that it is in: of two that
-// start at once, the second would else take the first's for left behind, as nobody listens there yet. A
-// folder that cannot be read cannot be locked either; then there is no protection. The lock is anybody's to
-// take, who can read the folder: it is not waited for for ever.
+// Setting up a socket, from the check of an old file to listen(), holds a lock on the folder of the file.
+// Without the lock, of two processes that start at once, the second would take the first's file for a
+// leftover, because the first does not listen yet. A folder that cannot be read cannot be locked either; then
+// there is no protection. Any process that can read the folder can take the lock, so the wait for it is
+// limited.
 constexpr std::chrono::milliseconds kLockTime{2000}, kLockPause{10};
 
 class FolderLock {
@@ -43,7 +44,7 @@ class FolderLock {
   FolderLock(const FolderLock&) = delete;
   FolderLock& operator=(const FolderLock&) = delete;
 
-  // Somebody else has it, and kept it.
+  // True if another process holds the lock, and did not release it in time.
   [[nodiscard]] bool refused() const { return refused_; }
 
  private:
@@ -55,7 +56,7 @@ bool look(const std::string& path, struct stat& found) {
   return sys::invoke(SYS_newfstatat, AT_FDCWD, path.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-// The file is a socket, and nobody listens there.
+// True if the file is a socket on which nobody listens.
 bool is_left_behind(const std::string& path, const SocketName& name) {
   struct stat found{};
   if (!look(path, found) || !S_ISSOCK(found.st_mode)) return false;

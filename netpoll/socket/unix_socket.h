@@ -1,4 +1,4 @@
-// Listening on Unix-domain sockets, and the file that one leaves behind.
+// Listening on Unix-domain sockets, including removal of the socket file.
 #pragma once
 
 #include <tuza/netpoll/tcp.h>
@@ -10,7 +10,7 @@
 
 namespace tuza::net {
 
-// The file of a socket that listens: removed once, and only while it is still the one that was made.
+// The file of a listening socket: removed once, and only while it is still the same file.
 // Thread-safe.
 class UnixSocketFile {
  public:

@@ -1,4 +1,4 @@
-// Stream::call: one call into OpenSSL, with its error queue before and after it.
+// Stream::call: one call into OpenSSL, including the handling of its error queue before and after the call.
 #pragma once
 
 #include <openssl/err.h>

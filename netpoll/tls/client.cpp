@@ -13,14 +13,14 @@
 
 namespace tuza::net {
 
-// What the connections of one client share. Thread-safe.
+// State shared by the connections of one client. Thread-safe.
 class TlsClientState {
  public:
   static Result<std::unique_ptr<TlsClientState>> load(TlsClientOptions options);
   explicit TlsClientState(TlsClientOptions options) : options_(std::move(options)) {}
 
   [[nodiscard]] const TlsClientOptions& options() const { return options_; }
-  // An SSL object that will ask for `server_name` and insist on it.
+  // An SSL object that requests `server_name` and verifies it.
   Result<tls::Owner<SSL>> make_ssl(const std::string& server_name);
 
  private:
@@ -31,11 +31,11 @@ class TlsClientState {
   static constexpr std::size_t kSessionsMax = 256;
 
   const TlsClientOptions options_;
-  std::string alpn_;  // as on the wire
+  std::string alpn_;  // wire format
   std::mutex mutex_;
   struct Session {
     tls::Owner<SSL_SESSION> session;
-    std::uint64_t number;  // in the order in which they came
+    std::uint64_t number;  // in order of arrival
   };
   std::map<std::string, Session> sessions_;  // guarded by mutex_; by server name
   std::uint64_t last_number_ = 0;            // guarded by mutex_
@@ -50,7 +50,7 @@ bool is_address(const std::string& host) {
   return !error;
 }
 
-// One connection.
+// The client's side of one connection.
 class ClientSide final : public tls::Side {
  public:
   ClientSide(TlsClient& owner, TlsClientState& state, std::string server_name)
@@ -58,7 +58,7 @@ class ClientSide final : public tls::Side {
   Result<Begun> begin() override {
     Result<tls::Owner<SSL>> ssl = state_.make_ssl(server_name_);
     if (!ssl) return std::unexpected(ssl.error());
-    // keep_session() finds the name there.
+    // keep_session() finds the name through this pointer.
     SSL_set_app_data(ssl->get(), this);
     return Begun{std::move(*ssl), owner_};
   }
@@ -119,7 +119,7 @@ Result<tls::Owner<SSL>> TlsClientState::make_ssl(const std::string& server_name)
                                              : SSL_set1_host(ssl, server_name.c_str()) == 1 &&
                                                    SSL_set_tlsext_host_name(ssl, server_name.c_str()) == 1;
   if (!named) return fail();
-  // This one function says 0 when it has worked.
+  // Unlike the other functions, this one returns 0 on success.
   if (!alpn_.empty() && SSL_set_alpn_protos(ssl, reinterpret_cast<const unsigned char*>(alpn_.data()),
                                             static_cast<unsigned>(alpn_.size())) != 0) {
     return fail();
@@ -131,8 +131,9 @@ Result<tls::Owner<SSL>> TlsClientState::make_ssl(const std::string& server_name)
   return owner;
 }
 
-// Tickets of TLS 1.3 are for one use each: two connections with the same one could be linked by who watches.
-// TLS 1.2 sends them in the clear, and not always a new one: there a session serves until another one comes.
+// TLS 1.3 tickets are for single use: an observer could link two connections that use the same ticket. TLS
+// 1.2 sends tickets in the clear, and does not always send a new one: there a session is used until another
+// one arrives.
 tls::Owner<SSL_SESSION> TlsClientState::take_session(const std::string& server_name) {
   const std::scoped_lock lock(mutex_);
   const auto found = sessions_.find(server_name);
@@ -144,7 +145,7 @@ tls::Owner<SSL_SESSION> TlsClientState::take_session(const std::string& server_n
   return taken;
 }
 
-// Called from within OpenSSL when a ticket has come. 1: the session is ours.
+// Called from within OpenSSL when a ticket has arrived. 1: we take ownership of the session.
 int TlsClientState::keep_session(SSL* ssl, SSL_SESSION* session) {
   auto* state = static_cast<TlsClientState*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));
   const auto* side = static_cast<const ClientSide*>(SSL_get_app_data(ssl));
@@ -170,7 +171,7 @@ Result<std::shared_ptr<TlsClient>> TlsClient::load(TlsClientOptions options) {
 
 Result<Conn> TlsClient::start(Conn conn, std::string_view server_name, const Context* ctx) {
   std::string name = server_name.empty() ? state_->options().server_name : std::string(server_name);
-  // A name that ends with a dot is complete, for the resolver; TLS and certificates write it without.
+  // A trailing dot marks a complete name for the resolver; TLS and certificates omit the dot.
   if (name.ends_with('.')) name.pop_back();
   if (name.empty() || name.find('\0') != name.npos || conn.transport_ != nullptr) {
     return std::unexpected(Error::from_errno(EINVAL, "tls handshake", std::move(name)));

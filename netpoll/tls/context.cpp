@@ -12,8 +12,8 @@
 namespace tuza::net::tls {
 namespace {
 
-// https://wiki.mozilla.org/Security/Server_Side_TLS, "intermediate" 5.7, without DHE: it costs the server
-// most, and who can do that can do ECDHE.
+// https://wiki.mozilla.org/Security/Server_Side_TLS, "intermediate" 5.7, without DHE: DHE costs the server
+// most, and every client that supports DHE also supports ECDHE.
 constexpr const char* kCiphers12 =
     "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
     "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
@@ -29,10 +29,10 @@ Owner<BIO> reader_of(const std::string& text) {
   return Owner<BIO>(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// Nobody is at a terminal to be asked for a passphrase.
+// There is no terminal at which a passphrase could be requested.
 int no_passphrase(char*, int, int, void*) { return -1; }
 
-// All certificates, the first one with what PEM calls its auxiliary data. Empty: the queue says why.
+// All certificates, the first with PEM's auxiliary data. Empty on an error, which is then in the queue.
 std::vector<Owner<X509>> certificates_in(const std::string& pem) {
   clear_errors();
   std::vector<Owner<X509>> all;
@@ -48,8 +48,8 @@ std::error_code no_start_line() {
   return {static_cast<int>(ERR_PACK(ERR_LIB_PEM, 0, PEM_R_NO_START_LINE)), error_category()};
 }
 
-// The loop above ends with an error: a good end is that nothing more begins. The queue stays as it is
-// otherwise.
+// The loop above always ends with an error. The end is good if the error is that no further certificate
+// begins; otherwise the queue is left as it is.
 bool ended_well() {
   if (ERR_GET_REASON(ERR_peek_error()) != PEM_R_NO_START_LINE) return false;
   clear_errors();
@@ -69,7 +69,7 @@ Result<Owner<SSL_CTX>> make_context(const SSL_METHOD* method, TlsVersion min_ver
                    SSL_CTX_set_ciphersuites(c, kCiphers13) == 1 && SSL_CTX_set1_groups_list(c, kGroups) == 1;
   if (!set) return fail("tls context", "");
   SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-  // Buffers are returned while a connection is idle; a write that had to wait may go on from elsewhere.
+  // Idle connections return their buffers. A write that had to wait may be retried from another address.
   SSL_CTX_set_mode(c, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   return context;
 }
@@ -89,7 +89,7 @@ Result<void> use_certificate(SSL_CTX* context, const TlsCertificate& files) {
   if (!secret) return std::unexpected(secret.error());
   std::vector<Owner<X509>> certificates = certificates_in(*chain);
   if (certificates.empty() || !ended_well()) return fail(kCertificate, files.cert_file);
-  // Its reader of keys tries whatever it knows, and would say "unsupported".
+  // OpenSSL's key reader tries all formats it knows, and would report "unsupported".
   if (secret->find("PRIVATE KEY-----") == std::string::npos) {
     return std::unexpected(Error(no_start_line(), kKey, files.key_file));
   }
@@ -122,7 +122,7 @@ Result<void> trust(SSL_CTX* context, const std::string& pem, const std::string& 
 }
 
 Result<void> trust_system(SSL_CTX* context) {
-  // The error is on the thread that the call was made on: it is asked for before the call may park.
+  // The error is in the queue of the calling thread, so it is read before the call may park.
   const std::error_code error = blocking(CallLength::kLong, [context]() -> std::error_code {
     clear_errors();
     const bool read = SSL_CTX_set_default_verify_paths(context) == 1;

@@ -1,4 +1,4 @@
-// The handshake of a Stream, and what it has come to.
+// The handshake of a Stream, and information about its result.
 #include <openssl/err.h>
 #include <tuza/netpoll/tls/call.h>
 #include <tuza/netpoll/tls/hold.h>
@@ -12,7 +12,7 @@ namespace tuza::net::tls {
 Result<void> Stream::handshake(const Context* ctx) {
   if (open()) return {};
   rt::parking_point();
-  std::lock(reading_, writing_);  // waits for neither while it holds the other
+  std::lock(reading_, writing_);  // never waits for one while it holds the other
   const Hold reading(reading_, std::adopt_lock), writing(writing_, std::adopt_lock);
   switch (state_.load(std::memory_order_relaxed)) {
     case State::kOpen: return {};
@@ -23,8 +23,8 @@ Result<void> Stream::handshake(const Context* ctx) {
   return std::unexpected(*broken_);
 }
 
-// An end that is the caller's own (its context, its deadline, close()) leaves a handshake that goes on with
-// the next call. Everything else is final.
+// If the caller itself ends the call (by its context, its deadline, or close()), the handshake continues with
+// the next call. Every other error is final.
 Result<void> Stream::shake_hands(const Context* ctx) {
   if (!shaken_by_) shaken_by_ = time_after_now(side_->handshake_timeout());
   const Context parent = ctx != nullptr ? *ctx : Context::background();
@@ -39,7 +39,7 @@ Result<void> Stream::shake_hands(const Context* ctx) {
     return {};
   }
   const std::scoped_lock lock(ssl_mutex_);
-  send_without_waiting();  // an alert tells the peer why
+  send_without_waiting();  // an alert tells the peer the reason
   const bool in_time = std::chrono::steady_clock::now() < *shaken_by_;
   const bool callers_own = result.error().closed() || parent.done() || (result.error().timeout() && in_time);
   if (callers_own) return result;
@@ -68,10 +68,11 @@ Stream::Outcome Stream::next_flight(Refill& refill) {
   refill.move_into(wire_.in);
   const Outcome outcome = call([](SSL* ssl) { return SSL_do_handshake(ssl); });
   may_have_plaintext_ = !wire_.in.empty();
-  // Or 17 KB would stay with a client that has nothing to say for now.
+  // Without this, 17 KB would stay allocated for a client that has nothing to send for now.
   if (outcome.status == SSL_ERROR_NONE && !may_have_plaintext_) SSL_free_buffers(ssl_.get());
-  // A server's last flight of TLS 1.3 are the tickets. They go with the answer to the request that is here, or
-  // when the reader has to wait. That of TLS 1.2 has what the client's handshake ends with.
+  // In TLS 1.3 a server's last flight is the tickets. They are sent with the answer to the request that is
+  // already here, or when the reader has to wait. In TLS 1.2 the client needs the last flight to complete its
+  // handshake.
   tickets_held_ = outcome.status == SSL_ERROR_NONE && may_have_plaintext_ && side_->is_server() &&
                   SSL_version(ssl_.get()) >= TLS1_3_VERSION;
   return outcome;
@@ -88,8 +89,8 @@ Result<void> Stream::read_flight(Refill& refill, const Context& ctx) {
 Result<void> Stream::exchange_flights(const Context& ctx) {
   Refill refill;
   if (ssl_ == nullptr) {
-    // The first word is the client's. Before it has come there is no SSL object: that takes some 40 KB, and
-    // whoever opens connections and is silent would have one for each.
+    // The client sends first. The SSL object is created only after the first data: it takes about 40 KB,
+    // which an attacker could otherwise tie up with each silent connection.
     if (side_->is_server()) {
       if (Result<void> read = read_flight(refill, ctx); !read) return read;
     }

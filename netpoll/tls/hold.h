@@ -1,10 +1,13 @@
-// What a goroutine holds of a TLS connection while it waits for the socket, and the end of the runtime.
+// Resources that a goroutine holds of a TLS connection while it waits for the socket, and their release at
+// the end of the runtime.
 //
-// One that is left behind in such a wait never goes on; the connection may, in another runtime. So the end of the
-// runtime does in its stead what it would do if the wait had failed: it takes what was sent off the queue, and gives the
-// locks back. Elsewhere the goroutine is in the middle of something, and what it holds it holds for ever.
+// A goroutine abandoned in such a wait never continues, but the connection may continue, in another runtime.
+// The end of the runtime therefore does what the goroutine would do if the wait had failed: it removes the
+// sent bytes from the queue, and releases the locks. A goroutine abandoned anywhere else is in the middle of
+// an operation, and holds its resources for ever.
 //
-// Owner: the goroutine, on whose stack these are. The end of the runtime reads them when it can no longer run.
+// Owned by the goroutine; these objects are on its stack. The end of the runtime reads them when the
+// goroutine can no longer run.
 #pragma once
 
 #include <tuza/netpoll/poll/descriptor.h>
@@ -28,7 +31,7 @@ class LeftBehind {
  protected:
   LeftBehind() : on_record_(innermost(), &pending_) {}
   ~LeftBehind() = default;
-  // For a goroutine that was left behind in a wait for the socket.
+  // Called for a goroutine that was abandoned in a wait for the socket.
   virtual void give_up() = 0;
 
  private:
@@ -46,12 +49,12 @@ class LeftBehind {
   }
 
   bool waits_ = false;
-  rt::PendingWait* of_a_thread_ = nullptr;  // which the end of the runtime does not concern
+  rt::PendingWait* of_a_thread_ = nullptr;  // not affected by the end of the runtime
   rt::PendingWait pending_{kWithdrawal, this};
   const rt::PendingWaitScope on_record_;
 };
 
-// The lock of one direction, for a scope.
+// The scoped lock of one direction.
 class Hold final : LeftBehind {
  public:
   explicit Hold(Mutex& mutex) : lock_(mutex) {}
@@ -62,20 +65,21 @@ class Hold final : LeftBehind {
   std::unique_lock<Mutex> lock_;
 };
 
-// The head of Wire::out, while it is sent.
+// The head of Wire::out while it is being sent.
 class Sending final : LeftBehind {
  public:
   Sending(Queue& queue, std::span<const std::byte> unsent, Mutex& ssl_mutex)
       : left(unsent), queue_(queue), ssl_mutex_(ssl_mutex), unsent_(unsent) {}
 
-  // With `ssl_mutex` held: takes what was sent off the queue.
+  // The caller holds `ssl_mutex`. Removes the sent bytes from the queue.
   void consume() { queue_.consume(unsent_.size() - left.size()); }
 
-  std::span<const std::byte> left;  // what is not sent yet
+  std::span<const std::byte> left;  // not sent yet
 
  private:
   void give_up() override {
-    // Held by one that was left behind inside OpenSSL: nobody will use the connection any more.
+    // If the mutex is held by a goroutine that was abandoned inside OpenSSL, the connection will never be
+    // used again.
     if (!ssl_mutex_.try_lock()) return;
     consume();
     ssl_mutex_.unlock();

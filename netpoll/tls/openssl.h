@@ -1,9 +1,9 @@
-// What the files here share of OpenSSL: owners, its start, its errors.
+// Shared OpenSSL support: owning pointers, initialisation, errors.
 //
-// OpenSSL keeps a queue of errors per thread, and says what has gone wrong only there. So before a call that
-// may fail the queue is emptied; after one that has failed it is read and emptied, on the same thread, with
-// no parking call in between. What a call that went well leaves there is nobody's. Nothing of OpenSSL is ever
-// on the stack of a goroutine that parks.
+// OpenSSL reports the cause of a failure only in an error queue per thread. The queue is therefore emptied
+// before a call that may fail; after a call that has failed, the queue is read and emptied on the same
+// thread, with no parking call in between. Errors left in the queue by successful calls are ignored. No
+// OpenSSL frame is ever on the stack of a goroutine that parks.
 #pragma once
 
 #include <openssl/ssl.h>
@@ -24,19 +24,19 @@ struct Free {
 template <class T>
 using Owner = std::unique_ptr<T, Free>;
 
-// Initialises OpenSSL, once. It is never cleaned up: goroutines that are left behind may still be in it when
+// Initialises OpenSSL, once. OpenSSL is never cleaned up: abandoned goroutines may still be inside it when
 // the process ends.
 void start_openssl();
 
-// What OpenSSL's functions return in its queue: "no start line", "tlsv1 alert unknown ca".
+// Category of the error codes in OpenSSL's queue: "no start line", "tlsv1 alert unknown ca".
 const std::error_category& error_category();
-// Why a certificate was not accepted: "certificate verify failed: certificate has expired".
+// Category of the reasons for rejecting a certificate: "certificate verify failed: certificate has expired".
 const std::error_category& verify_category();
 
-// This thread's queue is empty afterwards.
+// Empties this thread's queue.
 void clear_errors();
-// The first error of this thread's queue, which is empty afterwards. If it says that a certificate was not
-// accepted, `ssl` knows why.
+// Returns the first error of this thread's queue, and empties the queue. If the error is a rejected
+// certificate, the reason is taken from `ssl`.
 std::error_code take_error(const SSL* ssl = nullptr);
 
 }  // namespace tuza::net::tls

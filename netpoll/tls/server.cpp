@@ -12,7 +12,8 @@ namespace tuza::net {
 namespace tls {
 namespace {
 
-// A session says that its client was authenticated: it is good only where the same clients would be.
+// A session certifies that its client was authenticated: it is valid only where the same clients would be
+// accepted.
 using SessionContext = std::array<unsigned char, 32>;
 SessionContext session_context(const TlsServerOptions& options, const std::string& client_cas) {
   SessionContext digest{};
@@ -59,7 +60,7 @@ Result<void> Sites::add(const TlsServerOptions& options, const TlsCertificate& f
   if (Result<void> used = use_certificate(context, files); !used) return used;
   std::vector<std::string> names = names_of(context);
   std::sort(names.begin(), names.end());
-  // For the same names with another kind of key: OpenSSL takes the one that the client understands.
+  // Same names, other key type: OpenSSL selects the certificate that the client supports.
   const int kind = kind_of_key(context);
   for (Site& other : sites_) {
     if (other.names != names || !other.kinds.insert(kind).second) continue;
@@ -70,8 +71,8 @@ Result<void> Sites::add(const TlsServerOptions& options, const TlsCertificate& f
     const bool required = options.client_auth == ClientAuth::kRequire;
     SSL_CTX_set_verify(context, SSL_VERIFY_PEER | (required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), nullptr);
   }
-  // Sessions are with the clients, in tickets; nothing is kept here. One, in place of OpenSSL's two: each
-  // costs 10 us of a handshake, and who has come back gets a new one.
+  // Sessions are stored by the clients, in tickets; the server stores none. One ticket per handshake instead
+  // of OpenSSL's two: each costs 10 us of a handshake, and a returning client gets a new one.
   SSL_CTX_set_num_tickets(context, 1);
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   const SessionContext id = session_context(options, client_cas);
@@ -87,7 +88,7 @@ Result<void> Sites::add(const TlsServerOptions& options, const TlsCertificate& f
 
 SSL_CTX* Sites::find(std::string name) const {
   to_lower(name);
-  if (name.ends_with('.')) name.pop_back();  // RFC 6066 forbids it; there are clients that do it
+  if (name.ends_with('.')) name.pop_back();  // RFC 6066 forbids the dot, but some clients send it
   if (const auto exact = by_name_.find(name); exact != by_name_.end()) return exact->second;
   const std::size_t dot = name.find('.');
   if (dot == std::string::npos) return first();

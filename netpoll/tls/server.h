@@ -1,4 +1,4 @@
-// What a TlsServer has: its certificates as they were read last, by name.
+// State of a TlsServer: its certificates as last read, by name.
 #pragma once
 
 #include <tuza/netpoll/tls/context.h>
@@ -15,7 +15,7 @@
 namespace tuza::net {
 namespace tls {
 
-// One reading of the files. Constant after it was made; connections whose handshake began with it keep it.
+// The result of reading the files once. Immutable; connections whose handshake began with it keep it alive.
 class Sites {
  public:
   static Result<std::shared_ptr<const Sites>> read(const TlsServerOptions& options,
@@ -35,11 +35,11 @@ class Sites {
   struct Site {
     Owner<SSL_CTX> context;
     std::vector<std::string> names;  // sorted
-    std::set<int> kinds;             // of keys: one certificate of each
+    std::set<int> kinds;             // key types: one certificate for each
   };
   std::vector<Site> sites_;
-  std::map<std::string, SSL_CTX*, std::less<>> by_name_;  // "*.example.org" as it is
-  std::string alpn_;                                      // as on the wire
+  std::map<std::string, SSL_CTX*, std::less<>> by_name_;  // "*.example.org" is stored literally
+  std::string alpn_;                                      // wire format
 };
 
 }  // namespace tls
@@ -56,12 +56,12 @@ class TlsServerState final : public tls::Side {
     return options_.handshake_timeout;
   }
   [[nodiscard]] std::string peer() const override { return {}; }
-  [[nodiscard]] tls::TicketKeys& ticket_keys() { return *ticket_keys_; }  // when files have been read
+  [[nodiscard]] tls::TicketKeys& ticket_keys() { return *ticket_keys_; }  // valid once files have been read
 
  private:
   const TlsServerOptions options_;
   Mutex reading_;                                 // one reload at a time
-  std::shared_ptr<tls::TicketKeys> ticket_keys_;  // set by the first one, constant then
+  std::shared_ptr<tls::TicketKeys> ticket_keys_;  // set by the first read, then constant
   std::mutex mutex_;
   std::shared_ptr<const tls::Sites> sites_;  // guarded by mutex_
 };

@@ -1,4 +1,4 @@
-// Reading, writing and the end. The handshake is in handshake.cpp.
+// Reading, writing and closing a TLS stream. The handshake is in handshake.cpp.
 #include <tuza/netpoll/tls/stream.h>
 
 #include <linux/sockios.h>
@@ -24,19 +24,19 @@ namespace {
 using Direction = Descriptor::Side;
 
 constexpr std::size_t kRecordBytes = SSL3_RT_MAX_PLAIN_LENGTH;
-// What AEAD adds to a record, of TLS 1.2, which is more than 1.3 needs: header, nonce, tag.
+// What AEAD adds to a TLS 1.2 record: header, nonce, tag. TLS 1.3 needs less.
 constexpr std::size_t kRecordOverhead = 5 + 8 + 16;
-// A write of that many bytes is 32 records for a peer that takes 512 bytes in each (RFC 6066); and a message
-// or an alert beside them. Two full records still go into one buffer, and so into one system call.
+// A write of that many bytes becomes 32 records for a peer that limits records to 512 bytes (RFC 6066); a
+// message or an alert may be added. Two full records still fit into one buffer, and so into one system call.
 constexpr std::size_t kRecordRoom = kRecordBytes + 32 * kRecordOverhead + 64;
 static_assert(kRecordBytes + kRecordOverhead + kRecordRoom <= Buffer::kBytes);
 
 constexpr std::chrono::seconds kFarewellTime{5};
-// How long a write waits for the rest of a message that the peer has begun.
+// How long a write waits for the rest of a message that the peer has begun to send.
 constexpr std::chrono::seconds kMessageTime{5};
-// How often is looked at what nobody reports: soon, and then less and less often.
+// Polling intervals for conditions that no event reports: short at first, then longer.
 constexpr std::chrono::milliseconds kLookAgain{1}, kLookAgainMax{50};
-// How long a reader who waits for room to write is blind to its own deadline, at most.
+// How long, at most, a reader that waits for room to write does not react to its own deadline.
 constexpr std::chrono::milliseconds kRoomTimeMax{1000};
 constexpr std::size_t kTicketsMax = 64 << 10;
 
@@ -45,7 +45,8 @@ std::chrono::milliseconds longer(std::chrono::milliseconds pause,
   return std::min(2 * pause, max);
 }
 
-// Pieces of a write, as what goes into one record each: gathered, unless a piece fills it alone.
+// Splits the pieces of a write into the data of one record each. Small pieces are gathered into a buffer; a
+// piece that fills a record alone is used in place.
 class Gather {
  public:
   explicit Gather(std::span<struct iovec> pieces) : pieces_(pieces) { skip_empty(); }
@@ -56,7 +57,7 @@ class Gather {
   Gather& operator=(const Gather&) = delete;
 
   [[nodiscard]] bool done() const { return pieces_.empty(); }
-  // For the next record, and takes it off the pieces.
+  // Returns the data of the next record, and removes it from the pieces.
   std::span<const std::byte> next() {
     if (pieces_.size() == 1 || pieces_.front().iov_len >= kRecordBytes) {
       return take(std::min(pieces_.front().iov_len, kRecordBytes));
@@ -140,9 +141,9 @@ Result<std::size_t> Stream::read_locked(std::span<std::byte> into, LazyBuffer* l
   }
 }
 
-// For a reader, whom a peer keeps waiting who asks for answers of TLS' own and does not read them. Sends for
-// `pause` at most, since who waits to write is not woken by the read deadline; or just looks again then, if
-// somebody else writes.
+// For a reader whose peer requests answers of the TLS protocol but does not read them. Sends for at most
+// `pause`, since the read deadline does not wake a goroutine that waits to write. If another goroutine is
+// writing, sleeps instead, and the caller retries.
 Result<void> Stream::wait_for_room(std::chrono::milliseconds& pause, const Context* ctx) {
   const std::chrono::milliseconds at_most = std::exchange(pause, longer(pause, kRoomTimeMax));
   bool waited = false;
@@ -158,11 +159,11 @@ Result<void> Stream::wait_for_room(std::chrono::milliseconds& pause, const Conte
   }
   if (Result<void> may = descriptor_.may_start(Direction::kRead, "read", ctx); !may) return may;
   if (!sent && !sent.error().timeout()) return sent;
-  if (!waited) sleep_for(std::min(at_most, kLookAgainMax));  // also if it is a write deadline that has passed
+  if (!waited) sleep_for(std::min(at_most, kLookAgainMax));  // also if a write deadline has passed
   return {};
 }
 
-// 0 and not `wants_more` is the end of the stream. `wants_room`: more of wire_.out must be sent first.
+// 0 with `wants_more` false is the end of the stream. `wants_room`: more of wire_.out must be sent first.
 Result<std::size_t> Stream::take_plaintext(std::span<std::byte> into, Refill& refill, bool& wants_more,
                                            bool& wants_room) {
   const std::scoped_lock lock(ssl_mutex_);
@@ -170,7 +171,7 @@ Result<std::size_t> Stream::take_plaintext(std::span<std::byte> into, Refill& re
   refill.move_into(wire_.in);
   std::size_t n = 0;
   const Outcome outcome = call([&](SSL* ssl) { return SSL_read_ex(ssl, into.data(), into.size(), &n); });
-  // What the peer has ended it says again: that, too, is asked of OpenSSL.
+  // After the peer has ended the stream, every later read must report the end again, so it asks OpenSSL too.
   may_have_plaintext_ =
       !wire_.in.empty() || SSL_pending(ssl_.get()) > 0 || outcome.status == SSL_ERROR_ZERO_RETURN;
   if (outcome.status != SSL_ERROR_NONE && !wire_.out.empty()) {
@@ -180,7 +181,7 @@ Result<std::size_t> Stream::take_plaintext(std::span<std::byte> into, Refill& re
     case SSL_ERROR_NONE:
     case SSL_ERROR_ZERO_RETURN: return n;
     case SSL_ERROR_WANT_READ: wants_more = true; return std::size_t{0};
-    case SSL_ERROR_WANT_WRITE:  // an answer of TLS' own has no room; OpenSSL goes on when there is some
+    case SSL_ERROR_WANT_WRITE:  // no room for an answer of TLS itself; OpenSSL continues when there is room
       wants_more = wants_room = may_have_plaintext_ = true;
       return std::size_t{0};
     default: return std::unexpected(fail(outcome, "tls read"));
@@ -233,9 +234,9 @@ Result<void> Stream::encrypt(std::span<const std::byte> data, const Context* ctx
   }
 }
 
-// SSL_ERROR_NONE, or a reason to try it again with the same data: WANT_WRITE, there is no room in wire_.out;
-// WANT_READ, the peer is in the middle of a message of TLS' own (tickets, keys), and OpenSSL writes nothing
-// before it has all of it.
+// SSL_ERROR_NONE, or a reason to retry with the same data. WANT_WRITE: there is no room in wire_.out.
+// WANT_READ: the peer is in the middle of a TLS protocol message (tickets, keys), and OpenSSL writes nothing
+// until it has the whole message.
 Result<int> Stream::try_to_encrypt(std::span<const std::byte> data) {
   const std::scoped_lock lock(ssl_mutex_);
   if (broken_ != nullptr) return std::unexpected(*broken_);
@@ -250,8 +251,9 @@ Result<int> Stream::try_to_encrypt(std::span<const std::byte> data) {
   }
 }
 
-// For a writer: more of the peer's message, if it has come and nobody else reads. Who reads brings it as
-// well. That happens hardly ever, so it is looked for now and then rather than waited for.
+// For a writer: reads more of the peer's message, if it has arrived and no other goroutine is reading. A
+// reading goroutine delivers the message as well. This case is very rare, so the function polls now and then
+// instead of waiting for an event.
 Result<void> Stream::read_message(std::chrono::milliseconds& pause, const Context* ctx) {
   if (Result<void> may = descriptor_.may_start(Direction::kWrite, "write", ctx); !may) return may;
   Result<long> got = 0L;
@@ -259,7 +261,7 @@ Result<void> Stream::read_message(std::chrono::milliseconds& pause, const Contex
     const std::scoped_lock lock(std::adopt_lock, reading_);
     {
       const std::scoped_lock ssl_lock(ssl_mutex_);
-      if (!wire_.in.empty()) return {};  // somebody has read meanwhile
+      if (!wire_.in.empty()) return {};  // another goroutine has read meanwhile
     }
     Refill refill;
     const std::span<std::byte> into = refill.take();
@@ -280,7 +282,7 @@ Result<void> Stream::read_message(std::chrono::milliseconds& pause, const Contex
   return {};
 }
 
-// Sends all of wire_.out; what is left of it if that fails goes first next time.
+// Sends all of wire_.out. After a failure, the unsent rest goes first next time.
 Result<void> Stream::send_out(const Context* ctx) {
   for (;;) {
     std::span<const std::byte> unsent;
@@ -319,20 +321,20 @@ void Stream::send_leftovers() {
   leftovers_.fetch_or(1, std::memory_order_acq_rel);
   bool sent_all = true;
   do {
-    if (!writing_.try_lock()) return;  // whoever has it looks at the mark afterwards
+    if (!writing_.try_lock()) return;  // the holder checks the mark afterwards
     {
       const std::scoped_lock lock(ssl_mutex_);
       send_without_waiting();
       sent_all = wire_.out.empty();
     }
     writing_.unlock();
-    // Somebody may have marked since, and have found the lock taken. What the socket has no room for is left
-    // to the next write.
+    // Another goroutine may have set the mark since, and have found the lock taken. Data for which the socket
+    // has no room is left to the next write.
   } while (sent_all && leftovers_.fetch_or(0, std::memory_order_acq_rel) != 0);
 }
 
-// For who has let go of writing_. send_leftovers() marks and then tries the lock: of the two changes of one
-// word one is the first, and either the mark is seen here, or the lock is seen free there.
+// Called after releasing writing_. send_leftovers() sets the mark and then tries the lock. Both sides change
+// the same word, so one change comes first: either the mark is seen here, or the released lock is seen there.
 void Stream::look_at_mark() {
   if (leftovers_.fetch_or(0, std::memory_order_acq_rel) != 0) [[unlikely]]
     send_leftovers();
@@ -340,7 +342,7 @@ void Stream::look_at_mark() {
 
 void Stream::say_goodbye() {
   if (!open() || broken_ != nullptr || std::exchange(goodbye_said_, true)) return;
-  if (rt::is_forked_child()) return;  // its parent goes on with the connection
+  if (rt::is_forked_child()) return;  // the connection still belongs to the parent
   (void)call([](SSL* ssl) { return SSL_shutdown(ssl); });
 }
 
@@ -383,12 +385,13 @@ void Stream::farewell() {
   outlast_answer(by);
 }
 
-// What the client says while the answer is on its way, its own close_notify at least, nobody reads. A socket
-// that is closed with that unread, or that gets it then, is reset, and what is in the send queue is lost.
-// So an answer that is not all on its way yet is outlasted, and a client who was heard to speak before it had
-// all of its answer. Others mostly speak when they have it, and are not waited for: that cost a tenth of a full
-// handshake. One who speaks between the close and the end of an answer of which a packet is lost on the way
-// loses that.
+// Data that the client sends while the answer is on its way, at least its own close_notify, is never read. If
+// a socket is closed with such data unread, or receives it after the close, the connection is reset, and the
+// data in the send queue is lost. So this function waits in two cases: if a part of the answer has not been
+// sent yet, and if the client has already sent something before it had the whole answer. Other clients mostly
+// send only after receiving the answer, and are not waited for: waiting cost a tenth of a full handshake. A
+// client loses data in one remaining case: it sends something between the close and the end of the answer,
+// and a packet of the answer is lost on the way.
 void Stream::outlast_answer(TimePoint by) {
   const auto queued = [this](unsigned long request) {
     int bytes = 0;
@@ -406,7 +409,7 @@ void Stream::outlast_answer(TimePoint by) {
   for (std::chrono::milliseconds pause = kLookAgain; queued(SIOCOUTQ) > 0; pause = longer(pause)) {
     const TimePoint now = std::chrono::steady_clock::now();
     if (now >= by) return;
-    // The deadlines of the handler, which has returned, are over.
+    // The handler has returned, so its deadlines no longer apply.
     descriptor_.set_deadline(Direction::kRead, (now + pause).time_since_epoch().count());
     const Result<std::size_t> got = descriptor_.read(scrap, nullptr);
     if (got ? *got == 0 : !got.error().timeout()) return;
@@ -421,8 +424,8 @@ void Stream::closing() {
     send_without_waiting();
     ssl_mutex_.unlock();
   }
-  // A client that only writes has not read its tickets. Closing with something unread resets the connection,
-  // and the server would lose what it has not read by then.
+  // A client that only writes has not read its tickets. Closing a socket with unread data resets the
+  // connection, and the server would lose the data that it has not read by then.
   if (!side_->is_server() && reading_.try_lock()) {
     (void)descriptor_.control("read", [](int fd) {
       return sys::invoke(SYS_recvfrom, fd, nullptr, kTicketsMax, MSG_TRUNC | MSG_DONTWAIT, nullptr, nullptr);

@@ -1,22 +1,22 @@
-// TLS between a Conn and its socket.
+// The TLS layer between a Conn and its socket.
 //
-// One SSL object, which OpenSSL allows to be used by one thread at a time, and up to two goroutines, one that
-// reads and one that writes. Three locks, of which no two orders conflict: reading_, then writing_, then
-// ssl_.
+// A stream has one SSL object, which OpenSSL allows only one thread at a time to use, and up to two active
+// goroutines: a reader and a writer. It has three locks with a fixed order: reading_, then writing_, then
+// ssl_mutex_.
 //
-//   reading_    who takes ciphertext from the socket, from the system call until OpenSSL has it;
-//               held while parked
-//   writing_    who gives ciphertext to the socket, from OpenSSL's record until it is sent;
-//               held while parked
-//   ssl_mutex_  around each call into OpenSSL, and what it leaves in wire_;
+//   reading_    held by the goroutine that takes ciphertext from the socket, from the system call until OpenSSL
+//               has the ciphertext; held while parked
+//   writing_    held by the goroutine that gives ciphertext to the socket, from OpenSSL's record until it is
+//               sent; held while parked
+//   ssl_mutex_  held around each call into OpenSSL, and for its output in wire_;
 //               never held while parked
 //
-// A handshake holds the first two. A reader for whom OpenSSL has produced something (an alert) must not wait
-// for a writer, who may wait for a peer that does not read because it waits for this reader: it sends if
-// nobody writes, and else leaves it, with a mark, to the writer, who looks at the mark again when it has let
-// go.
+// A handshake holds the first two. OpenSSL may produce output (an alert) during a read. The reader must not
+// wait for a writer in that case: the writer may be waiting for a peer that does not read, because the peer
+// waits for this reader. The reader therefore sends if no goroutine is writing; otherwise it leaves the
+// output, with a mark, to the writer, which checks the mark again after releasing the lock.
 //
-// What the end of the runtime does for goroutines that it leaves behind is in hold.h.
+// hold.h describes the handling of goroutines that the end of the runtime abandons.
 //
 // Thread-safe.
 #pragma once
@@ -36,25 +36,25 @@
 
 namespace tuza::net::tls {
 
-// Which end of a connection this is.
+// One end of a connection: server or client.
 class Side {
  public:
   virtual ~Side() = default;
   struct Begun {
     Owner<SSL> ssl;
-    std::shared_ptr<const void> kept;  // what the SSL object's callbacks refer to
+    std::shared_ptr<const void> kept;  // objects that the SSL object's callbacks refer to
   };
-  // The SSL object of a connection whose handshake begins. Does not park.
+  // Makes the SSL object for a connection whose handshake begins. Does not park.
   virtual Result<Begun> begin() = 0;
   [[nodiscard]] virtual bool is_server() const = 0;
   [[nodiscard]] virtual std::chrono::milliseconds handshake_timeout() const = 0;
-  // Whom errors name.
+  // The peer's name in errors.
   [[nodiscard]] virtual std::string peer() const = 0;
 };
 
 class Stream final : public Transport {
  public:
-  // `descriptor` outlives this.
+  // `descriptor` must outlive this object.
   Stream(Descriptor& descriptor, std::shared_ptr<Side> side)
       : descriptor_(descriptor), side_(std::move(side)) {}
 
@@ -68,38 +68,38 @@ class Stream final : public Transport {
   void closing() override;
 
  private:
-  // What a call into OpenSSL came to.
+  // Result of a call into OpenSSL.
   struct Outcome {
     int status = 0;  // SSL_ERROR_*
     std::error_code code{};
   };
-  // With ssl_mutex_ held.
+  // The caller holds ssl_mutex_.
   template <class Call>
   Outcome call(Call ssl_call);
   Error fail(const Outcome& outcome, std::string_view op);
 
-  // With reading_ and writing_ held.
+  // The caller holds reading_ and writing_.
   Result<void> shake_hands(const Context* ctx);
   Result<void> exchange_flights(const Context& ctx);
   Result<void> begin();
   Outcome next_flight(Refill& refill);
   Result<void> read_flight(Refill& refill, const Context& ctx);
 
-  // With reading_ held.
+  // The caller holds reading_.
   Result<void> wait_for_room(std::chrono::milliseconds& pause, const Context* ctx);
   void outlast_answer(TimePoint by);
   Result<std::size_t> take_plaintext(std::span<std::byte> into, Refill& refill, bool& wants_more,
                                      bool& wants_room);
   Result<std::size_t> read_locked(std::span<std::byte> into, LazyBuffer* lazy, const Context* ctx);
 
-  // With writing_ held.
+  // The caller holds writing_.
   Result<void> encrypt(std::span<const std::byte> data, const Context* ctx);
   Result<int> try_to_encrypt(std::span<const std::byte> data);
   Result<void> read_message(std::chrono::milliseconds& pause, const Context* ctx);
   Result<void> write_locked(std::span<struct iovec> pieces, const Context* ctx, bool last);
   Result<void> send_out(const Context* ctx);
 
-  // With writing_ and ssl_mutex_ held. Do not park.
+  // The caller holds writing_ and ssl_mutex_. These do not park.
   void send_without_waiting();
   void say_goodbye();
 
@@ -108,25 +108,25 @@ class Stream final : public Transport {
   [[nodiscard]] bool open() const { return state_.load(std::memory_order_acquire) == State::kOpen; }
 
   enum class State : std::uint8_t {
-    kNew,     // no handshake, or one that is not complete
-    kOpen,    // it is complete; broken_ may still be set
-    kFailed,  // it failed: broken_ says why
+    kNew,     // no handshake yet, or an incomplete one
+    kOpen,    // handshake complete; broken_ may still be set
+    kFailed,  // handshake failed: broken_ holds the error
   };
 
   Descriptor& descriptor_;
   std::atomic<State> state_{State::kNew};    // changed with reading_ and writing_ held
   bool may_have_plaintext_ = false;          // guarded by reading_
-  bool tickets_held_ = false;                // guarded by reading_: wire_.out may have them, for the answer
-  bool goodbye_said_ = false;                // guarded by writing_: a close_notify is sent, or in wire_.out
-  std::atomic<bool> aborted_{false};         // no goodbye is said; nothing is ordered by it
-  std::atomic<std::uint32_t> leftovers_{0};  // not 0: a reader has left something in wire_.out
-  std::optional<TimePoint> shaken_by_;       // guarded by reading_: when a handshake that has begun times out
+  bool tickets_held_ = false;                // guarded by reading_: tickets may wait in wire_.out
+  bool goodbye_said_ = false;                // guarded by writing_: close_notify sent, or in wire_.out
+  std::atomic<bool> aborted_{false};         // no goodbye is sent; orders nothing
+  std::atomic<std::uint32_t> leftovers_{0};  // not 0: a reader has left output in wire_.out
+  std::optional<TimePoint> shaken_by_;       // guarded by reading_: time limit of a handshake in progress
   Mutex reading_, writing_, ssl_mutex_;
   std::shared_ptr<Side> side_;
   std::shared_ptr<const void> kept_;     // guarded by ssl_mutex_
-  Wire wire_;                            // guarded by ssl_mutex_; what is in `out` is constant with writing_
-  std::unique_ptr<const Error> broken_;  // guarded by ssl_mutex_: nothing can be read or written any more
-  Owner<SSL> ssl_;                       // guarded by ssl_mutex_; goes before wire_
+  Wire wire_;                            // guarded by ssl_mutex_; bytes in `out` do not change under writing_
+  std::unique_ptr<const Error> broken_;  // guarded by ssl_mutex_: if set, all reads and writes fail
+  Owner<SSL> ssl_;                       // guarded by ssl_mutex_; destroyed before wire_
 };
 
 }  // namespace tuza::net::tls

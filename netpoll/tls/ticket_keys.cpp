@@ -23,8 +23,8 @@ bool set_mac_key(EVP_MAC_CTX* mac, std::span<unsigned char> key) {
   return EVP_MAC_CTX_set_params(mac, params.data()) == 1;
 }
 
-// What follows runs within OpenSSL. When a ticket is made: the time of the full handshake that its session
-// comes from goes with it, which is now, unless the session was resumed, and has it already.
+// The following functions run inside OpenSSL. When a ticket is made, the time of the original full handshake
+// is stored in it: the current time, unless the session was resumed and already contains the time.
 int put_first_time(SSL* ssl, void*) {
   SSL_SESSION* session = SSL_get_session(ssl);
   void* known = nullptr;
@@ -48,7 +48,8 @@ bool has_expired_peer(SSL_SESSION* session) {
   return peer != nullptr && X509_cmp_current_time(X509_get0_notAfter(peer)) <= 0;
 }
 
-// When one was opened, or not. One that is not taken makes it a full handshake, which ends with another ticket.
+// Called after an attempt to open a ticket. If the ticket is rejected, a full handshake follows, which ends
+// with another ticket.
 SSL_TICKET_RETURN judge_ticket(SSL* ssl, SSL_SESSION* session, const unsigned char*, std::size_t,
                                SSL_TICKET_STATUS status, void*) {
   const bool opened = status == SSL_TICKET_SUCCESS || status == SSL_TICKET_SUCCESS_RENEW;
@@ -86,22 +87,22 @@ bool TicketKeys::renew(Clock::time_point now) {
   if (previous_ && now - previous_->made >= 2 * kLife) previous_.reset();
   if (now - current_.made < kLife) return false;
   const std::optional<Key> fresh = make_key(now);
-  if (!fresh) return false;  // the old one is better than none
+  if (!fresh) return false;  // the old key is better than none
   previous_.reset();
   if (now - current_.made < 2 * kLife) previous_ = current_;
   current_ = *fresh;
   return true;
 }
 
-// Within OpenSSL. 1: done; 2: and the client is to get a new ticket; 0: the ticket is none of ours; -1:
-// failed.
+// Runs inside OpenSSL. 1: success; 2: success, and the client gets a new ticket; 0: the ticket is not ours;
+// -1: failure.
 int TicketKeys::on_ticket(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher,
                           EVP_MAC_CTX* mac, int encrypts) {
   auto* keys = static_cast<TicketKeys*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));
   keys->renew(Clock::now());
   if (encrypts != 0) return keys->encrypt(name, iv, cipher, mac);
   const int found = keys->decrypt(name, iv, cipher, mac);
-  // Those of TLS 1.3 are for one use each.
+  // TLS 1.3 tickets are for single use.
   return found == 1 && SSL_version(ssl) >= TLS1_3_VERSION ? 2 : found;
 }
 

@@ -1,12 +1,12 @@
-// The keys that session tickets are encrypted with.
+// The keys that encrypt session tickets.
 //
-// A ticket of TLS 1.2 has the secrets of its connections in it: who gets hold of the key can read what was
-// recorded of them. So a key serves for 12 hours. The one before it still opens tickets for as long, and who
-// comes with one of these gets a new one; then it is forgotten.
+// A TLS 1.2 ticket contains the secrets of its connections: anyone who obtains the key can decrypt recordings
+// of them. A key is therefore used for 12 hours. For another 12 hours it still opens tickets, and a client
+// that presents such a ticket gets a new one; then the key is forgotten.
 //
-// Each resumption with TLS 1.3 brings another ticket. All that come from one full handshake are good for as
-// long as one of them would be (OpenSSL: two hours), and while the client's certificate is: then it is a full
-// handshake again, where the client is asked for it.
+// Each TLS 1.3 resumption issues another ticket. All tickets that derive from one full handshake expire
+// together, when a single ticket would expire (OpenSSL: two hours), or when the client's certificate expires.
+// Then a full handshake is required again, in which the client is asked for its certificate.
 //
 // Shared by all contexts of a TlsServer, across reloads. Thread-safe.
 #pragma once
@@ -28,13 +28,15 @@ class TicketKeys {
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::hours kLife{12};
 
-  // An error if there is no randomness.
+  // An error if no random numbers are available.
   static Result<std::shared_ptr<TicketKeys>> make();
 
-  // The tickets of `context` are encrypted with these, which must outlive it. Takes its app data.
+  // Encrypts the tickets of `context` with these keys, which must outlive `context`. Uses the app data of
+  // `context`.
   void use_for(SSL_CTX* context);
 
-  // Called for each ticket: a new key, if the one in use has served its time at `now`. True: there is one.
+  // Called for each ticket: replaces the current key if its life has ended at `now`. True: there is a new
+  // key.
   bool renew(Clock::time_point now);
 
  private:

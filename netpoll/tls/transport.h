@@ -1,4 +1,4 @@
-// How a listener makes connections TLS.
+// Creates the TLS transport for connections accepted by a listener.
 #pragma once
 
 #include <tuza/netpoll/tcp.h>
@@ -7,8 +7,8 @@
 
 namespace tuza::net::tls {
 
-// Between a Conn and its `descriptor`; null if there is no memory. Does not park; the handshake comes with the
-// first use.
+// Makes the layer between a Conn and its `descriptor`; null if there is no memory. Does not park; the
+// handshake happens with the first use.
 detail::TransportOwner make_server_transport(Descriptor& descriptor,
                                              const std::shared_ptr<TlsServer>& server);
 

@@ -41,7 +41,7 @@ int write_wire(BIO* bio, const char* from, std::size_t size, std::size_t* done) 
   try {
     out.append(std::as_bytes(std::span(from, n)));
   } catch (const std::bad_alloc&) {
-    ERR_raise(ERR_LIB_SYS, ENOMEM);  // nothing may be thrown through OpenSSL, which is C
+    ERR_raise(ERR_LIB_SYS, ENOMEM);  // no exception may pass through OpenSSL, which is C
     return -1;
   }
   *done = n;

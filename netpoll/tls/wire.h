@@ -1,10 +1,10 @@
-// Ciphertext on its way between a socket and OpenSSL: the BIO that OpenSSL sees, and the buffers behind it.
+// The ciphertext path between a socket and OpenSSL: the BIO that OpenSSL uses, and the buffers behind it.
 //
 //     socket --read--> in --BIO--> OpenSSL --BIO--> out --write--> socket
 //
-// OpenSSL reads and writes memory; the system calls are made outside it. So a flight that fits into a buffer
-// costs one of them, whatever number of records it has, and the goroutine never parks inside OpenSSL. Buffers
-// are taken from a cache while there is something in them: an idle connection has none.
+// OpenSSL reads and writes memory; the system calls are made outside it. A flight that fits into a buffer
+// therefore costs one system call, whatever its number of records, and the goroutine never parks inside
+// OpenSSL. Buffers are taken from a cache and held only while they contain data: an idle connection has none.
 //
 // Thread-unsafe: guarded by the lock of the connection's SSL object.
 #pragma once
@@ -22,14 +22,14 @@
 namespace tuza::net::tls {
 
 struct Buffer : rt::CacheNode {
-  // Two records of the largest size, and what they need beside.
+  // Two records of the largest size, and their overhead.
   static constexpr std::size_t kBytes = 33 << 10;
   static Buffer* take();
   static void give_back(Buffer* buffer);
   std::array<std::byte, kBytes> bytes;
 };
 
-// A queue of bytes in a buffer that is there only while it is not empty.
+// A byte queue whose buffer exists only while the queue is not empty.
 class Queue {
  public:
   Queue() = default;
@@ -42,13 +42,13 @@ class Queue {
     return empty() ? std::span<std::byte>{} : std::span(buffer_->bytes).subspan(begin_, end_ - begin_);
   }
   [[nodiscard]] std::size_t room() const { return Buffer::kBytes - end_; }
-  // False, and nothing is appended: no room. What is unread does not move.
+  // False if there is no room; nothing is appended then. Unread bytes do not move.
   bool append(std::span<const std::byte> data);
   void consume(std::size_t n) {
     begin_ += static_cast<std::uint32_t>(n);
     if (empty()) drop();
   }
-  // `n` bytes that were read into `buffer`, when it is empty.
+  // Takes over `buffer`, which holds `n` bytes. The queue must be empty.
   void adopt(Buffer* buffer, std::size_t n);
   void drop();
 
@@ -59,7 +59,7 @@ class Queue {
 
 struct Wire {
   Queue in, out;
-  // A BIO over `this`, for both directions of one SSL object. Null: no memory.
+  // A BIO that uses this object for both directions of one SSL object. Null: no memory.
   BIO* make_bio();
 };
 
@@ -74,7 +74,7 @@ class Refill final : public LazyBuffer {
   void give_back() override;
   void filled(std::size_t n) { bytes_ = n; }
   [[nodiscard]] bool has_bytes() const { return bytes_ > 0; }
-  // To the end of `in`, which is empty.
+  // Moves the bytes to `in`, which must be empty.
   void move_into(Queue& in) {
     if (bytes_ > 0) in.adopt(std::exchange(buffer_, nullptr), std::exchange(bytes_, 0));
   }
