@@ -152,8 +152,10 @@ void remove(Store& store, Request& req, ResponseWriter& res) {
 
 int main(int argc, char** argv) {
   tuza::App app("sqlite_notes");
-  const auto database = app.setting("notes.database", "notes.db", "The file; it is made if it is not there");
-  const auto connections = app.setting("notes.connections", 4, "To the database, at once", {1, 100});
+  const auto database =
+      app.setting("notes.database", "notes.db", "Database file; created if it does not exist");
+  const auto connections =
+      app.setting("notes.connections", 4, "Maximum number of database connections", {1, 100});
   const auto busy_timeout =
       app.setting("notes.busy_timeout", 2000ms, "How long to wait for a locked database", {0ms, 60'000ms});
   std::unique_ptr<Store> store;

@@ -72,7 +72,7 @@ std::string text_of_exception() {
   } catch (const std::exception& e) {
     return std::string("set-up: ") + e.what();
   } catch (...) {
-    return "set-up: an exception that is no std::exception";
+    return "set-up: an exception not derived from std::exception";
   }
 }
 

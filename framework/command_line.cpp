@@ -45,7 +45,7 @@ AppArguments parse_app_arguments(int argc, char** argv, const std::string& name)
   CLI::App app(
       "A server made with Tuza. Settings come from the file, from TUZA_SECTION_KEY in the environment and "
       "from\n"
-      "--set, the later ones win; --print-config shows all of them with what they mean.",
+      "--set, later sources take precedence; --print-config shows all of them with what they mean.",
       name);
   AppArguments result;
   std::vector<std::string> set;
@@ -61,7 +61,7 @@ AppArguments parse_app_arguments(int argc, char** argv, const std::string& name)
       ->check([](const std::string& text) -> std::string {
         return text.find('=') != std::string::npos ? "" : "expected KEY=VALUE, not '" + text + "'";
       });
-  app.add_flag("--check-config", result.check_config, "Say whether the settings are right, and end");
+  app.add_flag("--check-config", result.check_config, "Check the settings and exit");
   app.add_flag("--print-config", result.print_config, "Print the settings as a configuration file, and end");
   parse_or_exit(app, argc, argv);
   for (const std::string& text : set) {

@@ -62,7 +62,7 @@ void Service::on_signal(int number) {
 }
 
 void Service::on_end_signal(std::string_view name) {
-  if (end_signals_.fetch_add(1) > 0) end_by_force(std::string(name) + " again: ending at once");
+  if (end_signals_.fetch_add(1) > 0) end_by_force(std::string(name) + " again: exiting immediately");
   log_line(LogLevel::kInfo, name_ + ": " + std::string(name) +
                                 ": no new connections; requests in flight finish (again: end at once)");
   begin_drain();
@@ -79,7 +79,7 @@ void Service::begin_drain() {
 void Service::limit_the_start() {
   go({.name = "start limit"}, [this] {
     sleep_for(std::chrono::milliseconds(config_.number("shutdown.timeout")));
-    if (!started_.load()) end_by_force("it has not finished to set itself up");
+    if (!started_.load()) end_by_force("start-up did not finish in time");
   });
 }
 
@@ -142,7 +142,7 @@ std::string Service::reload_settings() {
   set_log_level(fresh->text("log.level"));
   config_.set("log.level", fresh->value("log.level"), fresh->origin("log.level"));
   if (!unused.empty()) {
-    log_line(LogLevel::kWarning, name_ + ": SIGHUP: not changed before the next start: " + unused);
+    log_line(LogLevel::kWarning, name_ + ": SIGHUP: takes effect at the next start: " + unused);
   }
   return config_.text("log.level");
 }

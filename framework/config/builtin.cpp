@@ -68,8 +68,9 @@ void add_http(Schema& schema) {
                       .doc = "Where to serve; sockets that systemd hands over go before it"});
   http.size("request_line_max", standard.request_line_bytes_max, 64, kMiB, "A longer request line: 414");
   http.size("head_max", standard.head_bytes_max, 256, kMiB, "Request line and headers; more: 431");
-  http.number("headers_max", standard.headers_max, 1, 256, "headers", "More of them: 431");
-  http.size("body_max", standard.body_bytes_max, 0, 1024 * kGiB, "A larger request body: 413");
+  http.number("headers_max", standard.headers_max, 1, 256, "headers", "Maximum number of headers; more: 431");
+  http.size("body_max", standard.body_bytes_max, 0, 1024 * kGiB,
+            "Maximum size of a request body; larger: 413");
   http.size("chunk_overhead_max", standard.chunk_overhead_bytes_max, 16, kMiB,
             "Sizes, extensions and trailers of a chunked body without data between them; more: 400");
   http.duration("header_timeout", standard.header_timeout, 1, kHour,
@@ -79,7 +80,7 @@ void add_http(Schema& schema) {
   http.duration("body_timeout", standard.body_timeout, 1, 24 * kHour,
                 "For a request body, beside what http.body_rate_min allows; else 408");
   http.size("body_rate_min", standard.body_rate_min_bytes_per_second, 1, kGiB,
-            "A request body may take so long as this rate per second allows, and http.body_timeout");
+            "Minimum rate of a request body, per second, after http.body_timeout");
   http.duration("skip_timeout", standard.skip_timeout, 0, kHour,
                 "For what a handler has left of a body, to keep the connection");
   http.duration("write_timeout", standard.write_timeout, 1, 24 * kHour,
@@ -94,13 +95,15 @@ void add_http(Schema& schema) {
 void add_tls(Schema& schema) {
   Section tls(schema, "tls");
   tls.text("certificate", Type::kPath, "",
-           "Certificate chain, PEM, of who asks for none of tls.certificates; empty: no TLS. SIGHUP reads it "
+           "Certificate chain, PEM, for clients that ask for no name in tls.certificates; empty: no TLS. "
+           "SIGHUP reads it "
            "again");
   tls.text("key", Type::kPath, "", "Private key of tls.certificate, PEM. SIGHUP reads it again");
-  tls.add("certificates", {.type = Type::kTables,
-                           .standard = Rows{},
-                           .choices = {"certificate", "key"},
-                           .doc = "More of them, chosen by the host name that the client asks for (SNI)"});
+  tls.add("certificates",
+          {.type = Type::kTables,
+           .standard = Rows{},
+           .choices = {"certificate", "key"},
+           .doc = "More certificates, chosen by the host name that the client asks for (SNI)"});
   tls.text("client_ca", Type::kPath, "",
            "CA certificates, PEM, that client certificates are checked against");
   tls.choice("client_auth", "none", {"none", "request", "require"},
@@ -113,7 +116,7 @@ void add_tls(Schema& schema) {
 void add_log(Schema& schema) {
   Section log(schema, "log");
   log.choice("level", "info", {"trace", "debug", "info", "warning", "error", "off"},
-             "What is less important is not logged", true);
+             "Minimum level of logged messages", true);
   log.choice("format", "console", {"console", "json"}, "Lines for people, or an object per line");
   log.text("file", Type::kPath, "stderr", "\"stderr\", or a file to append to, which SIGHUP opens again");
   log.number("queue_lines", 8192, 16, 1'000'000, "lines",
@@ -141,7 +144,8 @@ Schema builtin_schema() {
   Section runtime(schema, "runtime");
   runtime.number("maxprocs", 0, 0, 256, "processors",
                  "Goroutines that run at once. 0: TUZA_MAXPROCS, else the CPUs allowed");
-  runtime.number("max_threads", 10'000, 16, 65'536, "threads", "Needing more of them ends the process");
+  runtime.number("max_threads", 10'000, 16, 65'536, "threads",
+                 "Maximum number of threads; the process ends if it needs more");
   return schema;
 }
 

@@ -35,7 +35,7 @@ std::string variable_of(std::string_view name) {
 
 void Schema::add(Key key) {
   if (!is_name(key.name) || key.name.find('.') == std::string::npos) {
-    refuse(key.name, "a name is section.key, of small letters, digits and _");
+    refuse(key.name, "a name is section.key, made of lower-case letters, digits and _");
   }
   for (const Key& other : keys_) {
     if (variable_of(other.name) == variable_of(key.name)) refuse(key.name, "is there already");
@@ -59,7 +59,7 @@ void Schema::set_default(std::string_view name, std::string_view text) {
     key.standard = std::move(*value);
     return;
   }
-  refuse(name, "there is none of that name");
+  refuse(name, "no such setting");
 }
 
 const Key* Schema::find(std::string_view name) const {

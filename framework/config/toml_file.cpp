@@ -85,7 +85,7 @@ unsigned line_of_endless_key(std::string_view text) {
 
 std::expected<TomlNode, TomlError> parse_toml(std::string_view text) {
   if (const unsigned line = line_of_endless_key(text); line > 0) {
-    return std::unexpected(TomlError{.line = line, .column = 1, .text = "a key of too many parts"});
+    return std::unexpected(TomlError{.line = line, .column = 1, .text = "a key with too many parts"});
   }
   try {
     return convert(toml::parse(text));

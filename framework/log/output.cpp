@@ -25,7 +25,7 @@ Result<int> open_for_append(const std::string& path) {
     struct stat info{};
     const bool fifo = fd == -ENXIO && stat(path.c_str(), &info) == 0 && S_ISFIFO(info.st_mode);
     return std::unexpected(Error::from_errno(static_cast<int>(-fd), "log file",
-                                             fifo ? path + ", a FIFO that nobody reads" : path));
+                                             fifo ? path + ", a FIFO without a reader" : path));
   }
   sys::invoke(SYS_fcntl, fd, F_SETFL, O_APPEND);
   return static_cast<int>(fd);

@@ -67,7 +67,7 @@ void add_goroutines(Families& out, const MetricsSnapshot& s) {
 
 void add_sched(Families& out, const SchedStats& s) {
   out.gauge("tuza_procs", "Processors (Ps)", s.max_procs);
-  out.gauge("tuza_procs_idle", "Processors that nobody holds", s.procs_idle);
+  out.gauge("tuza_procs_idle", "Idle processors", s.procs_idle);
   out.gauge("tuza_threads", "Threads that run goroutines (Ms)", s.threads);
   out.gauge("tuza_threads_idle", "Of these, those that sleep", s.threads_idle);
   out.gauge("tuza_lane_goroutines",
@@ -79,12 +79,13 @@ void add_sched(Families& out, const SchedStats& s) {
   for (std::size_t i = 0; i < s.global_queue.size(); ++i) out.add({{"level", levels[i]}}, s.global_queue[i]);
   out.gauge("tuza_local_queue_length", "Runnable goroutines at the processors", s.local_queues);
   out.counter("tuza_picks_total", "Choices of the next goroutine", s.picks);
-  out.counter("tuza_handoffs_total", "Processors taken from goroutines that did not come back", s.handoffs);
-  out.counter("tuza_handoffs_withdrawn_total", "Trials to do so that came to nothing", s.handoffs_withdrawn);
-  out.counter("tuza_lane_arrivals_total", "Goroutines that went on without a processor", s.lane_arrivals);
-  out.counter("tuza_suspend_signals_total", "Signals sent to suspend somebody", s.suspend_signals);
+  out.counter("tuza_handoffs_total", "Processors handed off from goroutines that kept them too long",
+              s.handoffs);
+  out.counter("tuza_handoffs_withdrawn_total", "Handoffs that were withdrawn", s.handoffs_withdrawn);
+  out.counter("tuza_lane_arrivals_total", "Goroutines that continued without a processor", s.lane_arrivals);
+  out.counter("tuza_suspend_signals_total", "Signals sent to suspend a thread", s.suspend_signals);
   out.counter("tuza_wakeups_total", "Threads woken to look for work", s.wakeups);
-  out.counter("tuza_sysmon_ticks_total", "Rounds of the thread that watches", s.sysmon_ticks);
+  out.counter("tuza_sysmon_ticks_total", "Ticks of sysmon", s.sysmon_ticks);
 }
 
 void add_process(Families& out, const ProcessStats& s) {
@@ -92,7 +93,7 @@ void add_process(Families& out, const ProcessStats& s) {
   out.gauge("process_resident_memory_bytes", "Memory that is resident", s.resident_bytes);
   out.gauge("process_virtual_memory_bytes", "Address space", s.virtual_bytes);
   out.gauge("process_open_fds", "Open file descriptors", s.open_fds);
-  out.gauge("process_max_fds", "How many there may be", s.max_fds);
+  out.gauge("process_max_fds", "Maximum number of open file descriptors", s.max_fds);
   out.gauge("process_start_time_seconds", "When the process started, since 1970", s.start_seconds);
 }
 
@@ -158,7 +159,8 @@ std::string prometheus_text(const MetricsSnapshot& snapshot) {
   add_requests(out, snapshot.http);
   add_servers(out, snapshot.servers);
   if (snapshot.log_lines_dropped) {
-    out.counter("log_lines_dropped_total", "Log lines dropped because nobody took them",
+    out.counter("log_lines_dropped_total",
+                "Log lines dropped because the queue was full or the output refused them",
                 *snapshot.log_lines_dropped);
   }
   return out.text();

@@ -452,7 +452,7 @@ class Reload(Test):
         moved = log.rename(log.with_name("log.1"))
         os.mkfifo(log)
         service.send(signal.SIGHUP)
-        until(lambda: "a FIFO that nobody reads" in moved.read_text())
+        until(lambda: "a FIFO without a reader" in moved.read_text())
         service.send(signal.SIGTERM)
         self.assertEqual(service.end(), 0)
         self.assertIn("ended", moved.read_text())

@@ -233,7 +233,7 @@ TEST_F(LogFile, AFifoThatNobodyReadsIsRefusedAtOnce) {
   const Result<logging::Output> refused = logging::Output::open(path_);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message(),
-            "log file " + path_.string() + ", a FIFO that nobody reads: No such device or address");
+            "log file " + path_.string() + ", a FIFO without a reader: No such device or address");
   const int reader = open(path_.c_str(), O_RDONLY | O_NONBLOCK);
   Result<logging::Output> taken = logging::Output::open(path_);
   ASSERT_TRUE(taken) << taken.error().message();

@@ -24,7 +24,7 @@ Barrier::~Barrier() {
 // Requires lock_.
 void Barrier::check_room() const {
   if (completing_ || arrived_ >= participants_) {
-    rt::fatal("Barrier: more have arrived than there are participants");
+    rt::fatal("Barrier: more arrivals than participants");
   }
 }
 

@@ -52,7 +52,8 @@ void add_local(std::uint64_t id, void* value, DestroyLocal destroy) {
   G& g = current();
   if (g.locals == nullptr) g.locals = new LocalTable;
   LocalTable& table = *g.locals;
-  if (table.find(id) != table.entries.end()) fatal("making a value for a GoroutineLocal has used it");
+  if (table.find(id) != table.entries.end())
+    fatal("the initializer of a GoroutineLocal used the same GoroutineLocal");
   table.entries.push_back({id, value, destroy});
 }
 

@@ -6,7 +6,7 @@
 namespace tuza::rt {
 
 void check_pool_unused(const PoolLists& lists, const RunMark& run) {
-  if (lists.in_use() != 0 && run.is_on()) fatal("Pool destroyed while objects of it are in use");
+  if (lists.in_use() != 0 && run.is_on()) fatal("Pool destroyed while its objects are in use");
 }
 
 }  // namespace tuza::rt

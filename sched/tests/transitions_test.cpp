@@ -434,7 +434,7 @@ TEST_F(TransitionsTest, AStallIsReportedOnceWithNameDurationAndPlace) {
     group.wait();
   });
   const std::string printed = ::testing::internal::GetCapturedStderr();
-  EXPECT_EQ(count_of(printed, "(offender) has been in its own code for "), 1) << printed;
+  EXPECT_EQ(count_of(printed, "(offender) has not returned to the scheduler for "), 1) << printed;
   EXPECT_EQ(count_of(printed, "(caller)"), 0) << printed;
   EXPECT_GE(count_of(printed, "stay_away"), 1) << printed;
   EXPECT_GE(count_of(printed, "created by goroutine "), 1) << printed;

@@ -8,7 +8,7 @@ namespace tuza::testing {
 
 FakeClock::FakeClock() : began_ns_(0) {
   if (rt::current_g() == nullptr) rt::fatal("a FakeClock needs a goroutine: create it inside tuza::run");
-  if (!rt::FakeTime::install()) rt::fatal("there is a FakeClock already");
+  if (!rt::FakeTime::install()) rt::fatal("a FakeClock already exists");
   began_ns_ = rt::FakeTime::installed()->now_ns();
 }
 

@@ -70,13 +70,13 @@ LeakCheck::~LeakCheck() {
   if (reported_ || std::uncaught_exceptions() > exceptions_) return;
   const std::string left = report();
   if (left.empty()) return;
-  rt::Line() << "goroutines are left behind:\n";
+  rt::Line() << "goroutines were left behind:\n";
   for (std::size_t at = 0; at < left.size();) {
     const std::size_t end = left.find('\n', at) + 1;
     rt::Line() << left.substr(at, end - at).c_str();
     at = end;
   }
-  rt::fatal("goroutines are left behind");
+  rt::fatal("goroutines were left behind");
 }
 
 }  // namespace tuza::testing

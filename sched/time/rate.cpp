@@ -94,7 +94,7 @@ double Limiter::tokens_at(TimePoint now) const {
 }
 
 Reservation Limiter::take(std::int64_t now_ns, int n, std::int64_t wait_max_ns) {
-  if (n < 0) rt::fatal("a rate::Limiter is asked for a negative number of tokens");
+  if (n < 0) rt::fatal("rate::Limiter: negative number of tokens");
   const rt::Enter rt;
   const std::scoped_lock lock(lock_);
   Reservation result;
@@ -152,7 +152,7 @@ Result<void> Limiter::wait_n(const Context& ctx, int n) {
   if (const std::optional<TimePoint> deadline = ctx.deadline()) wait_max_ns = ns_of(*deadline) - now_ns;
   Reservation reservation = take(now_ns, n, wait_max_ns);
   if (!reservation.ok()) {
-    return std::unexpected(Error(Errc::kTimeout, "rate wait", "the context would end before"));
+    return std::unexpected(Error(Errc::kTimeout, "rate wait", "the context would end first"));
   }
   if (reservation.act_ns_ <= now_ns) return {};
   Result<void> waited = rt::sleep_until_ns(ctx, reservation.act_ns_);

@@ -111,7 +111,7 @@ bool MMaker::make_one(Sched& sched) {
   if (started) return true;
   // The existing Ms must suffice: wake the M that waits in the poller.
   if (sched.poll.holder() == PollRole::Holder::kM) sched.poll.source()->wake();
-  refused_.log(LogLevel::kWarning, "tuza: the system refuses another thread; going on with fewer");
+  refused_.log(LogLevel::kWarning, "tuza: cannot create another thread; continuing with fewer");
   return false;
 }
 

@@ -25,7 +25,7 @@ void report_overflow(const G& g) {
   line << "fatal error: goroutine " << g.id.get() << " [running]";
   if (!g.name().empty()) line << " " << g.name();
   line << ": stack overflow (" << (g.stack.top - g.stack.low) / 1024
-       << " KiB; GoOptions::stack_bytes asks for more)\n";
+       << " KiB; increase GoOptions::stack_bytes)\n";
   line.flush();
   print(backtrace_here(), Naming::kAsyncSignalSafe);
   print_creator(g);

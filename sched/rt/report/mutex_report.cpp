@@ -54,7 +54,7 @@ void check_no_mutex_held(const G& g) {
 void check_no_mutex_left(const G& g) {
   if (held_mutexes() == 0 || g.locked_m != nullptr) return;
   for (const HeldLock& held : held_locks()) {
-    if (held.goroutine == g.id.get()) refuse(g, "ends", "nobody else may unlock it");
+    if (held.goroutine == g.id.get()) refuse(g, "ends", "no other goroutine may unlock it");
   }
 }
 

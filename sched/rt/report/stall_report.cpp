@@ -46,9 +46,9 @@ void StallReport::print_report(bool answered) {
   line << "tuza: stall: goroutine " << goroutine_;
   if (const auto name = g_->copy_name(); name.text[0] != '\0' && g_->id == goroutine_)
     line << " (" << name.text << ")";
-  line << " has been in its own code for ";
+  line << " has not returned to the scheduler for ";
   line.duration(away_ns_);
-  line << (answered ? ":\n" : "; its thread does not say where\n");
+  line << (answered ? ":\n" : "; its thread did not respond\n");
   line.flush();
   // Sysmon must not wait for malloc, whose lock the goroutine may hold.
   if (answered) print(trace_, Naming::kAsyncSignalSafe);

@@ -154,7 +154,7 @@ std::size_t Selection::wait() {
   for (SelectCase* c : by_lock_.first(active_)) {
     if (c->place.has_value()) {
       unlock_all();
-      fatal("select: a case that takes part in a select already");
+      fatal("select: the case is already in use by another select");
     }
     c->place.emplace(wait, &SelectCase::leave_select, c);
     c->place->slot = c->slot;

@@ -135,7 +135,8 @@ TEST(GoroutineLocalDeathTest, MisuseIsCaught) {
   EXPECT_DEATH((void)g_name.get(), "GoroutineLocal on a thread that is not a goroutine");
   static int depth = 0;
   static const GoroutineLocal<int> once([] { return depth++ == 0 ? *once : 1; });
-  EXPECT_DEATH(run_with(1, [] { (void)*once; }), "making a value for a GoroutineLocal has used it");
+  EXPECT_DEATH(run_with(1, [] { (void)*once; }),
+               "the initializer of a GoroutineLocal used the same GoroutineLocal");
 }
 
 }  // namespace

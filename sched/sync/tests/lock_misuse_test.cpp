@@ -81,7 +81,7 @@ TEST_F(LockMisuseDeathTest, CountingBelowZero) {
                  barrier.arrive_and_drop();
                  barrier.arrive_and_wait();
                }),
-               "Barrier: more have arrived than there are participants");
+               "Barrier: more arrivals than participants");
 }
 
 TEST_F(LockMisuseDeathTest, DestroyingWhatSomebodyWaitsFor) {

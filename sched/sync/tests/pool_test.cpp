@@ -215,7 +215,7 @@ TEST(PoolDeathTest, APoolMustOutliveWhatWasTaken) {
                           auto item = pool->get();
                           pool.reset();
                         }),
-               "Pool destroyed while objects of it are in use");
+               "Pool destroyed while its objects are in use");
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ bool Alarm::arm(std::int64_t when_ns) {
     case Armed::kAdded:
       if (was_armed && !runtime_ended) ++under_way_;
       break;
-    case Armed::kNoRuntime: fatal("a timer is started outside tuza::run, where nobody would fire it");
+    case Armed::kNoRuntime: fatal("timer started outside tuza::run: nothing would fire it");
   }
   return was_armed;
 }

@@ -241,7 +241,7 @@ TEST(FakeClockDeathTest, ADeadlockIsStillFound) {
 
 TEST(FakeClockDeathTest, ThereIsOneAtATimeAndOnGoroutines) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_DEATH(run([] { const FakeClock one, two; }), "there is a FakeClock already");
+  EXPECT_DEATH(run([] { const FakeClock one, two; }), "a FakeClock already exists");
   EXPECT_DEATH(FakeClock(), "a FakeClock needs a goroutine");
 }
 
@@ -303,7 +303,7 @@ TEST(LeakCheckDeathTest, EndsTheProcessIfNobodyAsked) {
                  const LeakCheck leaks;
                  go({.name = "forgotten"}, [] { sleep_for(1h); });
                }),
-               "goroutines are left behind:\n.*\\[sleep\\] forgotten");
+               "goroutines were left behind:\n.*\\[sleep\\] forgotten");
 }
 
 TEST_P(FakeClockTest, TimeLimitsOfLocksGoByIt) {
