@@ -15,7 +15,7 @@ constexpr std::size_t kPulledPiece = 16 << 10;
 
 constexpr BadRequest kTooLarge{413, "request body too large", 0};
 constexpr BadRequest kTooSlow{408, "the body did not arrive in time", 0};
-constexpr BadRequest kCutOff{400, "the request ends in its body", 0};
+constexpr BadRequest kCutOff{400, "request body truncated", 0};
 
 }  // namespace
 

@@ -196,7 +196,7 @@ Result<void> RequestLoop::write_body(std::string_view data) {
   if (broken_) return std::unexpected(Error(Errc::kClosed, "write"));
   response_.written += data.size();
   require(!response_.declared_length || response_.written <= *response_.declared_length,
-          "write() of more bytes than Content-Length says");
+          "write() exceeds Content-Length");
   if (buffers_->head.method == Method::kHead || !body_allowed() || data.empty()) return {};
   if (!response_.head_sent) {
     if (buffers_->body.size() + data.size() <= kKeptBackMax) {

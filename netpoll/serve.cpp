@@ -142,7 +142,7 @@ Result<void> Server::accept_loop() {
   for (;;) {
     if (!slots_->try_acquire()) {
       limit_reached.log(LogLevel::kWarning, "tuza: " + std::to_string(connections()) +
-                                                " connections are open, which is the limit; new ones wait");
+                                                " connections are open, the limit; new connections wait");
       slots_->acquire();
     }
     if (draining_.load(std::memory_order_relaxed)) return {};

@@ -53,10 +53,10 @@ Pattern Pattern::parse(std::string_view text) {
     const std::size_t slash = std::min(path.find('/'), path.size());
     const std::string_view part = path.substr(0, slash);
     const bool last = slash == path.size();
-    if (part.empty()) fail(text, "an empty segment");
+    if (part.empty()) fail(text, "empty segment");
     Segment segment = parse_segment(text, part);
     if (segment.kind == Kind::kRest && !last) fail(text, "\"{...}\" must be the last segment");
-    if (segment.kind != Kind::kText && !names.insert(segment.text).second) fail(text, "the same name twice");
+    if (segment.kind != Kind::kText && !names.insert(segment.text).second) fail(text, "duplicate name");
     pattern.segments.push_back(std::move(segment));
     if (last) break;
     path.remove_prefix(slash + 1);

@@ -138,7 +138,7 @@ bool RequestLoop::wait_for_bytes() {
     return false;
   }
   if (n) {
-    refuse({400, "the request ends in its head", 0});
+    refuse({400, "request head truncated", 0});
     return false;
   }
   count_failed_read(n.error());
@@ -220,7 +220,7 @@ void RequestLoop::run_handler() {
       cut_off();
       throw;
     }
-    log_exception(request, "something that is no std::exception");
+    log_exception(request, "an exception not derived from std::exception");
   }
   ServerCounters::add(counters_.handlers_thrown);
   // A prepared response is dropped. Data already sent cannot be withdrawn, only cut off.

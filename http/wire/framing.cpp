@@ -259,7 +259,7 @@ bool is_host_and_port(std::string_view text) {
 // RFC 9112 3.2: exactly one Host in 1.1, at most one in 1.0, and well-formed, even where it is not used.
 Checked Framing::host() {
   if (host_twice_) return fail(400, "more than one Host", 0);
-  if (!host_ && head_.version_minor >= 1) return fail(400, "no Host", 0);
+  if (!host_ && head_.version_minor >= 1) return fail(400, "missing Host", 0);
   if (host_ && !is_host_and_port(*host_)) return fail(400, "malformed Host", offset_of(*host_));
   if (head_.host.size > 0) {
     if (!is_host_and_port(head_.host.in(base_)))

@@ -20,7 +20,7 @@ bool FdMutex::acquire() {
 
 bool FdMutex::release() {
   const std::uint64_t before = state_.fetch_sub(kReference, std::memory_order_acq_rel);
-  if ((before & kReferenceMask) == 0) rt::fatal("a descriptor was released once too often");
+  if ((before & kReferenceMask) == 0) rt::fatal("a descriptor was released too many times");
   return (before & kClosed) != 0 && (before & kReferenceMask) == kReference;
 }
 
@@ -47,7 +47,7 @@ bool FdMutex::unlock_slow(Side side) {
   std::uint64_t state = state_.load(std::memory_order_relaxed);
   std::uint64_t wanted = 0;
   do {
-    if ((state & lock_bit(side)) == 0) rt::fatal("a descriptor was unlocked once too often");
+    if ((state & lock_bit(side)) == 0) rt::fatal("a descriptor was unlocked too many times");
     wanted = state - lock_bit(side) - kReference;
     if (waiters(state, side) > 0) wanted -= waiter(side);
   } while (

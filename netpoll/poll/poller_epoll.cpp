@@ -141,7 +141,7 @@ void Poller::refused(std::string_view call, long error, std::int64_t timeout_ns)
   if (timeout_ns == 0) return;  // a non-blocking poll must not sleep
   if (!refusal_logged_.exchange(true, std::memory_order_relaxed)) {
     log_line(LogLevel::kError, "tuza: " + Error::from_errno(static_cast<int>(-error), call).message() +
-                                   "; goroutines that wait for I/O go on waiting");
+                                   "; goroutines waiting for I/O stay blocked");
   }
   std::atomic<std::uint32_t> nobody_wakes{0};
   rt::futex_wait(nobody_wakes, 0, timeout_ns < 0 ? kNapNs : std::min(timeout_ns, kNapNs));

@@ -118,7 +118,7 @@ Result<Listener> listen_unix(std::string_view path, int backlog) {
   });
   if (locked_out) {
     return std::unexpected(Error::from_errno(
-        EAGAIN, "listen", "unix:" + file + " (somebody else keeps the lock, flock(2), of its folder)"));
+        EAGAIN, "listen", "unix:" + file + " (another process holds the flock(2) lock of its folder)"));
   }
   if (error != 0) return fail(static_cast<int>(-error));
   Result<Descriptor*> descriptor = Descriptor::open(socket.release(), "listen");

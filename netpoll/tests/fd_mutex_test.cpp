@@ -154,11 +154,11 @@ class FdMutexDeathTest : public ::testing::Test {
 };
 
 TEST_F(FdMutexDeathTest, GivingBackWhatOneDoesNotHaveIsABug) {
-  EXPECT_DEATH((void)FdMutex().release(), "released once too often");
-  EXPECT_DEATH((void)FdMutex().unlock(Side::kRead), "unlocked once too often");
+  EXPECT_DEATH((void)FdMutex().release(), "released too many times");
+  EXPECT_DEATH((void)FdMutex().unlock(Side::kRead), "unlocked too many times");
   FdMutex mutex;
   ASSERT_TRUE(mutex.lock(Side::kRead));
-  EXPECT_DEATH((void)mutex.unlock(Side::kWrite), "unlocked once too often");
+  EXPECT_DEATH((void)mutex.unlock(Side::kWrite), "unlocked too many times");
 }
 
 // The field for references must not overflow into the field for waiters.

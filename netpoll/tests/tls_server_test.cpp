@@ -176,22 +176,21 @@ TEST_F(TlsServerTest, BadFilesAreNamedAndWhatWasThereStays) {
     };
     EXPECT_EQ(with(missing, site_.key_file), "load certificate " + missing + ": No such file or directory");
     EXPECT_EQ(with(site_.cert_file, missing), "load key " + missing + ": No such file or directory");
-    EXPECT_EQ(with(text, site_.key_file),
-              "load certificate " + text + ": nothing in PEM format of that kind in it");
+    EXPECT_EQ(with(text, site_.key_file), "load certificate " + text + ": no PEM block of the expected kind");
     EXPECT_TRUE(with(cut, site_.key_file).starts_with("load certificate " + cut + ": "));
     EXPECT_EQ(with(site_.cert_file, site_.cert_file),
-              "load key " + site_.cert_file + ": nothing in PEM format of that kind in it");
+              "load key " + site_.cert_file + ": no PEM block of the expected kind");
     EXPECT_TRUE(with(site_.cert_file, secret).starts_with("load key " + secret + ": "));
     const std::string mismatch =
         "load key " + other.key_file + " for " + site_.cert_file + ": key values mismatch";
     EXPECT_EQ(with(site_.cert_file, other.key_file), mismatch);
     EXPECT_EQ(with(authority_.path(""), site_.key_file).find("load certificate " + authority_.path("")), 0u);
-    EXPECT_EQ(said({}), "load certificate (none is given): Invalid argument");
+    EXPECT_EQ(said({}), "load certificate (none given): Invalid argument");
     TlsServerOptions options = server_options();
     options.client_auth = ClientAuth::kRequire;
     EXPECT_EQ(said(options), "load authorities: No such file or directory");
     options.client_ca_file = text;
-    EXPECT_EQ(said(options), "load authorities " + text + ": nothing in PEM format of that kind in it");
+    EXPECT_EQ(said(options), "load authorities " + text + ": no PEM block of the expected kind");
     options = server_options();
     options.alpn = {""};
     EXPECT_EQ(said(options), "tls alpn \"\": Invalid argument");

@@ -18,8 +18,8 @@ class ErrorCategory final : public std::error_category {
   std::string message(int code) const override {
     const auto packed = static_cast<unsigned long>(code);
     if (ERR_GET_LIB(packed) == ERR_LIB_PEM) {
-      if (ERR_GET_REASON(packed) == PEM_R_NO_START_LINE) return "nothing in PEM format of that kind in it";
-      if (ERR_GET_REASON(packed) == PEM_R_BAD_PASSWORD_READ) return "it needs a passphrase";
+      if (ERR_GET_REASON(packed) == PEM_R_NO_START_LINE) return "no PEM block of the expected kind";
+      if (ERR_GET_REASON(packed) == PEM_R_BAD_PASSWORD_READ) return "passphrase required";
     }
     if (const char* reason = ERR_reason_error_string(packed); reason != nullptr) return reason;
     return "error " + std::to_string(code) + " of OpenSSL";

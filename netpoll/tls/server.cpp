@@ -33,7 +33,7 @@ Result<std::shared_ptr<const Sites>> Sites::read(const TlsServerOptions& options
   auto sites = std::make_shared<Sites>();
   sites->ticket_keys_ = std::move(keys);
   if (options.certificates.empty()) {
-    return std::unexpected(Error::from_errno(EINVAL, "load certificate", "(none is given)"));
+    return std::unexpected(Error::from_errno(EINVAL, "load certificate", "(none given)"));
   }
   Result<std::string> alpn = alpn_on_wire(options.alpn);
   if (!alpn) return std::unexpected(alpn.error());

@@ -135,7 +135,7 @@ Result<std::size_t> Stream::read_locked(std::span<std::byte> into, LazyBuffer* l
     const Result<std::size_t> got = descriptor_.read(refill, ctx);
     if (!got) return got;
     if (*got == 0) {
-      return std::unexpected(Error(Errc::kEndOfStream, "read", "tls: cut off without a close_notify"));
+      return std::unexpected(Error(Errc::kEndOfStream, "read", "tls: closed without close_notify"));
     }
     refill.filled(*got);
   }
