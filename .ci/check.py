@@ -45,7 +45,7 @@ UPWARDS = {
     "testing/chaos.cpp": ["idle", "slice"], "testing/fake_time.cpp": ["idle", "slice", "report"],
     "testing/fake_time.h": ["queue"],
     "memory/g_pool.h": ["queue"],  # lists of goroutines
-    "queue/ready.cpp": ["idle"], "queue/poll_role.cpp": ["idle"], "queue/pile_up.cpp": ["idle"],  # work wakes an M
+    "queue/ready.cpp": ["idle"], "queue/poll_role.cpp": ["idle"], "queue/backlog.cpp": ["idle"],  # work wakes an M
     "queue/schedule.h": ["p"],
     "queue/schedule.cpp": ["idle", "slice", "report"],  # no work: go idle, or report a deadlock
     "idle/idle.cpp": ["slice", "report"], "idle/procs.cpp": ["slice"],

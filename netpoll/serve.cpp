@@ -56,7 +56,7 @@ class SpareDescriptor {
   // Takes the oldest connection out of the backlog and closes it. Another thread may take the freed
   // descriptor first; then no connection is turned away, and the reserve is reopened when a descriptor is
   // free again.
-  void turn_one_away(Listener& listener) {
+  void drop_one_connection(Listener& listener) {
     if (fd_ >= 0) sys::invoke(SYS_close, std::exchange(fd_, -1));
     (void)listener.descriptor_->control("accept", [](int fd) -> long {
       const long accepted = sys::invoke(SYS_accept4, fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -158,7 +158,7 @@ Result<void> Server::accept_loop() {
     out_of_resources.log(LogLevel::kWarning, "tuza: " + conn.error().message() +
                                                  "; new connections wait, or are closed (" +
                                                  std::to_string(connections()) + " are open)");
-    spare.turn_one_away(listener_);
+    spare.drop_one_connection(listener_);
     // Sleep in short steps: a connection that ends makes room, and shutdown() should not be delayed.
     const std::size_t open = connections();
     for (auto waited = 0ms; waited < pause && connections() >= open && !draining_.load(); waited += 5ms) {

@@ -17,7 +17,7 @@ using rt::Sched;
 // always inside the runtime. On a goroutine every read sees the same runtime. On an external thread this
 // holds only because `entry` spans all reads.
 template <class Look>
-void look_inside(const rt::ExternalEntry& entry, Look&& look) {
+void inspect(const rt::ExternalEntry& entry, Look&& look) {
   const rt::Enter rt;
   if (entry.sched() != nullptr) look(*entry.sched());
 }
@@ -66,7 +66,7 @@ MachineStats read_machine(const rt::M& m, int proc) {
 SchedStats sched_stats() {
   SchedStats stats;
   const rt::ExternalEntry entry;
-  look_inside(entry, [&](Sched& sched) {
+  inspect(entry, [&](Sched& sched) {
     const rt::Lane::Counts lane = sched.sysmon.lane().counts();
     stats.max_procs = sched.procs();
     stats.procs_idle = std::clamp(sched.idle_ps.count(), 0, stats.max_procs);
@@ -100,7 +100,7 @@ std::vector<ProcStats> proc_stats() {
   const rt::ExternalEntry entry;
   std::vector<ProcStats> all;
   all.reserve(rt::kMaxProcsLimit);  // not inside the runtime: the allocation may take a lock
-  look_inside(entry, [&](const Sched& sched) {
+  inspect(entry, [&](const Sched& sched) {
     for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
       const rt::P& p = sched.p(i);
       const rt::M* m = p.m.load(std::memory_order_acquire);
@@ -127,7 +127,7 @@ std::vector<MachineStats> machine_stats() {
   std::vector<MachineStats> all;
   const std::vector<ProcStats> procs = proc_stats();
   std::uint32_t count = 0;
-  look_inside(entry, [&](const Sched& sched) { count = sched.ms_made.load(std::memory_order_acquire); });
+  inspect(entry, [&](const Sched& sched) { count = sched.ms_made.load(std::memory_order_acquire); });
   std::vector<int> proc_of(count, -1);
   for (const ProcStats& p : procs) {
     if (p.machine >= 0 && static_cast<std::uint32_t>(p.machine) < count) {
@@ -135,7 +135,7 @@ std::vector<MachineStats> machine_stats() {
     }
   }
   all.reserve(count);
-  look_inside(entry, [&](const Sched& sched) {
+  inspect(entry, [&](const Sched& sched) {
     for (std::uint32_t i = 0; i < count; ++i) {
       const rt::M& m = sched.ms[i];
       if (m.thread_id.get() != 0) all.push_back(read_machine(m, proc_of[i]));
@@ -150,7 +150,7 @@ GoroutineCounts count_goroutines() {
   const rt::ExternalEntry entry;
   std::size_t at = 0, end = 0;
   do {
-    look_inside(entry, [&](const Sched& sched) {
+    inspect(entry, [&](const Sched& sched) {
       end = sched.gs.count();
       for (std::size_t n = 0; n < kAtOnce && at < end; ++n, ++at) {
         const rt::G& g = sched.gs.at(at);

@@ -27,7 +27,7 @@ constexpr std::uint64_t kSkippedBodyMax = 256 << 10;
 // How long a refused client may take to read the reason.
 constexpr std::chrono::milliseconds kLingerTime{2000};
 // How long an idle connection is kept when the server shuts down.
-constexpr std::chrono::milliseconds kLastLook{10};
+constexpr std::chrono::milliseconds kFinalCheck{10};
 // Above this size, output is sent before the handler of the next pipelined request runs.
 constexpr std::size_t kOutMax = 64 << 10;
 
@@ -121,7 +121,7 @@ bool RequestLoop::wait_for_bytes() {
   if (idle) {
     if (buffers_ != nullptr) ExchangeBuffers::give_back(std::exchange(buffers_, nullptr));
     conn().set_read_deadline(soon(options_.idle_timeout));
-    if (!session_.begin_idle()) return last_look();
+    if (!session_.begin_idle()) return final_check();
   } else if (!std::exchange(head_deadline_set_, true)) {
     conn().set_read_deadline(net::time_after_now(options_.header_timeout));
   }
@@ -133,7 +133,7 @@ bool RequestLoop::wait_for_bytes() {
   }
   if (idle) {
     // This timeout came from the server's shutdown: the client has not been idle for too long.
-    if (!n && n.error().timeout() && session_.draining()) return last_look();
+    if (!n && n.error().timeout() && session_.draining()) return final_check();
     if (!n) count_failed_read(n.error());
     return false;
   }
@@ -166,10 +166,10 @@ void RequestLoop::count_failed_read(const Error& error) {
 
 // The server is ending, and the client does not know yet: a request may have arrived already, or be on its
 // way.
-bool RequestLoop::last_look() {
+bool RequestLoop::final_check() {
   // The second read asks the kernel: bytes may have arrived without having been reported yet.
   for (int look = 0; look < 2; ++look) {
-    conn().set_read_deadline(Clock::now() + kLastLook);
+    conn().set_read_deadline(Clock::now() + kFinalCheck);
     const Result<std::size_t> n = conn().read(static_cast<net::LazyBuffer&>(*this));
     if (n && *n > 0) {
       buffers_->input.filled(*n);

@@ -91,7 +91,7 @@ class RequestLoop final : private net::LazyBuffer {
   bool wait_for_bytes();
   Result<std::size_t> read_idle();
   void count_failed_read(const Error& error);
-  bool last_look();
+  bool final_check();
   std::optional<BadRequest> begin_request();
   void run_handler();
   bool finish_request();

@@ -155,7 +155,7 @@ Result<void> Stream::wait_for_room(std::chrono::milliseconds& pause, const Conte
       sent = send_out(&limit);
       waited = sent || limit.done();
     }
-    look_at_mark();
+    check_mark();
   }
   if (Result<void> may = descriptor_.may_start(Direction::kRead, "read", ctx); !may) return may;
   if (!sent && !sent.error().timeout()) return sent;
@@ -199,7 +199,7 @@ Result<void> Stream::write_all(std::span<struct iovec> pieces, const Context* ct
     result = descriptor_.may_start(Direction::kWrite, "write", ctx);
     if (result) result = write_locked(pieces, ctx, last);
   }
-  look_at_mark();
+  check_mark();
   return result;
 }
 
@@ -335,7 +335,7 @@ void Stream::send_leftovers() {
 
 // Called after releasing writing_. send_leftovers() sets the mark and then tries the lock. Both sides change
 // the same word, so one change comes first: either the mark is seen here, or the released lock is seen there.
-void Stream::look_at_mark() {
+void Stream::check_mark() {
   if (leftovers_.fetch_or(0, std::memory_order_acq_rel) != 0) [[unlikely]]
     send_leftovers();
 }
@@ -355,7 +355,7 @@ Result<void> Stream::close_write() {
     }
     if (Result<void> sent = send_out(nullptr); !sent) return sent;
   }
-  look_at_mark();
+  check_mark();
   const Result<long> ended =
       descriptor_.control("shutdown", [](int fd) { return sys::invoke(SYS_shutdown, fd, SHUT_WR); });
   if (!ended) return std::unexpected(ended.error());

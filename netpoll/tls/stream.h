@@ -104,7 +104,7 @@ class Stream final : public Transport {
   void say_goodbye();
 
   void send_leftovers();
-  void look_at_mark();
+  void check_mark();
   [[nodiscard]] bool open() const { return state_.load(std::memory_order_acquire) == State::kOpen; }
 
   enum class State : std::uint8_t {

@@ -61,7 +61,7 @@ struct alignas(64) G {
   std::int64_t returned_since_ns = -1;  // wait_since_ns when it last came back early (rt/slice/handoff.cpp)
   Relaxed<WaitReason> wait_reason{WaitReason::kNone};
   PendingWait* pending_wait = nullptr;  // the innermost; null: nothing to withdraw (detail/pending_wait.h)
-  // Since it last stalled (rt/queue/pile_up.h): sysmon sets it to 0, which may be lost to one more. Harmless.
+  // Since it last stalled (rt/queue/backlog.h): sysmon sets it to 0, which may be lost to one more. Harmless.
   Relaxed<std::uint32_t> waits_begun{0};
   bool exiting = false;                  // goexit() unwinds it
   bool system = false;                   // belongs to the runtime: not counted, not reported as deadlocked

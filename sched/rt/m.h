@@ -52,14 +52,14 @@ enum class GoneFor : std::uint8_t {
 // What sysmon knows of an M whose goroutine runs without a P.
 struct LaneSeat {
   bool seated = false;
-  std::int64_t since_ns = 0;     // when its P was taken, or it was last seen in a blocking call
-  bool burning = false;          // it used CPU lately
-  bool waits = false;            // it was seen waiting in the kernel: it may use locks
-  bool waited = false;           // in this turn
-  bool served = false;           // it used CPU between the last two looks
-  std::int64_t asked_ns = 0;     // when it was asked to stop
-  std::int64_t turn_cpu_ns = 0;  // CPU time of the thread when its turn began
-  std::int64_t seen_cpu_ns = 0;  // and when it was last looked at
+  std::int64_t since_ns = 0;        // when its P was taken, or it was last seen in a blocking call
+  bool burning = false;             // it used CPU lately
+  bool waits = false;               // it was seen waiting in the kernel: it may use locks
+  bool waited = false;              // in this turn
+  bool served = false;              // it used CPU between the last two looks
+  std::int64_t asked_ns = 0;        // when it was asked to stop
+  std::int64_t quantum_cpu_ns = 0;  // CPU time of the thread when its turn began
+  std::int64_t seen_cpu_ns = 0;     // and when it was last looked at
   std::int64_t seen_ns = 0;
   std::int64_t sample_ns = 0;    // how long until then
   std::uint32_t clock_only = 0;  // so many looks in a row at its clock alone

@@ -27,8 +27,8 @@ struct alignas(128) P {
   // -- Owner: the M that holds this P. Relaxed atomics are also read by sysmon and by reports.
   std::atomic<M*> m{nullptr};
   Relaxed<std::uint64_t> picks;           // goroutines picked; before every 61st comes housekeeping
-  Relaxed<std::uint64_t> latecomer_pick;  // `picks` when a latecomer was picked last (rt/queue/pile_up.h)
-  std::uint32_t pile_up_seen = 0;         // PileUp::number() when its queue was last sorted
+  Relaxed<std::uint64_t> latecomer_pick;  // `picks` when a latecomer was picked last (rt/queue/backlog.h)
+  std::uint32_t backlog_seen = 0;         // Backlog::number() when its queue was last sorted
   std::uint32_t runnext_streak = 0;       // picks from runnext in a row: they share one slice
   Relaxed<std::uint64_t> tick;            // slices begun
   std::atomic<std::int64_t> slice_start_ns{0};  // coarse time of the last tick

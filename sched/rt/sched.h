@@ -15,8 +15,8 @@
 #include <tuza/sched/rt/idle/idle_ms.h>
 #include <tuza/sched/rt/memory/g_pool.h>
 #include <tuza/sched/rt/p.h>
+#include <tuza/sched/rt/queue/backlog.h>
 #include <tuza/sched/rt/queue/global_queues.h>
-#include <tuza/sched/rt/queue/pile_up.h>
 #include <tuza/sched/rt/queue/poll_role.h>
 #include <tuza/sched/rt/report/debug_options.h>
 #include <tuza/sched/rt/report/stall_report.h>
@@ -42,7 +42,7 @@ struct Sched {
   sigset_t signal_mask{};  // of the thread that called run: Ms take it over from there, not from their maker
 
   // -- Nearly so: each pick reads it, which would miss the cache beside what the queues write.
-  PileUp pile_up;
+  Backlog backlog;
 
   // -- Ps. ps[i] is constructed for i < procs_made, idle or held for i < max_procs; those in between retire.
   P* ps = nullptr;  // kMaxProcsLimit slots
@@ -63,8 +63,8 @@ struct Sched {
   EndedThreads ended_threads;
   bool fence_on_enter = false;  // membarrier(2) is not there (rt/base/heavy_fence.h); written by sysmon too
   std::int64_t fence_demanded_ns = 0;              // since when, if not from the start; owner: sysmon
-  std::atomic<std::uint32_t> spinning{0};          // Ms that look for work and have a P
-  std::atomic<std::uint64_t> wakeups{0};           // Ms woken to look for work, so far
+  std::atomic<std::uint32_t> spinning{0};          // Ms that scan for work and have a P
+  std::atomic<std::uint64_t> wakeups{0};           // Ms woken to scan for work, so far
   std::atomic<std::uint32_t> max_threads{10'000};  // set_max_threads()
   IdleMs idle_ms;
   MMaker maker;

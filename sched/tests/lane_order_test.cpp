@@ -62,10 +62,10 @@ TEST(LaneRoom, OneForEachPForAWhileAfterManyWereWokenTogether) {
   EXPECT_EQ(room.left(2, 0, kLater), 1U);  // one by one: each may use little of a core
   EXPECT_EQ(room.left(3, 0, kLater), 0U);
   EXPECT_EQ(room.left(8, 0, 2 * kLater), 0U);
-  EXPECT_TRUE(room.crowded(kLater));
-  EXPECT_EQ(room.crowd_size(), 16U);
-  EXPECT_EQ(room.left(2, 0, rt::LaneRoom::kCrowdNs), 6U);
-  EXPECT_FALSE(room.crowded(rt::LaneRoom::kCrowdNs));
+  EXPECT_TRUE(room.herd_seen(kLater));
+  EXPECT_EQ(room.herd_size(), 16U);
+  EXPECT_EQ(room.left(2, 0, rt::LaneRoom::kHerdNs), 6U);
+  EXPECT_FALSE(room.herd_seen(rt::LaneRoom::kHerdNs));
 }
 
 TEST(LaneRoom, NoneMoreWhileAllThatMayComputeWaitForACore) {

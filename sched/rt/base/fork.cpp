@@ -19,7 +19,7 @@ void before_fork() {
   const Enter rt;
   if (G* g = rt.g(); g != nullptr) ++g->no_preempt;  // whoever forks is not stopped
   g_forking.store(static_cast<std::int32_t>(sys::invoke(SYS_gettid)), std::memory_order_relaxed);
-  if (const ExternalEntry entry; entry.sched() != nullptr) entry.sched()->sysmon.look_now();
+  if (const ExternalEntry entry; entry.sched() != nullptr) entry.sched()->sysmon.scan_now();
 }
 
 void in_parent() {

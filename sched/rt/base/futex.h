@@ -20,8 +20,8 @@ inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
 #if defined(__SANITIZE_THREAD__)
   // ThreadSanitizer keeps a signal back until the thread's next call that it knows. One that comes during a
   // wait which the kernel repeats (SA_RESTART) would be kept for ever.
-  constexpr std::int64_t kSignalsAreLookedForNs = 1'000'000'000;
-  if (timeout_ns < 0 || timeout_ns > kSignalsAreLookedForNs) timeout_ns = kSignalsAreLookedForNs;
+  constexpr std::int64_t kSignalCheckIntervalNs = 1'000'000'000;
+  if (timeout_ns < 0 || timeout_ns > kSignalCheckIntervalNs) timeout_ns = kSignalCheckIntervalNs;
 #endif
   struct timespec ts{};
   if (timeout_ns >= 0) {

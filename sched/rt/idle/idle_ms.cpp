@@ -19,7 +19,7 @@ namespace {
 // A thread creation that takes this long is stuck: it normally takes some tens of microseconds, unless it
 // waits for a lock.
 constexpr std::int64_t kStuckNs = 1'000'000;
-constexpr std::int64_t kLimitLookNs = 5'000'000;
+constexpr std::int64_t kLimitCheckNs = 5'000'000;
 
 }  // namespace
 
@@ -178,8 +178,8 @@ bool MMaker::refill(Sched& sched) {
 // limit, one of the existing Ms may still be about to do the work. The program ends only if the shortage
 // lasts.
 bool MMaker::bring_one(Sched& sched) {
-  constexpr int kLooks = 20;
-  for (int i = 0; i < kLooks && !stopping_.load(std::memory_order_acquire); ++i) {
+  constexpr int kChecks = 20;
+  for (int i = 0; i < kChecks && !stopping_.load(std::memory_order_acquire); ++i) {
     if (M* m = sched.idle_ms.pop(); m != nullptr) {
       m->note.wake();
       return true;
@@ -187,7 +187,7 @@ bool MMaker::bring_one(Sched& sched) {
     if (sched.ms_live.load() < sched.max_threads.load()) return make_one(sched);
     const bool unpolled = sched.poll.holder() == PollRole::Holder::kNobody && sched.has_io_waiters();
     if (!sched.any_p_idle() || !(work_visible(sched) || unpolled)) return true;
-    note_.sleep(kLimitLookNs);
+    note_.sleep(kLimitCheckNs);
   }
   if (stopping_.load(std::memory_order_acquire)) return true;
   Line text(Line::kNowhere);

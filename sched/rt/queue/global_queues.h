@@ -1,6 +1,6 @@
 // The global run queue (GRQ): four levels, by how soon their goroutines deserve a P.
 //
-//   kLatecomer  as kWoken, but woken during a backlog of goroutines that stall (rt/queue/pile_up.h)
+//   kLatecomer  as kWoken, but woken during a backlog of goroutines that stall (rt/queue/backlog.h)
 //   kWoken      just woken by I/O, a timer or an outside thread: a client waits for the answer. Also goroutines
 //               that return from running without a P, for the first time since they last waited, with less
 //               than 10 ms of CPU used meanwhile

@@ -38,7 +38,7 @@ void put_last(Sched& sched, P& p, M* m, G* g, Level level) {
 }
 
 void put_last_in_order(Sched& sched, P& p, M* m, GList&& batch, Level level) {
-  if (level == Level::kWoken && sched.pile_up.lasts()) {
+  if (level == Level::kWoken && sched.backlog.lasts()) {
     sched.grq[Level::kLatecomer].push(std::move(batch));
     return;
   }
@@ -60,7 +60,7 @@ void put_next(Sched& sched, P& p, M* m, G* g) {
   if (before == nullptr) return;
   // The limit: one goroutine may start any number of others, and all of them would run before goroutines that
   // are woken.
-  if (sched.pile_up.lasts() && sched.grq[Level::kLatecomer].size() < PileUp::kPile) [[unlikely]] {
+  if (sched.backlog.lasts() && sched.grq[Level::kLatecomer].size() < Backlog::kPile) [[unlikely]] {
     sched.grq[Level::kLatecomer].push(before);
   } else {
     put_last(sched, p, m, before, Level::kNew);
@@ -71,7 +71,7 @@ void empty_queues(Sched& sched, P& p) {
   GList woken, others;
   while (G* g = RunQueue::Owner(p.woken).pop()) woken.push_back(g);
   if (G* g = p.runnext.exchange(nullptr, std::memory_order_acq_rel)) {
-    if (sched.pile_up.lasts()) {
+    if (sched.backlog.lasts()) {
       sched.grq[Level::kLatecomer].push(g);
     } else {
       others.push_back(g);
@@ -83,14 +83,14 @@ void empty_queues(Sched& sched, P& p) {
 }
 
 void inject(Sched& sched, G* g, Level level) {
-  if (level == Level::kWoken) level = sched.pile_up.level_of_woken();
+  if (level == Level::kWoken) level = sched.backlog.level_of_woken();
   sched.grq[level].push(g);
   wake_one(sched);
 }
 
 void inject(Sched& sched, GList&& batch, Level level) {
   if (batch.empty()) return;
-  if (level == Level::kWoken) level = sched.pile_up.level_of_woken();
+  if (level == Level::kWoken) level = sched.backlog.level_of_woken();
   sched.grq[level].push(std::move(batch));
   wake_one(sched);
 }

@@ -39,7 +39,7 @@ constexpr std::int64_t kTimersLateNs = 1'000'000;
 constexpr std::uint32_t kCrowd = 16;
 // During a backlog of goroutines that stall, one pick in this many goes to the backlog, whatever the number
 // of latecomers.
-constexpr std::uint64_t kPileUpPicks = 8;
+constexpr std::uint64_t kBacklogPicks = 8;
 
 void begin_slice(Sched& sched, P& p) {
   p.runnext_streak = 0;
@@ -90,17 +90,17 @@ G* take_global(M* m, GlobalQueues::First first) {
 G* take_latecomer(M* m) {
   Sched& sched = *m->sched;
   P& p = *m->p;
-  if (const std::uint32_t number = sched.pile_up.number(); p.pile_up_seen != number) {
-    p.pile_up_seen = number;
+  if (const std::uint32_t number = sched.backlog.number(); p.backlog_seen != number) {
+    p.backlog_seen = number;
     favour_proven(sched, p);
   }
   G* g = nullptr;
-  if (p.picks.get() % kPileUpPicks == 0) {
+  if (p.picks.get() % kBacklogPicks == 0) {
     // This pick belongs to the backlog. runnext does not count, because pairs that ready each other keep it
     // filled. Every second such pick takes a goroutine that was not woken.
     if (G* next = p.runnext.exchange(nullptr, std::memory_order_acq_rel))
       sched.grq[Level::kLatecomer].push(next);
-    if (p.picks.get() / kPileUpPicks % 2 == 0) g = RunQueue::Owner(p.queue).pop();
+    if (p.picks.get() / kBacklogPicks % 2 == 0) g = RunQueue::Owner(p.queue).pop();
     if (g != nullptr) begin_slice(sched, p);
     return g;
   }
@@ -111,7 +111,7 @@ G* take_latecomer(M* m) {
 }
 
 G* take_here(M* m) {
-  if (m->sched->pile_up.lasts()) {
+  if (m->sched->backlog.lasts()) {
     if (G* g = take_latecomer(m)) return g;
   }
   return take_queued(m);
@@ -175,7 +175,7 @@ bool others_are_busy(const Sched& sched) {
 }
 
 // Goes through all sources once. Returns null if none has a goroutine.
-G* look_everywhere(M* m) {
+G* check_all_sources(M* m) {
   Sched& sched = *m->sched;
   P& p = *m->p;
   const bool housekeeping_due = wants_housekeeping(p);
@@ -233,7 +233,7 @@ G* pick_local(M* m) {
   if (m->p == nullptr) return nullptr;  // the goroutine ran on without a P (rt/slice/handoff.h)
   P& p = *m->p;
   if (m->locked_g != nullptr || p.attention.load(std::memory_order_relaxed)) return nullptr;
-  if (sched.pile_up.lasts()) return nullptr;  // look_everywhere() handles latecomers
+  if (sched.backlog.lasts()) return nullptr;  // check_all_sources() handles latecomers
   if (wants_housekeeping(p)) return nullptr;
   if (p.timers.next_ns() <= sched.coarse_ns.load(std::memory_order_relaxed)) return nullptr;
   G* g = take_queued(m);
@@ -254,7 +254,7 @@ G* find_runnable(M* m) {
       if (!wait_for_p(m)) return nullptr;
       continue;
     }
-    if (G* g = look_everywhere(m)) return g;
+    if (G* g = check_all_sources(m)) return g;
     if (!go_idle(m)) return nullptr;
   }
   return nullptr;

@@ -18,7 +18,7 @@ namespace {
 // progress shows in one of these fields: a P that is held or handed over is not idle; the goroutines that the
 // poller found are queued before the role is given back; an M that was woken to look for work is spinning, or
 // holds a P soon afterwards.
-bool nobody_is_on_the_way(const Sched& sched) {
+bool none_on_the_way(const Sched& sched) {
   return sched.idle_ps.count(std::memory_order_seq_cst) >= sched.procs() &&
          sched.surplus_held.load(std::memory_order_seq_cst) == 0 &&
          sched.grq.size(std::memory_order_seq_cst) == 0 &&
@@ -48,7 +48,7 @@ bool all_goroutines_wait(const Sched& sched) {
 }
 
 // The goroutine of such an M may just have parked, without having published yet what will wake it.
-bool somebody_runs_without_p(const Sched& sched) {
+bool any_runs_without_p(const Sched& sched) {
   for (std::uint32_t i = 0, n = sched.ms_made.load(std::memory_order_acquire); i < n; ++i) {
     if ((sched.ms[i].taken.load(std::memory_order_acquire) & taken::kGone) != 0) return true;
   }
@@ -58,15 +58,15 @@ bool somebody_runs_without_p(const Sched& sched) {
 }  // namespace
 
 bool stands_still(Sched& sched) {
-  if (!nobody_is_on_the_way(sched) || work_visible(sched)) return false;
+  if (!none_on_the_way(sched) || work_visible(sched)) return false;
   if (sched.poll.holder() != PollRole::Holder::kNobody) {
     // A thread still waits in the poller for goroutines that no longer wait. It would never leave the poller
     // by itself; once woken, it comes here and decides.
     sched.poll.source()->wake();
     return false;
   }
-  if (somebody_runs_without_p(sched)) return false;
-  return all_goroutines_wait(sched) && nobody_is_on_the_way(sched);
+  if (any_runs_without_p(sched)) return false;
+  return all_goroutines_wait(sched) && none_on_the_way(sched);
 }
 
 void report_deadlock_if_any(Sched& sched) {

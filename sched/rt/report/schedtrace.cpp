@@ -17,7 +17,7 @@ void print_summary(const Sched& sched, std::int64_t now, Patience patience) {
        << " wakeups=" << sched.wakeups.load() << " poller=" << name(sched.poll.holder())
        << " handoffs=" << sched.sysmon.slices().taken() << " withdrawn=" << sched.sysmon.slices().withdrawn()
        << " lane=" << lane.seated << " burning=" << lane.burning << " suspended=" << lane.suspended
-       << " signals=" << lane.signals << " pileups=" << sched.pile_up.number()
+       << " signals=" << lane.signals << " pileups=" << sched.backlog.number()
        << " runqueue=" << sched.grq.size() << " [";
   for (std::int32_t i = 0; i < sched.procs(); ++i) {
     line << (i == 0 ? "" : " ") << sched.p(i).queued();

@@ -114,7 +114,7 @@ Level level_on_return(const M& m, G& g) {
   if (m.gone_for == GoneFor::kSlice || g.returned_since_ns == g.wait_since_ns.get()) return Level::kReturned;
   if (thread_cpu_ns(0) - m.gone_cpu_ns >= kMuchCpuNs) return Level::kReturned;
   g.returned_since_ns = g.wait_since_ns.get();
-  return m.sched->pile_up.level_of_woken();
+  return m.sched->backlog.level_of_woken();
 }
 
 // Something is queued, or the scheduler would find work: a timer, or I/O that nobody polls.

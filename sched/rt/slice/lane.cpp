@@ -28,16 +28,16 @@ constexpr std::uint32_t kClockOnly = 3;
 // ms.
 constexpr std::uint32_t kProbes = 32;
 // With more threads than that, /proc has been read for all after this many scans
-constexpr std::uint32_t kLooksAtAll = 32;
+constexpr std::uint32_t kScansOfAll = 32;
 constexpr std::int64_t kBurnsOneIn = 20;  // 5 %
 // A thundering herd in which nobody waits for the disk is left alone for this long.
-constexpr std::int64_t kCrowdPauseNs = 20'000'000;
+constexpr std::int64_t kHerdPauseNs = 20'000'000;
 // A stop request without an answer is repeated after this long: the signal may have gone to a handler that
 // replaced ours.
 constexpr std::int64_t kAnswerNs = 100'000'000;
 // Prevents starvation: one resume in this many serves the others, and one the suspects, whichever other
 // threads wait.
-constexpr std::uint32_t kOthersOneTurnIn = 8;
+constexpr std::uint32_t kFairnessInterval = 8;
 
 Suspend suspend_of(const M& m) { return static_cast<Suspend>(m.suspend.load(std::memory_order_acquire)); }
 
@@ -59,8 +59,8 @@ void lengthen_kernel_slice(M& m) {
   if (!runs_without_p(m)) hint(m, kWorkerKernelSliceNs);
 }
 
-void begin_turn(M& m, std::int64_t now) {
-  m.seat.turn_cpu_ns = m.seat.seen_cpu_ns = thread_cpu_ns(m.thread_id);
+void begin_quantum(M& m, std::int64_t now) {
+  m.seat.quantum_cpu_ns = m.seat.seen_cpu_ns = thread_cpu_ns(m.thread_id);
   m.seat.seen_ns = now;
   m.seat.sample_ns = kSampleMinNs;
   m.seat.waited = m.seat.served = false;
@@ -123,7 +123,7 @@ void Lane::seat_arrivals(std::int64_t now) {
     m->seat = LaneSeat{};
     m->seat.seated = true;
     m->seat.since_ns = now;
-    begin_turn(*m, now);
+    begin_quantum(*m, now);
     seats_[seats_size_++] = m;
   }
 }
@@ -161,7 +161,7 @@ Lane::Queue& Lane::queue_for(M& m) {
   if (used_ns(m) < kYoungNs) return young_;
   // A thread that computes for a whole quantum has stopped waiting. A thread stopped earlier may still hold
   // what it held before.
-  if (m.seat.seen_cpu_ns - m.seat.turn_cpu_ns >= kTurnNs) m.seat.waits = m.seat.waited;
+  if (m.seat.seen_cpu_ns - m.seat.quantum_cpu_ns >= kQuantumNs) m.seat.waits = m.seat.waited;
   return m.seat.waits && m.stopped_in_code.get() ? suspects_ : others_;
 }
 
@@ -185,7 +185,7 @@ void Lane::clear_seats() {
 }
 
 // False if the thread should have been probed, but the scan's /proc reads are used up.
-bool Lane::look_at_seat(Sched& sched, M& m, bool exactly, std::int64_t now) {
+bool Lane::scan_seat(Sched& sched, M& m, bool exactly, std::int64_t now) {
   const Suspend state = suspend_of(m);
   if (state == Suspend::kStopped || !runs_without_p(m)) {  // changed since clear_seats()
     m.seat.burning = false;
@@ -210,7 +210,7 @@ bool Lane::look_at_seat(Sched& sched, M& m, bool exactly, std::int64_t now) {
 }
 
 // Returns how many threads compute and have not been asked to stop.
-std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
+std::uint32_t Lane::scan_seats(Sched& sched, std::int64_t now) {
   clear_seats();
   all_wait_ = true;
   unserved_ = settled_ = 0;
@@ -219,7 +219,7 @@ std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
   std::size_t first_unasked = seats_size_;
   for (std::size_t n = 0; n < seats_size_; ++n) {
     const std::size_t i = (first_seat_ + n) % seats_size_;
-    if (!look_at_seat(sched, *seats_[i], exactly, now) && first_unasked == seats_size_) first_unasked = i;
+    if (!scan_seat(sched, *seats_[i], exactly, now) && first_unasked == seats_size_) first_unasked = i;
     if (const M& m = *seats_[i]; m.seat.burning && suspend_of(m) == Suspend::kRun) {
       ++burning;
       woken += m.seat.waits ? 1 : 0;
@@ -236,23 +236,24 @@ std::uint32_t Lane::look_at_seats(Sched& sched, std::int64_t now) {
 void Lane::suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now) {
   std::uint32_t asks = kProbes;
   std::uint32_t surplus = burning > room_.size() ? burning - room_.size() : 0;
-  std::uint32_t short_turns = young_.size;
+  std::uint32_t short_quanta = young_.size;
   for (const bool young : {false, true}) {
     for (std::size_t n = 0; n < seats_size_; ++n) {
       const std::size_t i = (first_asked_ + n) % seats_size_;
       M& m = *seats_[i];
       if (!m.seat.burning || suspend_of(m) != Suspend::kRun || (used_ns(m) < kYoungNs) != young) continue;
-      const std::int64_t turn_used = m.seat.seen_cpu_ns - m.seat.turn_cpu_ns;
-      const bool makes_way = short_turns > 0 && turn_used >= kYoungTurnNs;
-      const bool had_its_turn = makes_way || (suspects_.size + others_.size > 0 && turn_used >= kTurnNs);
-      if ((surplus == 0 && !had_its_turn) || m.current.follow()->no_preempt.get() != 0) continue;
+      const std::int64_t quantum_used = m.seat.seen_cpu_ns - m.seat.quantum_cpu_ns;
+      const bool makes_way = short_quanta > 0 && quantum_used >= kYoungQuantumNs;
+      const bool used_quantum =
+          makes_way || (suspects_.size + others_.size > 0 && quantum_used >= kQuantumNs);
+      if ((surplus == 0 && !used_quantum) || m.current.follow()->no_preempt.get() != 0) continue;
       if (asks-- == 0) {
         first_asked_ = i;
         return;
       }
       if (!ask(sched, m, now)) continue;
       if (surplus > 0) --surplus;
-      if (makes_way) --short_turns;
+      if (makes_way) --short_quanta;
     }
   }
   first_asked_ = 0;
@@ -260,8 +261,8 @@ void Lane::suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now
 
 // Threads of a thundering herd beyond a limit stop when their read has completed, instead of all running at
 // once.
-void Lane::suspend_crowd(Sched& sched, std::int64_t now) {
-  if (!room_.crowded(now) || now < crowd_looks_at_ns_) return;
+void Lane::suspend_herd(Sched& sched, std::int64_t now) {
+  if (!room_.herd_seen(now) || now < herd_scan_at_ns_) return;
   const auto waits = [](const M& m) {
     const G& g = *m.current.follow();
     return !m.seat.burning && m.seat.waits && suspend_of(m) == Suspend::kRun && used_ns(m) >= kYoungNs &&
@@ -271,10 +272,10 @@ void Lane::suspend_crowd(Sched& sched, std::int64_t now) {
   for (std::size_t i = 0; i < seats_size_; ++i) surplus += waits(*seats_[i]) ? 1 : 0;
   std::uint32_t probes = kProbes;
   bool any = false;
-  for (std::size_t n = 0; n < seats_size_ && surplus > room_.crowd_size() && probes > 0; ++n) {
-    M& m = *seats_[(first_of_crowd_ + n) % seats_size_];
+  for (std::size_t n = 0; n < seats_size_ && surplus > room_.herd_size() && probes > 0; ++n) {
+    M& m = *seats_[(first_of_herd_ + n) % seats_size_];
     if (!waits(m)) continue;
-    if (--probes == 0) first_of_crowd_ = (first_of_crowd_ + n + 1) % seats_size_;
+    if (--probes == 0) first_of_herd_ = (first_of_herd_ + n + 1) % seats_size_;
     // The result of the last sample stays: these threads are sampled as before.
     if (!thread_waits_for_disk(m.thread_id)) continue;
     any = true;
@@ -283,7 +284,7 @@ void Lane::suspend_crowd(Sched& sched, std::int64_t now) {
       --surplus;
     }
   }
-  if (!any) crowd_looks_at_ns_ = now + kCrowdPauseNs;  // they wait for something else
+  if (!any) herd_scan_at_ns_ = now + kHerdPauseNs;  // they wait for something else
 }
 
 // False if the thread cannot be stopped, or not now.
@@ -324,10 +325,10 @@ M* Lane::latest_in_code() {
   return nullptr;
 }
 
-M* Lane::next_in_turn() {
-  const std::uint32_t turn = turns_++ % kOthersOneTurnIn;
+M* Lane::next_to_resume() {
+  const std::uint32_t turn = resumes_++ % kFairnessInterval;
   if (turn == 0 && others_.size > 0) return others_.pop();
-  if (turn == kOthersOneTurnIn / 2 && suspects_.size > 0) return suspects_.pop();
+  if (turn == kFairnessInterval / 2 && suspects_.size > 0) return suspects_.pop();
   for (Queue* queue : {&young_, &suspects_}) {
     if (queue->size > 0) return queue->pop();
   }
@@ -339,40 +340,40 @@ bool Lane::resume_next(std::int64_t now, bool all_wait) {
   // always be chosen.
   latest_next_ = all_wait && !latest_next_;
   M* m = latest_next_ ? latest_in_code() : nullptr;
-  if (m == nullptr) m = next_in_turn();
+  if (m == nullptr) m = next_to_resume();
   if (m == nullptr) return false;
-  let_go_on(*m, now);
+  resume(*m, now);
   return true;
 }
 
 // `m` has been taken off its queue of suspended threads.
-void Lane::let_go_on(M& m, std::int64_t now) {
+void Lane::resume(M& m, std::int64_t now) {
   suspended_.fetch_sub(1, std::memory_order_relaxed);
   queued_marked_ -= m.seat.marked ? 1 : 0;
-  begin_turn(m, now);
+  begin_quantum(m, now);
   m.seat.burning = true;
   seats_[seats_size_++] = &m;
   PreemptSignal::resume(m);
 }
 
-void Lane::look(Sched& sched, std::int64_t now) {
+void Lane::scan(Sched& sched, std::int64_t now) {
   seat_arrivals(now);
   if (const std::int32_t forking = forking_thread(); forking != 0) help_fork(sched, forking, now);
-  if (now - looked_ns_ < kLookEveryNs || (seats_size_ == 0 && queued() == 0)) return;
-  looked_ns_ = now;
-  probes_ = std::max(kProbes, static_cast<std::uint32_t>(seats_size_) / kLooksAtAll);
+  if (now - scanned_ns_ < kScanIntervalNs || (seats_size_ == 0 && queued() == 0)) return;
+  scanned_ns_ = now;
+  probes_ = std::max(kProbes, static_cast<std::uint32_t>(seats_size_) / kScansOfAll);
   room_.set(static_cast<std::uint32_t>(sched.procs()), sched.slice.lane_extra, sched.grq.size() > 0);
-  std::uint32_t burning = look_at_seats(sched, now);
+  std::uint32_t burning = scan_seats(sched, now);
   // Read this before any thread is asked to stop: the last of those would become the one that was stopped
   // last.
   const bool all_waited = all_wait_;
   const bool stops = sched.preempt_signal.works();
   if (stops) {
     suspend_surplus(sched, burning, now);
-    suspend_crowd(sched, now);
+    suspend_herd(sched, now);
   }
   // Threads that were asked just now are not counted: others take their places at once.
-  burning = look_at_seats(sched, now);
+  burning = scan_seats(sched, now);
   // If no signal works any more, no thread would ever make room.
   std::uint32_t more = stops ? room_.left(burning, unserved_, now) : queued();
   while (more-- > 0 && resume_next(now, all_waited && all_wait_ && burning == 0)) ++burning;
@@ -395,13 +396,13 @@ void Lane::help_fork(Sched& sched, std::int32_t forking_thread, std::int64_t now
     known = true;
     if (auto* queue = static_cast<Queue*>(m.seat.queue); queue != nullptr) {
       queue->remove(&m);
-      let_go_on(m, now);
+      resume(m, now);
     }
   }
-  if (!known) let_all_go_on(now);
+  if (!known) resume_all(now);
 }
 
-void Lane::let_all_go_on(std::int64_t now) {
+void Lane::resume_all(std::int64_t now) {
   for (std::size_t i = 0; i < seats_size_; ++i) {
     M* m = seats_[i];
     PreemptSignal::withdraw(*m);
@@ -418,7 +419,7 @@ void Lane::release_all() {
   for (const Queue* queue : {&young_, &suspects_, &others_}) {
     for (M* m = queue->first; m != nullptr; m = m->seat.next) hint(*m, kWorkerKernelSliceNs);
   }
-  let_all_go_on(0);
+  resume_all(0);
 }
 
 bool Lane::quiet(const Sched& sched) const {

@@ -11,7 +11,7 @@
 // compute as there are Ps, or the goroutines with a P would get too small a share of the cores.
 //
 // Suspended threads wait in a queue. When the lane has room, or a computing thread has used its quantum
-// (kTurnNs of CPU time), the first of the queue is resumed. It does not get a P: Ps are for goroutines that
+// (kQuantumNs of CPU time), the first of the queue is resumed. It does not get a P: Ps are for goroutines that
 // respond.
 //
 // A goroutine may lose its P by bad luck: the kernel gave its core to another thread, or a page had to be
@@ -73,9 +73,9 @@ class Lane {
   // From now on, `m` runs a goroutine without a P. Any thread. Does not block.
   void arrive(M* m);
 
-  // Scans all threads in the lane: counts, suspends, resumes. At most once every kLookEveryNs; more frequent
+  // Scans all threads in the lane: counts, suspends, resumes. At most once every kScanIntervalNs; more frequent
   // calls return at once.
-  void look(Sched& sched, std::int64_t now);
+  void scan(Sched& sched, std::int64_t now);
   // Resumes all suspended threads; none is suspended after that. Called at the end of the runtime: the
   // threads that shut it down need what suspended threads hold (malloc's lock). The threads get short kernel
   // slices: with the slices that they had in the lane (20 ms), one round of a thousand took ten seconds, for
@@ -98,9 +98,9 @@ class Lane {
   // How many threads lost their P recently outside marked calls, or compute.
   [[nodiscard]] std::uint32_t stalled() const { return stalled_.load(std::memory_order_relaxed); }
 
-  static constexpr std::int64_t kLookEveryNs = 2'000'000;
-  static constexpr std::int64_t kTurnNs = 40'000'000;
-  static constexpr std::int64_t kYoungTurnNs = 2'000'000;  // while young threads wait
+  static constexpr std::int64_t kScanIntervalNs = 2'000'000;
+  static constexpr std::int64_t kQuantumNs = 40'000'000;
+  static constexpr std::int64_t kYoungQuantumNs = 2'000'000;  // while young threads wait
   static constexpr std::int64_t kGraceNs = 250'000;
   static constexpr std::int64_t kYoungNs = 2'000'000;
 
@@ -116,20 +116,20 @@ class Lane {
   };
 
   void help_fork(Sched& sched, std::int32_t forking_thread, std::int64_t now);
-  void let_go_on(M& m, std::int64_t now);
-  void let_all_go_on(std::int64_t now);
+  void resume(M& m, std::int64_t now);
+  void resume_all(std::int64_t now);
   void seat_arrivals(std::int64_t now);
   void clear_seats();
-  bool look_at_seat(Sched& sched, M& m, bool exactly, std::int64_t now);
-  std::uint32_t look_at_seats(Sched& sched, std::int64_t now);
+  bool scan_seat(Sched& sched, M& m, bool exactly, std::int64_t now);
+  std::uint32_t scan_seats(Sched& sched, std::int64_t now);
   void suspend_surplus(Sched& sched, std::uint32_t burning, std::int64_t now);
-  void suspend_crowd(Sched& sched, std::int64_t now);
+  void suspend_herd(Sched& sched, std::int64_t now);
   bool ask(Sched& sched, M& m, std::int64_t now);
   bool send(Sched& sched, M& m, std::int64_t now);
   bool resume_next(std::int64_t now, bool all_wait);
   void unseat(std::size_t index);
   Queue& queue_for(M& m);
-  M* next_in_turn();
+  M* next_to_resume();
   M* latest_in_code();
   [[nodiscard]] std::uint32_t queued() const { return young_.size + suspects_.size + others_.size; }
 
@@ -137,15 +137,15 @@ class Lane {
   M** seats_ = nullptr;  // the threads that are not suspended
   std::size_t seats_size_ = 0;
   std::size_t first_seat_ = 0;  // where the next scan starts
-  std::size_t first_of_crowd_ = 0;
-  std::int64_t crowd_looks_at_ns_ = 0;
-  std::size_t first_asked_ = 0;  // where the next scan starts to look for threads to stop
+  std::size_t first_of_herd_ = 0;
+  std::int64_t herd_scan_at_ns_ = 0;
+  std::size_t first_asked_ = 0;  // where the next search for threads to stop starts
   std::uint32_t probes_ = 0;     // remaining /proc reads in this scan
   LaneRoom room_;
   Queue young_, suspects_, others_;
-  std::uint32_t turns_ = 0;
+  std::uint32_t resumes_ = 0;
   std::uint64_t stops_ = 0;
-  std::int64_t looked_ns_ = 0;
+  std::int64_t scanned_ns_ = 0;
   std::uint32_t unserved_ = 0;       // computing threads that have had no core since the previous scan
   bool all_wait_ = false;            // no thread computes, not even one that was asked to stop
   bool latest_next_ = false;         // resume_next() has taken the thread that was stopped last

@@ -33,16 +33,16 @@ class LaneRoom {
 
   // `count` threads that an earlier scan saw waiting now compute.
   void note_woken(std::uint32_t count, std::int64_t now) {
-    if (count > kCrowd * most_) crowd_until_ns_ = now + kCrowdNs;
+    if (count > kCrowd * most_) herd_until_ns_ = now + kHerdNs;
   }
 
   // The number of threads that may wait during a thundering herd.
-  [[nodiscard]] std::uint32_t crowd_size() const { return kCrowd * most_; }
-  [[nodiscard]] bool crowded(std::int64_t now) const { return now < crowd_until_ns_; }
+  [[nodiscard]] std::uint32_t herd_size() const { return kCrowd * most_; }
+  [[nodiscard]] bool herd_seen(std::int64_t now) const { return now < herd_until_ns_; }
 
   // How many threads may be resumed while `burning` compute, of which `unserved` have had no core lately.
   [[nodiscard]] std::uint32_t left(std::uint32_t burning, std::uint32_t unserved, std::int64_t now) {
-    const std::uint32_t most = burning == 0 || now < crowd_until_ns_ ? procs_ : size_;
+    const std::uint32_t most = burning == 0 || now < herd_until_ns_ ? procs_ : size_;
     const bool served = burning == 0 || unserved < burning;
     if (burning < most && served) {
       next_ns_ = now + kStepNs;
@@ -55,12 +55,12 @@ class LaneRoom {
   }
 
   static constexpr std::uint32_t kCrowd = 2;
-  static constexpr std::int64_t kCrowdNs = 1'000'000'000;
+  static constexpr std::int64_t kHerdNs = 1'000'000'000;
   static constexpr std::int64_t kStepNs = 20'000'000;
 
  private:
   std::uint32_t procs_ = 0, most_ = 0, size_ = 0;
-  std::int64_t crowd_until_ns_ = 0;
+  std::int64_t herd_until_ns_ = 0;
   std::int64_t next_ns_ = 0;
 };
 

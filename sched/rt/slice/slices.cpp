@@ -50,9 +50,9 @@ Waits who_waits(const Sched& sched, std::int64_t now) {
 
 // An early handoff costs some 100 us, to the goroutine itself and to the others. It was wasted if the
 // goroutine would have come back within this much CPU time.
-constexpr std::int64_t kInVainNs = 1'000'000;
+constexpr std::int64_t kWithdrawnNs = 1'000'000;
 // Longer than this: the goroutine blocked, and others used the P meanwhile
-constexpr std::int64_t kInVainWallNs = 10'000'000;
+constexpr std::int64_t kWithdrawnWallNs = 10'000'000;
 constexpr std::int64_t kEarlyMostTimes = 4;
 
 std::uint32_t queued_anywhere(const Sched& sched) {
@@ -84,7 +84,7 @@ void Slices::early_handoff(const Sched& sched) {
 }
 
 void Slices::came_back(const Sched& sched, std::int64_t wall_ns, std::int64_t cpu_ns) {
-  if (cpu_ns >= kInVainNs || wall_ns >= kInVainWallNs) return;
+  if (cpu_ns >= kWithdrawnNs || wall_ns >= kWithdrawnWallNs) return;
   const std::int64_t most = std::min(sched.slice.early_ns * kEarlyMostTimes, sched.slice.slice_ns);
   const std::int64_t more = early_more_ns_.load(std::memory_order_relaxed) + sched.slice.early_ns / 4;
   early_more_ns_.store(
@@ -137,7 +137,7 @@ bool Slices::take(Sched& sched, P& p, M* m, G& g, Seen& seen, GoneFor why, std::
   if (seen.call == 0) {
     g.waits_begun = 0;
     const bool latecomer = p.latecomer_pick.get() == seen.picks;
-    sched.pile_up.note_stall(latecomer, sched.sysmon.lane().stalled(), queued, now);
+    sched.backlog.note_stall(latecomer, sched.sysmon.lane().stalled(), queued, now);
   }
   // The waiting goroutines may run as long as this one. With checkpoints, they yield.
   if (!g_ask_before_taking.load(std::memory_order_relaxed)) sched.maker.expect(queued);
@@ -145,7 +145,7 @@ bool Slices::take(Sched& sched, P& p, M* m, G& g, Seen& seen, GoneFor why, std::
   return true;
 }
 
-Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::int64_t now) {
+Slices::Pace Slices::scan_p(Sched& sched, P& p, Seen& seen, Waits others, std::int64_t now) {
   M* m = p.m.load(std::memory_order_acquire);
   if (m == nullptr || sched.idle_ps.contains(p.id)) {
     seen.since_ns = 0;
@@ -201,11 +201,11 @@ Slices::Pace Slices::look_at(Sched& sched, P& p, Seen& seen, Waits others, std::
   return call != 0 || now - blocked_at_ns_ < kBlockersNs ? Pace::kCall : Pace::kWatch;
 }
 
-Slices::Pace Slices::look(Sched& sched, std::int64_t now) {
+Slices::Pace Slices::scan(Sched& sched, std::int64_t now) {
   Pace pace = Pace::kIdle;
   for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
     const Waits others = who_waits(sched, now);
-    pace = std::max(pace, look_at(sched, sched.p(i), seen_[static_cast<std::size_t>(i)], others, now));
+    pace = std::max(pace, scan_p(sched, sched.p(i), seen_[static_cast<std::size_t>(i)], others, now));
   }
   return pace;
 }

@@ -50,7 +50,7 @@ class Slices {
     kCall,   // work waits behind a blocking call
   };
 
-  Pace look(Sched& sched, std::int64_t now);
+  Pace scan(Sched& sched, std::int64_t now);
 
   // A goroutine that lost its P to an early handoff has a P again, or has ended. The arguments are the time
   // that it spent without one. Called on its own thread.
@@ -81,7 +81,7 @@ class Slices {
   // What the thread of a goroutine that holds its P for long is doing.
   enum class Use : std::uint8_t { kUnknown, kComputes, kWaitsForCore, kBlocks };
 
-  Pace look_at(Sched& sched, P& p, Seen& seen, Waits others, std::int64_t now);
+  Pace scan_p(Sched& sched, P& p, Seen& seen, Waits others, std::int64_t now);
   bool take(Sched& sched, P& p, M* m, G& g, Seen& seen, GoneFor why, std::int64_t now);
   static void note_long_run(P& p, const M& m, Seen& seen, std::int64_t stuck_ns);
   static bool waits_for_core(const M& m, Seen& seen);

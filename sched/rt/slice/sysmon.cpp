@@ -159,12 +159,12 @@ void Sysmon::run(Sched& sched) {
     sched.coarse_ns.store(now, std::memory_order_relaxed);
     chores(sched, now);
     sched.maker.find_help(sched, now);
-    lane_.look(sched, now);
-    look_at_pile_up(sched, now);
+    lane_.scan(sched, now);
+    update_backlog(sched, now);
     if (all_idle(sched)) {
       tick_ns_ = kTickIdleNs;
       if (now - busy_at >= kIdleBeforeSleepNs && !to_scavenge_ && trace_every == 0 && lane_.quiet(sched) &&
-          !sched.pile_up.lasts() && deep_sleep(sched)) {
+          !sched.backlog.lasts() && deep_sleep(sched)) {
         busy_at = now_ns();
         to_scavenge_ = true;
         tick_ns_ = kTickMinNs;
@@ -172,7 +172,7 @@ void Sysmon::run(Sched& sched) {
       continue;
     }
     busy_at = now;
-    const Slices::Pace pace = slices_.look(sched, now);
+    const Slices::Pace pace = slices_.scan(sched, now);
     const bool waiting = wake_for_work(sched, now);
     const bool unpolled = hand_over_polling(sched, now);
     tick_ns_ = next_tick(pace, waiting || unpolled);

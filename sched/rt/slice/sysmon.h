@@ -51,7 +51,7 @@ class Sysmon {
   }
 
   // Any thread; does not block.
-  void look_now() { wake(); }
+  void scan_now() { wake(); }
 
   [[nodiscard]] Lane& lane() { return lane_; }
   [[nodiscard]] const Lane& lane() const { return lane_; }

@@ -108,12 +108,12 @@ inline bool PoolLists::put_at(Locals& all, std::int32_t id, PoolNode* node) {
     while (used <= id && !all.used.compare_exchange_weak(used, id + 1, std::memory_order_relaxed)) {
     }
   }
-  return (puts & (kPutsPerLook - 1)) == 0;
+  return (puts & (kPutsPerScan - 1)) == 0;
 }
 
 void PoolLists::put(PoolNode* node) {
   Locals& all = locals();
-  bool look_now = false;
+  bool scan_now = false;
   {
     const Enter rt;
     const P* const p = rt.p();
@@ -121,19 +121,19 @@ void PoolLists::put(PoolNode* node) {
       Local& shared = all.at[kNoP];
       shared.in_use.fetch_sub(1, std::memory_order_relaxed);
       shared.push(node);
-      look_now = (shared.puts.fetch_add(1, std::memory_order_relaxed) & (kPutsPerLook - 1)) == 0;
+      scan_now = (shared.puts.fetch_add(1, std::memory_order_relaxed) & (kPutsPerScan - 1)) == 0;
     } else {
-      look_now = put_at(all, p->id, node);
+      scan_now = put_at(all, p->id, node);
     }
   }
-  if (look_now) look();
+  if (scan_now) scan();
 }
 
-void PoolLists::look() {
+void PoolLists::scan() {
   const std::int64_t now = coarse_now_ns();
-  std::int64_t looked = looked_ns_.load(std::memory_order_relaxed);
-  if (now - looked < kLookNs) return;
-  if (!looked_ns_.compare_exchange_strong(looked, now, std::memory_order_relaxed)) return;
+  std::int64_t scanned = scanned_ns_.load(std::memory_order_relaxed);
+  if (now - scanned < kScanIntervalNs) return;
+  if (!scanned_ns_.compare_exchange_strong(scanned, now, std::memory_order_relaxed)) return;
   for (Local& local : locals().at) {
     if (local.size.load(std::memory_order_relaxed) == 0) continue;
     std::uint32_t unused = 0;

@@ -65,19 +65,19 @@ class PoolLists {
   };
   struct Locals;
 
-  static constexpr std::uint32_t kPutsPerLook = 256;  // a power of two
-  static constexpr std::int64_t kLookNs = 1'000'000'000;
+  static constexpr std::uint32_t kPutsPerScan = 256;  // a power of two
+  static constexpr std::int64_t kScanIntervalNs = 1'000'000'000;
 
   inline Locals& locals();
   [[gnu::cold]] Locals& make_locals();
   static bool put_at(Locals& all, std::int32_t id, PoolNode* node);
   PoolNode* steal(Locals& all, std::int32_t not_from);
   void drop(Local& local, std::uint32_t count);
-  void look();
+  void scan();
 
   const Destroy destroy_;
   std::atomic<Locals*> locals_{nullptr};  // made by the first user
-  std::atomic<std::int64_t> looked_ns_{0};
+  std::atomic<std::int64_t> scanned_ns_{0};
 };
 
 }  // namespace tuza::rt

@@ -34,7 +34,7 @@ namespace tuza::rt {
 struct P;
 struct Sched;
 
-class PileUp {
+class Backlog {
  public:
   // -- For any thread; the answers may be stale.
   [[nodiscard]] bool lasts() const { return lasts_.load(std::memory_order_relaxed); }
@@ -59,7 +59,7 @@ class PileUp {
     kEnd,           // the backlog is over: all latecomers join the others
   };
   // Called in each scan, with the number of queued latecomers.
-  [[nodiscard]] Do look(std::uint32_t latecomers, std::int64_t now) {
+  [[nodiscard]] Do scan(std::uint32_t latecomers, std::int64_t now) {
     const bool lasted = lasts(), now_lasts = now < until_ns_;
     if (now_lasts != lasted) lasts_.store(now_lasts, std::memory_order_relaxed);
     if (stalled_latecomers_ != 0 && (!now_lasts || latecomers == 0)) stalled_latecomers_ = 0;
@@ -85,8 +85,8 @@ class PileUp {
   std::uint32_t stalled_latecomers_ = 0;
 };
 
-// For sysmon, in each round: applies the decision of PileUp::look() to the GRQ.
-void look_at_pile_up(Sched& sched, std::int64_t now);
+// For sysmon, in each round: applies the decision of Backlog::scan() to the GRQ.
+void update_backlog(Sched& sched, std::int64_t now);
 
 // For the M that holds `p`, once per backlog: turns the goroutines of its LRQ that have proven to be short
 // into latecomers.

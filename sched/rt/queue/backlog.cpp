@@ -1,4 +1,4 @@
-#include <tuza/sched/rt/queue/pile_up.h>
+#include <tuza/sched/rt/queue/backlog.h>
 
 #include <tuza/sched/rt/idle/idle.h>
 #include <tuza/sched/rt/sched.h>
@@ -6,18 +6,18 @@
 namespace tuza::rt {
 namespace {
 
-bool proven(const G& g) { return g.waits_begun >= PileUp::kProvenWaits; }
+bool proven(const G& g) { return g.waits_begun >= Backlog::kProvenWaits; }
 
 }  // namespace
 
-void look_at_pile_up(Sched& sched, std::int64_t now) {
+void update_backlog(Sched& sched, std::int64_t now) {
   GlobalQueue& latecomers = sched.grq[Level::kLatecomer];
   GlobalQueue& woken = sched.grq[Level::kWoken];
-  switch (sched.pile_up.look(latecomers.size(), now)) {
-    case PileUp::Do::kNothing: return;
-    case PileUp::Do::kFavourProven: woken.move_to(latecomers, &proven); break;
-    case PileUp::Do::kJoin: latecomers.move_to(woken, [](const G& g) { return !proven(g); }); break;
-    case PileUp::Do::kEnd: latecomers.move_to(woken, [](const G&) { return true; }); break;
+  switch (sched.backlog.scan(latecomers.size(), now)) {
+    case Backlog::Do::kNothing: return;
+    case Backlog::Do::kFavourProven: woken.move_to(latecomers, &proven); break;
+    case Backlog::Do::kJoin: latecomers.move_to(woken, [](const G& g) { return !proven(g); }); break;
+    case Backlog::Do::kEnd: latecomers.move_to(woken, [](const G&) { return true; }); break;
   }
   // Some M may have read the sizes one after another while deciding whether to sleep, and seen no goroutine.
   wake_one(sched);

@@ -2,8 +2,8 @@
 #include <tuza/sched/go.h>
 #include <tuza/sched/rt/g.h>
 #include <tuza/sched/rt/park.h>
+#include <tuza/sched/rt/queue/backlog.h>
 #include <tuza/sched/rt/queue/g_list_inline.h>
-#include <tuza/sched/rt/queue/pile_up.h>
 #include <tuza/sched/rt/queue/ready.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/tests/hogs.h>
@@ -18,17 +18,17 @@
 namespace tuza {
 namespace {
 
+using rt::Backlog;
 using rt::Level;
-using rt::PileUp;
 using testing::compute;
 using testing::run_with;
 
-constexpr std::uint32_t kPile = PileUp::kPile;
+constexpr std::uint32_t kPile = Backlog::kPile;
 
-using Do = PileUp::Do;
+using Do = Backlog::Do;
 
-TEST(PileUp, LastsForAWhileAfterOneHasStalledWhileManyAreWithoutAPAndManyWait) {
-  PileUp pile;
+TEST(Backlog, LastsForAWhileAfterOneHasStalledWhileManyAreWithoutAPAndManyWait) {
+  Backlog pile;
   pile.note_stall(false, kPile - 1, 1000, 0);
   pile.note_stall(false, 1000, kPile - 1, 0);
   EXPECT_EQ(pile.look(0, 0), Do::kNothing);
@@ -39,27 +39,27 @@ TEST(PileUp, LastsForAWhileAfterOneHasStalledWhileManyAreWithoutAPAndManyWait) {
   EXPECT_TRUE(pile.lasts());
   EXPECT_EQ(pile.level_of_woken(), Level::kLatecomer);
   EXPECT_EQ(pile.number(), 1U);
-  EXPECT_EQ(pile.look(1, PileUp::kLastsNs - 1), Do::kNothing);
-  EXPECT_EQ(pile.look(1, PileUp::kLastsNs), Do::kEnd);
+  EXPECT_EQ(pile.look(1, Backlog::kLastsNs - 1), Do::kNothing);
+  EXPECT_EQ(pile.look(1, Backlog::kLastsNs), Do::kEnd);
   EXPECT_FALSE(pile.lasts());
-  EXPECT_EQ(pile.look(0, PileUp::kLastsNs), Do::kNothing);
-  EXPECT_EQ(pile.look(1, PileUp::kLastsNs), Do::kEnd);  // set by a waker that did not see the end
-  pile.note_stall(false, kPile, kPile, 2 * PileUp::kLastsNs);
-  EXPECT_EQ(pile.look(0, 2 * PileUp::kLastsNs), Do::kFavourProven);
+  EXPECT_EQ(pile.look(0, Backlog::kLastsNs), Do::kNothing);
+  EXPECT_EQ(pile.look(1, Backlog::kLastsNs), Do::kEnd);  // set by a waker that did not see the end
+  pile.note_stall(false, kPile, kPile, 2 * Backlog::kLastsNs);
+  EXPECT_EQ(pile.look(0, 2 * Backlog::kLastsNs), Do::kFavourProven);
   EXPECT_EQ(pile.number(), 2U);
 }
 
-TEST(PileUp, LatecomersThatStallAsWellJoinTheOthers) {
-  PileUp pile;
+TEST(Backlog, LatecomersThatStallAsWellJoinTheOthers) {
+  Backlog pile;
   pile.note_stall(false, kPile, kPile, 0);
   EXPECT_EQ(pile.look(kPile, 0), Do::kFavourProven);
-  for (std::uint32_t i = 0; i < PileUp::kStalled - 1; ++i) pile.note_stall(true, kPile, kPile, 0);
+  for (std::uint32_t i = 0; i < Backlog::kStalled - 1; ++i) pile.note_stall(true, kPile, kPile, 0);
   EXPECT_EQ(pile.look(kPile, 0), Do::kNothing);
   pile.note_stall(true, kPile, kPile, 0);
   EXPECT_EQ(pile.look(kPile - 1, 0), Do::kNothing);  // so few may remain
   EXPECT_EQ(pile.look(kPile, 0), Do::kJoin);
   EXPECT_EQ(pile.look(kPile, 0), Do::kNothing);  // goroutines that came since are judged anew
-  for (std::uint32_t i = 0; i < PileUp::kStalled; ++i) pile.note_stall(false, kPile, kPile, 0);
+  for (std::uint32_t i = 0; i < Backlog::kStalled; ++i) pile.note_stall(false, kPile, kPile, 0);
   EXPECT_EQ(pile.look(kPile, 0), Do::kNothing);
 }
 
@@ -111,9 +111,9 @@ constexpr int kManyHogs = 300;
 // By kFrom the backlog has been detected; until kTo it is still long.
 constexpr int kFrom = 100, kTo = 250;
 
-class PileUpTest : public ::testing::Test {};
+class BacklogTest : public ::testing::Test {};
 
-TEST_F(PileUpTest, WhoIsWokenLaterGoesBeforeThePileAndSoDoesWhomItStarts) {
+TEST_F(BacklogTest, WhoIsWokenLaterGoesBeforeThePileAndSoDoesWhomItStarts) {
   run_with(1, [] {
     std::atomic<int> begun = 0, ticks_between = 0, started_between = 0;
     std::atomic<bool> stop = false;
@@ -128,7 +128,7 @@ TEST_F(PileUpTest, WhoIsWokenLaterGoesBeforeThePileAndSoDoesWhomItStarts) {
         if (between() != 0) group.go([&] { started_between += between(); });
       }
     });
-    testing::wait_for([&] { return ticks > 2 * static_cast<int>(PileUp::kProvenWaits); });
+    testing::wait_for([&] { return ticks > 2 * static_cast<int>(Backlog::kProvenWaits); });
     crowd.wake();
     while (begun < kManyHogs) sleep_for(std::chrono::milliseconds(1));  // itself on time
     stop = true;
@@ -172,7 +172,7 @@ void wake_each_other(WaitGroup& group, const std::atomic<bool>& stop) {
   }
 }
 
-TEST_F(PileUpTest, ThePileAndThoseThatYieldGetTheirTurnsThoughLatecomersNeverEnd) {
+TEST_F(BacklogTest, ThePileAndThoseThatYieldGetTheirTurnsThoughLatecomersNeverEnd) {
   run_with(1, [] {
     std::atomic<int> begun = 0, yields = 0, yields_between = 0;
     std::atomic<bool> stop = false;
@@ -190,7 +190,7 @@ TEST_F(PileUpTest, ThePileAndThoseThatYieldGetTheirTurnsThoughLatecomersNeverEnd
     testing::wait_for([&] { return begun == kManyHogs; });
     EXPECT_GT(yields_between, 0);
     // The backlog ends although there are latecomers at every moment.
-    testing::wait_for([] { return !rt::active()->pile_up.lasts(); });
+    testing::wait_for([] { return !rt::active()->backlog.lasts(); });
     const int before = yields;
     testing::wait_for([&] { return yields > before; });
     stop = true;
@@ -198,7 +198,7 @@ TEST_F(PileUpTest, ThePileAndThoseThatYieldGetTheirTurnsThoughLatecomersNeverEnd
   });
 }
 
-TEST_F(PileUpTest, WhoHasProvenToBeShortIsNotBehindASecondWave) {
+TEST_F(BacklogTest, WhoHasProvenToBeShortIsNotBehindASecondWave) {
   run_with(1, [] {
     std::atomic<int> begun = 0, ticks = 0, ticks_between = 0;
     std::atomic<bool> stop = false;
@@ -210,7 +210,7 @@ TEST_F(PileUpTest, WhoHasProvenToBeShortIsNotBehindASecondWave) {
         if (begun >= 2 * kManyHogs / 3 && begun < 4 * kManyHogs / 3) ++ticks_between;
       }
     });
-    testing::wait_for([&] { return ticks > 2 * static_cast<int>(PileUp::kProvenWaits); });
+    testing::wait_for([&] { return ticks > 2 * static_cast<int>(Backlog::kProvenWaits); });
     first.wake();
     testing::wait_for([&] { return begun >= kManyHogs / 3; });
     second.wake();
