@@ -22,7 +22,7 @@ using rt::GoroutineRecord;
 constexpr std::size_t kAtOnce = 64;
 // Formatted goroutines between two yields: about 20 us. Yields are frequent because a P checks its timers,
 // and polls, only before every 61st pick.
-constexpr std::size_t kTurn = 4;
+constexpr std::size_t kYieldInterval = 4;
 constexpr std::size_t kPieceBytes = 32 << 10;
 
 // Reads all goroutines, a batch at a time, and passes each to `take`. Calls `pause` after each batch; a
@@ -43,13 +43,13 @@ void each_goroutine(bool stacks, Take&& take, Pause&& pause) {
       if (entry.sched()->run_number != run) return;
       const rt::Enter rt;
       end = entry.sched()->gs.count();
-      for (std::size_t looks = 0; looks < kAtOnce && at < end; ++looks, ++at) {
+      for (std::size_t checked = 0; checked < kAtOnce && at < end; ++checked, ++at) {
         if (rt::read_goroutine(entry.sched()->gs.at(at), stacks, (*batch)[n])) ++n;
       }
     }
     for (std::size_t i = 0; i < n; ++i) {
       take((*batch)[i]);
-      if (i % kTurn == kTurn - 1 && on_goroutine) yield();
+      if (i % kYieldInterval == kYieldInterval - 1 && on_goroutine) yield();
     }
     if (!pause()) return;
     if (on_goroutine) yield();

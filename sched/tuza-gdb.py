@@ -152,6 +152,7 @@ class Goroutine:
         self.name = record.string("name_text")
         self.status = record.enumerator("status")
         self.wait_reason = record.enumerator("wait_reason")
+        self.blocking = record.integer("blocking") != 0  # in a marked blocking call
         self.locked = record.integer("locked_m") != 0
         self.entry = record.integer("entry")
         self.guard_low = record.integer("stack.guard_low")
@@ -173,7 +174,9 @@ class Goroutine:
             details.append(words(self.wait_reason))
         if self.locked:
             details.append("locked to thread")
-        return words(self.status) + (f" ({', '.join(details)})" if details else "")
+        # In Go's words, as in dumps.
+        status = "syscall" if self.status == "kRunning" and self.blocking else words(self.status)
+        return status + (f" ({', '.join(details)})" if details else "")
 
     def site(self):
         return f"{read_string(self._file)}:{self._line}" if self._file else ""

@@ -52,14 +52,14 @@ class FolderLock {
   bool refused_ = false;
 };
 
-bool look(const std::string& path, struct stat& found) {
+bool read_status(const std::string& path, struct stat& found) {
   return sys::invoke(SYS_newfstatat, AT_FDCWD, path.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 // True if the file is a socket on which nobody listens.
 bool is_left_behind(const std::string& path, const SocketName& name) {
   struct stat found{};
-  if (!look(path, found) || !S_ISSOCK(found.st_mode)) return false;
+  if (!read_status(path, found) || !S_ISSOCK(found.st_mode)) return false;
   const NewSocket probe(AF_UNIX, 0);
   return probe.fd() >= 0 &&
          sys::invoke(SYS_connect, probe.fd(), name.address(), name.length) == -ECONNREFUSED;
@@ -83,7 +83,7 @@ long bind_and_listen(const NewSocket& socket, const std::string& path, const Soc
 
 UnixSocketFile::UnixSocketFile(std::string path) : path_(std::move(path)) {
   struct stat found{};
-  if (!look(path_, found)) return;
+  if (!read_status(path_, found)) return;
   device_ = found.st_dev;
   inode_ = found.st_ino;
 }
@@ -91,7 +91,7 @@ UnixSocketFile::UnixSocketFile(std::string path) : path_(std::move(path)) {
 void UnixSocketFile::remove() {
   if (removed_.exchange(true)) return;
   struct stat found{};
-  if (look(path_, found) && found.st_dev == device_ && found.st_ino == inode_) remove_file(path_);
+  if (read_status(path_, found) && found.st_dev == device_ && found.st_ino == inode_) remove_file(path_);
 }
 
 void detail::Dispose::operator()(UnixSocketFile* file) const { delete file; }

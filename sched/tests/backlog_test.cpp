@@ -23,44 +23,45 @@ using rt::Level;
 using testing::compute;
 using testing::run_with;
 
-constexpr std::uint32_t kPile = Backlog::kPile;
+constexpr std::uint32_t kThreshold = Backlog::kThreshold;
 
 using Do = Backlog::Do;
 
 TEST(Backlog, LastsForAWhileAfterOneHasStalledWhileManyAreWithoutAPAndManyWait) {
-  Backlog pile;
-  pile.note_stall(false, kPile - 1, 1000, 0);
-  pile.note_stall(false, 1000, kPile - 1, 0);
-  EXPECT_EQ(pile.look(0, 0), Do::kNothing);
-  EXPECT_FALSE(pile.lasts());
-  EXPECT_EQ(pile.level_of_woken(), Level::kWoken);
-  pile.note_stall(false, kPile, kPile, 0);
-  EXPECT_EQ(pile.look(0, 0), Do::kFavourProven);
-  EXPECT_TRUE(pile.lasts());
-  EXPECT_EQ(pile.level_of_woken(), Level::kLatecomer);
-  EXPECT_EQ(pile.number(), 1U);
-  EXPECT_EQ(pile.look(1, Backlog::kLastsNs - 1), Do::kNothing);
-  EXPECT_EQ(pile.look(1, Backlog::kLastsNs), Do::kEnd);
-  EXPECT_FALSE(pile.lasts());
-  EXPECT_EQ(pile.look(0, Backlog::kLastsNs), Do::kNothing);
-  EXPECT_EQ(pile.look(1, Backlog::kLastsNs), Do::kEnd);  // set by a waker that did not see the end
-  pile.note_stall(false, kPile, kPile, 2 * Backlog::kLastsNs);
-  EXPECT_EQ(pile.look(0, 2 * Backlog::kLastsNs), Do::kFavourProven);
-  EXPECT_EQ(pile.number(), 2U);
+  Backlog backlog;
+  backlog.note_stall(false, kThreshold - 1, 1000, 0);
+  backlog.note_stall(false, 1000, kThreshold - 1, 0);
+  EXPECT_EQ(backlog.scan(0, 0), Do::kNothing);
+  EXPECT_FALSE(backlog.lasts());
+  EXPECT_EQ(backlog.level_of_woken(), Level::kWoken);
+  backlog.note_stall(false, kThreshold, kThreshold, 0);
+  EXPECT_EQ(backlog.scan(0, 0), Do::kFavourProven);
+  EXPECT_TRUE(backlog.lasts());
+  EXPECT_EQ(backlog.level_of_woken(), Level::kLatecomer);
+  EXPECT_EQ(backlog.number(), 1U);
+  EXPECT_EQ(backlog.scan(1, Backlog::kLastsNs - 1), Do::kNothing);
+  EXPECT_EQ(backlog.scan(1, Backlog::kLastsNs), Do::kEnd);
+  EXPECT_FALSE(backlog.lasts());
+  EXPECT_EQ(backlog.scan(0, Backlog::kLastsNs), Do::kNothing);
+  EXPECT_EQ(backlog.scan(1, Backlog::kLastsNs), Do::kEnd);  // set by a waker that did not see the end
+  backlog.note_stall(false, kThreshold, kThreshold, 2 * Backlog::kLastsNs);
+  EXPECT_EQ(backlog.scan(0, 2 * Backlog::kLastsNs), Do::kFavourProven);
+  EXPECT_EQ(backlog.number(), 2U);
 }
 
 TEST(Backlog, LatecomersThatStallAsWellJoinTheOthers) {
-  Backlog pile;
-  pile.note_stall(false, kPile, kPile, 0);
-  EXPECT_EQ(pile.look(kPile, 0), Do::kFavourProven);
-  for (std::uint32_t i = 0; i < Backlog::kStalled - 1; ++i) pile.note_stall(true, kPile, kPile, 0);
-  EXPECT_EQ(pile.look(kPile, 0), Do::kNothing);
-  pile.note_stall(true, kPile, kPile, 0);
-  EXPECT_EQ(pile.look(kPile - 1, 0), Do::kNothing);  // so few may remain
-  EXPECT_EQ(pile.look(kPile, 0), Do::kJoin);
-  EXPECT_EQ(pile.look(kPile, 0), Do::kNothing);  // goroutines that came since are judged anew
-  for (std::uint32_t i = 0; i < Backlog::kStalled; ++i) pile.note_stall(false, kPile, kPile, 0);
-  EXPECT_EQ(pile.look(kPile, 0), Do::kNothing);
+  Backlog backlog;
+  backlog.note_stall(false, kThreshold, kThreshold, 0);
+  EXPECT_EQ(backlog.scan(kThreshold, 0), Do::kFavourProven);
+  for (std::uint32_t i = 0; i < Backlog::kStalled - 1; ++i)
+    backlog.note_stall(true, kThreshold, kThreshold, 0);
+  EXPECT_EQ(backlog.scan(kThreshold, 0), Do::kNothing);
+  backlog.note_stall(true, kThreshold, kThreshold, 0);
+  EXPECT_EQ(backlog.scan(kThreshold - 1, 0), Do::kNothing);  // so few may remain
+  EXPECT_EQ(backlog.scan(kThreshold, 0), Do::kJoin);
+  EXPECT_EQ(backlog.scan(kThreshold, 0), Do::kNothing);  // goroutines that came since are judged anew
+  for (std::uint32_t i = 0; i < Backlog::kStalled; ++i) backlog.note_stall(false, kThreshold, kThreshold, 0);
+  EXPECT_EQ(backlog.scan(kThreshold, 0), Do::kNothing);
 }
 
 // Goroutines that are woken all at once.

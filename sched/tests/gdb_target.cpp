@@ -1,9 +1,10 @@
 // The program that gdb_test.py inspects with tuza-gdb.py.
 //
-// It has goroutines that are parked at known depths in known functions, one that burns CPU, and one that has
-// not run yet. When all are in place it calls ready_for_gdb(): the test's breakpoint. Afterwards the program
+// It has goroutines that are parked at known depths in known functions, one that burns CPU, one in a marked
+// blocking call, and one that has not run yet. When all are in place it calls ready_for_gdb(): the test's breakpoint. Afterwards the program
 // uses what the parked goroutines kept on their stacks and in their registers, and exits with 0 if all of it
 // is still correct.
+#include <tuza/sched/blocking.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/rt/sched.h>
@@ -24,6 +25,7 @@ tuza::Mutex mutex;
 tuza::WaitGroup released;  // what the waiter waits for
 tuza::WaitGroup finished;
 std::atomic<bool> burning{false};
+std::atomic<bool> calling{false};
 std::atomic<bool> enough{false};
 std::atomic<int> sum{0};
 
@@ -79,6 +81,15 @@ int opaque(int value) {
   sum += 1;
 }
 
+[[gnu::noinline]] void inner_call() {
+  const tuza::BlockingCall call;
+  while (!enough.load(std::memory_order_relaxed)) calling.store(true, std::memory_order_relaxed);
+}
+[[gnu::noinline]] void outer_call() {
+  inner_call();
+  sum += 1;
+}
+
 [[gnu::noinline]] void run_newborn() { sum += 1; }
 
 int waiting_goroutines() {
@@ -107,6 +118,8 @@ int main_goroutine() {
   mutex.lock();
   start<&outer_lock>("locker");
   while (waiting_goroutines() < 3) tuza::yield();
+  start<&outer_call>("caller");
+  while (!calling.load(std::memory_order_relaxed)) tuza::yield();
   start<&outer_burn>("burner");
   while (!burning.load(std::memory_order_relaxed)) tuza::yield();
   start<&run_newborn>("newborn");  // both Ps are taken
@@ -117,7 +130,7 @@ int main_goroutine() {
   mutex.unlock();
   released.done();
   finished.wait();
-  return sum == 2001 + 2002 + 2003 + 3001 + 3002 + 1 + 1 ? 0 : 1;
+  return sum == 2001 + 2002 + 2003 + 3001 + 3002 + 1 + 1 + 1 ? 0 : 1;
 }
 
 }  // namespace

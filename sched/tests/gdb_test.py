@@ -110,6 +110,9 @@ EXPECTED = {
         [3002, 3001],
         "tuza::go({.name = name}",
     ),
+    "caller": Expected(
+        r"syscall \(thread \d+\)", ["inner_call", "outer_call"], [], "tuza::go({.name = name}"
+    ),
     "burner": Expected(
         r"running \(thread \d+\)", ["inner_burn", "outer_burn"], [], "tuza::go({.name = name}"
     ),
@@ -215,7 +218,7 @@ def check_listing(where, listing):
         line = next((line for line in listing.splitlines() if f"  {name} " in line), None)
         if not check(line is not None, f"{where}: {name} is listed", listing):
             continue
-        mark = r"\*" if expected.state.startswith("running") else " "
+        mark = r"\*" if expected.state.startswith(("running", "syscall")) else " "
         site = rf"\S*{re.escape(SOURCE.name)}:{source_line(expected.created_by)}"
         wanted = rf"{mark} +\d+ {expected.state} +{name} +{site}"
         check(re.fullmatch(wanted, line), f"{where}: the line of {name} matches {wanted}", line)

@@ -47,7 +47,7 @@ class Backlog {
   // Sysmon took a P from a goroutine that had not announced that it would block. `latecomer`: the goroutine
   // was a latecomer. `outside` goroutines already run without a P; `waiting` are queued.
   void note_stall(bool latecomer, std::uint32_t outside, std::uint32_t waiting, std::int64_t now) {
-    if (outside >= kPile && waiting >= kPile) until_ns_ = now + kLastsNs;
+    if (outside >= kThreshold && waiting >= kThreshold) until_ns_ = now + kLastsNs;
     stalled_latecomers_ += latecomer ? 1 : 0;
   }
 
@@ -68,13 +68,13 @@ class Backlog {
       ++number_;
       return Do::kFavourProven;
     }
-    if (stalled_latecomers_ < kStalled || latecomers < kPile) return Do::kNothing;
+    if (stalled_latecomers_ < kStalled || latecomers < kThreshold) return Do::kNothing;
     stalled_latecomers_ = 0;
     return Do::kJoin;
   }
 
-  static constexpr std::uint32_t kPile = 32;
-  static constexpr std::uint32_t kStalled = 16;
+  static constexpr std::uint32_t kThreshold = 32;  // goroutines without a P, and goroutines that wait
+  static constexpr std::uint32_t kStalled = 16;    // latecomers
   static constexpr std::int64_t kLastsNs = 100'000'000;
   static constexpr std::uint32_t kProvenWaits = 8;
 

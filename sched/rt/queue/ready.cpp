@@ -60,7 +60,7 @@ void put_next(Sched& sched, P& p, M* m, G* g) {
   if (before == nullptr) return;
   // The limit: one goroutine may start any number of others, and all of them would run before goroutines that
   // are woken.
-  if (sched.backlog.lasts() && sched.grq[Level::kLatecomer].size() < Backlog::kPile) [[unlikely]] {
+  if (sched.backlog.lasts() && sched.grq[Level::kLatecomer].size() < Backlog::kThreshold) [[unlikely]] {
     sched.grq[Level::kLatecomer].push(before);
   } else {
     put_last(sched, p, m, before, Level::kNew);

@@ -33,11 +33,11 @@ class LaneRoom {
 
   // `count` threads that an earlier scan saw waiting now compute.
   void note_woken(std::uint32_t count, std::int64_t now) {
-    if (count > kCrowd * most_) herd_until_ns_ = now + kHerdNs;
+    if (count > kHerdFactor * most_) herd_until_ns_ = now + kHerdNs;
   }
 
   // The number of threads that may wait during a thundering herd.
-  [[nodiscard]] std::uint32_t herd_size() const { return kCrowd * most_; }
+  [[nodiscard]] std::uint32_t herd_size() const { return kHerdFactor * most_; }
   [[nodiscard]] bool herd_seen(std::int64_t now) const { return now < herd_until_ns_; }
 
   // How many threads may be resumed while `burning` compute, of which `unserved` have had no core lately.
@@ -54,7 +54,7 @@ class LaneRoom {
     return 1;
   }
 
-  static constexpr std::uint32_t kCrowd = 2;
+  static constexpr std::uint32_t kHerdFactor = 2;
   static constexpr std::int64_t kHerdNs = 1'000'000'000;
   static constexpr std::int64_t kStepNs = 20'000'000;
 
