@@ -122,7 +122,7 @@ TEST_P(AsioBridgeTest, NamesAreResolvedOnAsiosThread) {
   });
 }
 
-TEST_P(AsioBridgeTest, ASignalWakesWhoWaitsForIt) {
+TEST_P(AsioBridgeTest, ASignalWakesItsWaiter) {
   run_with(GetParam(), [] {
     AsioContext context;
     asio::signal_set signals(context.io(), SIGUSR1);
@@ -282,7 +282,7 @@ TEST_P(AsioBridgeTest, WhatIsThrownComesToTheGoroutine) {
 }
 
 // At once, from other threads, and racing with the park.
-TEST_P(AsioBridgeTest, ItDoesNotMatterWhoCompletesAndWhen) {
+TEST_P(AsioBridgeTest, AnyThreadMayCompleteAtAnyTime) {
   run_with(GetParam(), [] {
     for (int i = 0; i < scaled(20'000); ++i) {
       ASSERT_EQ(operation<void(int)>(use_goroutine, [i](auto handler) { handler(i); }), i);

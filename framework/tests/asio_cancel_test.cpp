@@ -278,7 +278,7 @@ TEST_P(AsioCancelTest, TheRuntimeEndsWhileAContextIsDestroyed) {
 }
 
 // Alone: nothing else could wake the goroutine.
-TEST_P(AsioCancelTest, WhoWaitsForAnotherThreadIsNotDeadlocked) {
+TEST_P(AsioCancelTest, WaitingForAnotherThreadIsNoDeadlock) {
   run_with(GetParam(), [] {
     std::thread foreign;
     const auto start = [&](auto handler) {

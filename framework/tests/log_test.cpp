@@ -177,7 +177,7 @@ logging::LineQueue& make_queue(logging::Output output) {
                                            g_lost);
 }
 
-TEST(LogQueue, TheEndWaitsForWhoeverReadsLate) {
+TEST(LogQueue, TheEndWaitsForLateReaders) {
   const Pipe pipe = make_pipe();
   fill(pipe);
   logging::LineQueue& queue = make_queue(logging::Output(pipe.write_end));
@@ -257,7 +257,7 @@ TEST_F(LogFile, ANewFileBeginsWithALineOfItsOwn) {
   close(reader);
 }
 
-TEST_F(LogFile, TheSameFileGoesOnBehindTheLineThatWasCutOff) {
+TEST_F(LogFile, TheSameFileContinuesBehindTheLineThatWasCutOff) {
   ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
   const int reader = open(path_.c_str(), O_RDONLY | O_NONBLOCK);
   logging::Output output = logging::Output::open(path_).value();

@@ -103,7 +103,7 @@ TEST_P(LimitsTest, AClientThatDripsIsCutOffByTheHeaderTimeout) {
   });
 }
 
-TEST_P(LimitsTest, AnIdleConnectionIsClosedWithoutAWord) {
+TEST_P(LimitsTest, AnIdleConnectionIsClosedWithoutAResponse) {
   run_with(GetParam(), [] {
     ServerOptions options;
     options.idle_timeout = 100ms;

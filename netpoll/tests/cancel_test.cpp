@@ -16,7 +16,7 @@ TUZA_WITH_PROCS(CancelTest);
 
 Error why(int number) { return Error::from_errno(number, "test"); }
 
-TEST_P(CancelTest, AReadEndsWithItsContextAndTheNextGoesOn) {
+TEST_P(CancelTest, AReadEndsWithItsContextAndTheNextOneWorks) {
   run_with(GetParam(), [] {
     TcpPair pair = tcp_pair();
     std::array<char, 16> buffer;

@@ -117,7 +117,7 @@ TEST_P(DeadlineTest, OneTakenAwayDoesNotExpire) {
 
 // Moved back and forth around the moment it passes, by two goroutines, against the timer. Whatever happens in
 // between, the last setting counts: one hour ahead must not expire, and then a near deadline must expire.
-TEST_P(DeadlineTest, TheLastWordCountsHoweverItRacesWithTheTimer) {
+TEST_P(DeadlineTest, TheLastSettingCountsHoweverItRacesWithTheTimer) {
   run_with(GetParam(), [] {
     for (int round = 0; round < scaled(500); ++round) {
       Watched& w = watched();

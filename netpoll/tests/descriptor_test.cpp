@@ -136,7 +136,7 @@ TEST_P(DescriptorTest, ManyShortLivesDoNotDisturbEachOther) {
 
 // -- Reading.
 
-TEST_P(DescriptorTest, AShortReadIsNotFollowedByOneInVain) {
+TEST_P(DescriptorTest, AShortReadIsNotFollowedByAUselessOne) {
   run_with(GetParam(), [] {
     // Not a local pair: there a read by the peer is an edge, too, which may report data once more
     // (descriptor.h).
@@ -200,7 +200,7 @@ TEST_P(DescriptorTest, TheEndOfTheStreamIsSeenThoughItCameWithTheData) {
 }
 
 // A read used to stop there, and the data behind it was read only when more data arrived.
-TEST_P(DescriptorTest, AShortReadAtUrgentDataIsNotTheLastOfWhatIsThere) {
+TEST_P(DescriptorTest, AShortReadAtUrgentDataIsNotTheEndOfTheInput) {
   run_with(GetParam(), [] {
     for (int i = 0; i < scaled(100) && !HasFailure(); ++i) {
       TcpPair pair = tcp_pair();
@@ -289,7 +289,7 @@ TEST_P(DescriptorTest, TheNumberIsClosedOnlyAfterTheLastUser) {
   });
 }
 
-TEST_P(DescriptorTest, ClosingWakesReadersAndWritersThoseWhoQueueIncluded) {
+TEST_P(DescriptorTest, ClosingWakesReadersAndWritersAndTheirQueues) {
   run_with(GetParam(), [] {
     for (int round = 0; round < scaled(200); ++round) {
       LocalPair pair = local_pair();

@@ -68,7 +68,7 @@ TEST(FdMutex, TheLastUserOfAClosedOneIsToldInEveryOrder) {
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-TEST_P(FdMutexTest, ALockIsHandedToThoseThatWait) {
+TEST_P(FdMutexTest, ALockIsHandedToWaiters) {
   run_with(GetParam(), [] {
     for (const Side side : {Side::kRead, Side::kWrite}) {
       FdMutex mutex;
@@ -91,7 +91,7 @@ TEST_P(FdMutexTest, ALockIsHandedToThoseThatWait) {
   });
 }
 
-TEST_P(FdMutexTest, ClosingWakesThoseThatWaitForEitherLock) {
+TEST_P(FdMutexTest, ClosingWakesWaitersOfBothLocks) {
   run_with(GetParam(), [] {
     FdMutex mutex;
     ASSERT_TRUE(mutex.lock(Side::kRead));

@@ -135,7 +135,7 @@ TEST_P(FileBlockingTest, AWriteThatWaitsForRoomIsFinishedOnceThereIs) {
   });
 }
 
-TEST_P(FileBlockingTest, WhoWaitsForATurnToReadIsParkedAndSentAwayByClose) {
+TEST_P(FileBlockingTest, AQueuedReaderIsParkedAndRejectedByClose) {
   const TemporaryDirectory directory;
   run_with(GetParam(), [&directory] {
     Fifo fifo(directory / "fifo");

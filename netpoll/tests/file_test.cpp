@@ -157,7 +157,7 @@ TEST_P(FileTest, ReadAllReadsWhatDoesNotSayHowLongItIs) {
   });
 }
 
-TEST_P(FileTest, AFilePermissionsAreThoseAskedForLessTheUmask) {
+TEST_P(FileTest, PermissionsAreTheRequestedOnesLessTheUmask) {
   const TemporaryDirectory directory;
   const mode_t before = ::umask(027);
   run_with(GetParam(), [&directory] {
@@ -421,7 +421,7 @@ TEST_P(FileTest, GoroutinesShareOnePositionWithoutLosingOrTearingAnything) {
 }
 
 // The number of a closed file soon belongs to another file: here to one that is full of wrong bytes.
-TEST_P(FileTest, WhoUsesAFileThatIsClosedNeverGetsAtAnother) {
+TEST_P(FileTest, AUserOfAClosedFileNeverReachesAnother) {
   const TemporaryDirectory directory;
   put_file(directory / "right", std::string(64, 'r'));
   put_file(directory / "wrong", std::string(64, 'w'));

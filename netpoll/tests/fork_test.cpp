@@ -58,7 +58,7 @@ void parent_with_children() {
   ::_exit(::testing::Test::HasFailure() ? 9 : 7);
 }
 
-TEST(ForkedChild, ExitsWithoutAWordToPeersOrToThePoller) {
+TEST(ForkedChild, ExitsWithoutTellingPeersOrThePoller) {
   const Ended ended = in_fork(&parent_with_children);
   EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
 }

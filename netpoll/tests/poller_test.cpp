@@ -153,7 +153,7 @@ TYPED_TEST(PollerContract, ReportsEveryTransitionToReadable) {
 }
 
 // Also when the room changed before anything polled.
-TYPED_TEST(PollerContract, AReaderIsToldOfRoomFromWhenItAsks) {
+TYPED_TEST(PollerContract, RoomIsReportedFromTheMomentAWriterAsks) {
   Stream<TypeParam> stream, roomy;
   ASSERT_EQ(this->poller_.add_reader(stream.here, 1), 0);
   ASSERT_EQ(this->poller_.add_reader(roomy.here, 2), 0);
@@ -170,7 +170,7 @@ TYPED_TEST(PollerContract, AReaderIsToldOfRoomFromWhenItAsks) {
 }
 
 // Readable twice between two polls: no back end may treat the second as already reported.
-TYPED_TEST(PollerContract, ReportsATransitionThatFollowsOneNobodyLookedAt) {
+TYPED_TEST(PollerContract, ReportsATransitionThatFollowsAnUnseenOne) {
   Stream<TypeParam> stream;
   ASSERT_EQ(this->poller_.add(stream.here, 1), 0);
   for (int i = 0; i < 100; ++i) {

@@ -161,7 +161,7 @@ class RefusedConnecting : public ::testing::TestWithParam<Connecting> {};
 INSTANTIATE_TEST_SUITE_P(Each, RefusedConnecting, ::testing::ValuesIn(kConnecting),
                          [](const auto& c) { return std::string(c.param.name); });
 
-TEST_P(RefusedConnecting, WhoAsksIsToldAndTheOthersGoOn) {
+TEST_P(RefusedConnecting, TheCallerGetsAnErrorAndTheOthersKeepRunning) {
   const Ended ended = tuza::testing::in_fork([] { connect_without(GetParam()); });
   EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
   // Without epoll_pwait2 there is epoll_pwait: no wait is refused.
@@ -323,7 +323,7 @@ void open_without_memory() {
   ::_exit(::testing::Test::HasFailure() ? 9 : 7);
 }
 
-TEST(RefusedMemory, TellsWhoOpensADescriptor) {
+TEST(RefusedMemory, OpeningADescriptorReturnsAnError) {
   const Ended ended = tuza::testing::in_fork(open_without_memory);
   EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
 }

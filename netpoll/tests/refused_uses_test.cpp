@@ -164,7 +164,7 @@ class RefusedUsing : public ::testing::TestWithParam<Using> {
 INSTANTIATE_TEST_SUITE_P(Each, RefusedUsing, ::testing::ValuesIn(kUsing),
                          [](const auto& c) { return std::string(c.param.name); });
 
-TEST_P(RefusedUsing, WhoAsksIsToldAndTheOthersGoOn) {
+TEST_P(RefusedUsing, TheCallerGetsAnErrorAndTheOthersKeepRunning) {
   const Ended ended = tuza::testing::in_fork([] { use_without(GetParam()); });
   EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
 }

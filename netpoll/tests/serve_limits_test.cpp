@@ -106,7 +106,7 @@ class CountLines {
   CountLines& operator=(const CountLines&) = delete;
 };
 
-TEST_P(ServeLimitsTest, OutOfDescriptorsItGoesOnWithThoseItHasAndRecovers) {
+TEST_P(ServeLimitsTest, OutOfDescriptorsItServesOpenConnectionsAndRecovers) {
   run_with(GetParam(), [] {
     const CountLines lines;
     Server server(listen_on_loopback(), &echo, {.max_connections = 1000});

@@ -75,7 +75,7 @@ TEST_P(ServeTest, TheShortFormServesUntilTheListenerIsClosed) {
 
 // -- The limit.
 
-TEST_P(ServeTest, NoMoreConnectionsThanAllowedAndTheOthersWaitTheirTurn) {
+TEST_P(ServeTest, NoMoreConnectionsThanAllowedAndTheOthersQueue) {
   run_with(GetParam(), [] {
     constexpr std::size_t kMax = 3;
     std::atomic<std::size_t> inside{0}, most{0};
@@ -211,7 +211,7 @@ TEST_P(ServeTest, ASessionThatIsToldOfTheEndIsNotInterrupted) {
   });
 }
 
-TEST_P(ServeTest, TheDeadlineOfShutdownForcesThoseThatAreLeft) {
+TEST_P(ServeTest, TheDeadlineOfShutdownForcesTheRemainingConnections) {
   run_with(GetParam(), [] {
     std::atomic<int> reading{0}, forced{0};
     Running server([&](Session& session) {

@@ -52,7 +52,7 @@ TEST_F(TlsHandshakeTest, NoCommonProtocolIsRefused) {
   });
 }
 
-TEST_F(TlsHandshakeTest, TheClientRefusesWhomItCannotTrust) {
+TEST_F(TlsHandshakeTest, TheClientRefusesUntrustedServers) {
   run_with(2, [&] {
     EXPECT_EQ(clients_view_of({}), "");
     EXPECT_EQ(clients_view_of({.valid_for_s = -60}),
@@ -163,7 +163,7 @@ TEST_F(TlsHandshakeTest, WhatIsNoClientHelloIsRefused) {
   });
 }
 
-TEST_F(TlsHandshakeTest, WhoSaysHalfAHelloAndGoesIsNoticed) {
+TEST_F(TlsHandshakeTest, AClientThatLeavesAfterHalfAHelloIsNoticed) {
   run_with(2, [&] {
     const auto server = TlsServer::load(server_options()).value();
     Listener listener = listen_on_loopback();
@@ -217,7 +217,7 @@ class CountingSide final : public tls::Side {
   const std::shared_ptr<TlsServer> server_;
 };
 
-TEST_F(TlsHandshakeTest, WhoIsSilentHasNoSslObject) {
+TEST_F(TlsHandshakeTest, ASilentClientHasNoSslObject) {
   run_with(2, [&] {
     const auto side = std::make_shared<CountingSide>(TlsServer::load(server_options()).value());
     TcpPair ends = tcp_pair();

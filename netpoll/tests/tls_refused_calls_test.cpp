@@ -63,7 +63,7 @@ class TlsRefusedCalls : public TlsTest, public ::testing::WithParamInterface<Tls
 INSTANTIATE_TEST_SUITE_P(Each, TlsRefusedCalls, ::testing::ValuesIn(kCalls),
                          [](const auto& c) { return std::string(c.param.name); });
 
-TEST_P(TlsRefusedCalls, WhoAsksIsToldAndTheOthersGoOn) {
+TEST_P(TlsRefusedCalls, TheCallerGetsAnErrorAndTheOthersKeepRunning) {
   const Ended ended = tuza::testing::in_fork([this] { talk_without(); });
   EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
 }

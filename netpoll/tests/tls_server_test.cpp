@@ -24,7 +24,7 @@ class TlsServerTest : public TlsTest {
   }
 };
 
-TEST_F(TlsServerTest, AReloadIsForNewConnectionsAndOldOnesGoOn) {
+TEST_F(TlsServerTest, AReloadAffectsOnlyNewConnections) {
   run_with(2, [&] {
     const auto server = TlsServer::load(server_options()).value();
     const auto client = TlsClient::load(client_options()).value();
@@ -209,7 +209,7 @@ std::size_t descriptors() {
 
 // OpenSSL reports errors through a queue of the thread. One P: all share a thread, and handshakes that fail
 // in different ways alternate with calls that must not see their errors.
-TEST_F(TlsServerTest, ErrorsStayWithWhomTheyConcern) {
+TEST_F(TlsServerTest, ErrorsStayWithTheirConnection) {
   run_with(1, [&] {
     const auto server = TlsServer::load(server_options()).value();
     const int rounds = tuza::testing::scaled(100'000);

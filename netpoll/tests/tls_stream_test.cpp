@@ -366,7 +366,7 @@ class OpenClient final : public tls::Side {
 
 // A peer that requested new keys and did not read the answers used to make the reader check for room a
 // thousand times a second.
-TEST_F(TlsStreamTest, AReaderWhoseAnswersNobodyReadsParks) {
+TEST_F(TlsStreamTest, AReaderParksIfItsAnswersAreNotRead) {
   run_with(2, [&] {
     const auto owner = TlsServer::load(server_options()).value();
     const auto side = std::make_shared<OpenClient>();

@@ -109,7 +109,7 @@ TEST_F(UnixSocketTest, WhatIsNoSocketIsLeftAlone) {
 }
 
 // Of many processes that find the same leftover file, one gets it, and keeps it.
-TEST_F(UnixSocketTest, OneOfManyWhoStartAtOnceGetsTheFile) {
+TEST_F(UnixSocketTest, OneOfManyThatStartAtOnceGetsTheFile) {
   run_with(4, [&] {
     for (int round = 0; round < 20; ++round) {
       leave_a_socket_behind();
@@ -133,7 +133,7 @@ TEST_F(UnixSocketTest, OneOfManyWhoStartAtOnceGetsTheFile) {
   });
 }
 
-TEST_F(UnixSocketTest, AListenerOfSomebodyElseIsTakenOverAndItsFileStays) {
+TEST_F(UnixSocketTest, AForeignListenerIsTakenOverAndItsFileStays) {
   run_with(1, [&] {
     const std::string path = path_.string();
     const int theirs = ::socket(AF_UNIX, SOCK_STREAM, 0);
@@ -153,7 +153,7 @@ TEST_F(UnixSocketTest, AListenerOfSomebodyElseIsTakenOverAndItsFileStays) {
   });
 }
 
-TEST_F(UnixSocketTest, ALockThatSomebodyKeepsIsNotWaitedForForEver) {
+TEST_F(UnixSocketTest, TheWaitForALockedFileIsLimited) {
   const int folder = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY);
   ASSERT_EQ(::flock(folder, LOCK_EX), 0);
   run_with(1, [&] {
@@ -166,7 +166,7 @@ TEST_F(UnixSocketTest, ALockThatSomebodyKeepsIsNotWaitedForForEver) {
   });
 }
 
-TEST_F(UnixSocketTest, WhoDialsWaitsForRoomInTheBacklog) {
+TEST_F(UnixSocketTest, DialWaitsForRoomInTheBacklog) {
   run_with(2, [&] {
     const std::string path = path_.string();
     Listener listener = listen("unix", path, {.backlog = 1}).value();

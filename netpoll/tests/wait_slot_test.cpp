@@ -75,7 +75,7 @@ TEST(WaitSlot, DoesNotParkForAReasonToGiveUpThatIsSeenAfterTheAnnouncement) {
   });
 }
 
-TEST(WaitSlot, AnEventBetweenAnnouncementAndParkTurnsThePark) {
+TEST(WaitSlot, AnEventBetweenAnnouncementAndParkCancelsThePark) {
   run_polled(1, [] {
     WaitSlot slot;
     const bool event = slot.wait(WaitReason::kIoRead, [&slot] {

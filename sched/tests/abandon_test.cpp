@@ -205,7 +205,7 @@ TEST(Abandoned, WhatOneGivesUpIsNotGivenToAnother) {
 }
 
 // A thread waits as well: the end of the runtime must not treat it as a goroutine.
-TEST(Abandoned, ThreadsThatWaitGoOnWaiting) {
+TEST(Abandoned, WaitingThreadsKeepWaiting) {
   Chan<int> chan;
   std::atomic<int> got = 0;
   std::thread receiver([&] { got = chan.recv().value(); });

@@ -114,7 +114,7 @@ constexpr int kFrom = 100, kTo = 250;
 
 class BacklogTest : public ::testing::Test {};
 
-TEST_F(BacklogTest, WhoIsWokenLaterGoesBeforeThePileAndSoDoesWhomItStarts) {
+TEST_F(BacklogTest, LaterWakeUpsAndTheirChildrenOvertakeTheBacklog) {
   run_with(1, [] {
     std::atomic<int> begun = 0, ticks_between = 0, started_between = 0;
     std::atomic<bool> stop = false;
@@ -173,7 +173,7 @@ void wake_each_other(WaitGroup& group, const std::atomic<bool>& stop) {
   }
 }
 
-TEST_F(BacklogTest, ThePileAndThoseThatYieldGetTheirTurnsThoughLatecomersNeverEnd) {
+TEST_F(BacklogTest, TheBacklogAndYieldingGoroutinesRunThoughLatecomersNeverEnd) {
   run_with(1, [] {
     std::atomic<int> begun = 0, yields = 0, yields_between = 0;
     std::atomic<bool> stop = false;
@@ -199,7 +199,7 @@ TEST_F(BacklogTest, ThePileAndThoseThatYieldGetTheirTurnsThoughLatecomersNeverEn
   });
 }
 
-TEST_F(BacklogTest, WhoHasProvenToBeShortIsNotBehindASecondWave) {
+TEST_F(BacklogTest, ProvenShortGoroutinesOvertakeASecondWave) {
   run_with(1, [] {
     std::atomic<int> begun = 0, ticks = 0, ticks_between = 0;
     std::atomic<bool> stop = false;

@@ -143,7 +143,7 @@ TEST(Context, NewContextsBeginWithTheDefaultRoundingMode) {
   EXPECT_EQ(mode, FE_TONEAREST);
 }
 
-TEST(Context, ManyContextsTakeTurns) {
+TEST(Context, ManyContextsAlternate) {
   std::vector<int> order;
   std::vector<std::unique_ptr<Coroutine>> all;
   for (int i = 0; i < 10; ++i) {
@@ -191,7 +191,7 @@ void unwind_here(void* argument) {
   std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 
-TEST(Context, ASuspendedOneCanBeUnwoundToItsEntryAndThenGoesOn) {
+TEST(Context, ASuspendedOneCanBeUnwoundToItsEntryAndThenResumes) {
   bool finished = false;
   Coroutine coroutine([&finished](Coroutine& self) {
     outer(self);

@@ -91,7 +91,7 @@ TEST_P(ExitDeathTest, EndsTheRuntimeBeforeStaticsAreDestroyed) {
   std::_Exit(1);
 }
 
-TEST_P(ExitDeathTest, DoesNotWaitForThoseThatCompute) {
+TEST_P(ExitDeathTest, DoesNotWaitForComputingGoroutines) {
   EXPECT_EXIT(exit_beside_hogs(GetParam()), ::testing::ExitedWithCode(4), "");
 }
 

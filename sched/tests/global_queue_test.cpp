@@ -59,7 +59,7 @@ TEST(GlobalQueue, IsFirstInFirstOutWhileItGrowsAndWraps) {
   EXPECT_TRUE(model.empty());
 }
 
-TEST(GlobalQueue, MovesThoseThatAreChosenInTheirOrder) {
+TEST(GlobalQueue, MovesTheChosenOnesInTheirOrder) {
   GlobalQueue from, to;
   std::vector<G> gs(1000);
   for (std::size_t i = 0; i < gs.size(); ++i) {

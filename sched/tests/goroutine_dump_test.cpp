@@ -72,7 +72,7 @@ TEST(Dump, SaysThatThereIsNoRuntime) {
   EXPECT_EQ(dump_goroutines(), "0 goroutines: 0 running, 0 runnable, 0 waiting\n");
 }
 
-TEST_P(DumpTest, SaysWhatEachWaitsForWhereAndWhoStartedIt) {
+TEST_P(DumpTest, SaysForEachWhatItWaitsForWhereAndItsCreator) {
   run_with(GetParam(), [] {
     Chan<int> nothing(0);
     WaitGroup group;
@@ -160,7 +160,7 @@ TEST_P(DumpTest, CallsAMarkedBlockingCallSyscall) {
   });
 }
 
-TEST_P(DumpTest, SaysWhoIsSuspended) {
+TEST_P(DumpTest, SaysWhichGoroutinesAreSuspended) {
   run_with(GetParam(), [] {
     Hogs hogs(8);
     wait_for([] { return dump_goroutines().find("running without a P, suspended") != std::string::npos; });
@@ -168,7 +168,7 @@ TEST_P(DumpTest, SaysWhoIsSuspended) {
 }
 
 // The run ends while a thread still reads a dump. The reader may be one of the goroutines that have gone by then.
-TEST(Dump, InTheHandsOfAThreadDoesNotHoldUpTheEndOfTheRun) {
+TEST(Dump, OnAThreadItDoesNotDelayTheEndOfTheRun) {
   std::atomic<bool> writing = false, ended = false;
   std::thread outside;
   const int status = run(RunOptions{.max_procs = 1}, [&] {

@@ -90,7 +90,7 @@ TEST_F(HeldMutexDeathTest, WhatWasUnlockedIsNotInIt) {
                    "rwlock [^ ]*, locked for writing by goroutine [0-9]+ here:\n.* void tuza::.*take_it<.*");
 }
 
-TEST_F(HeldMutexDeathTest, ThoseWithoutRoomAreCounted) {
+TEST_F(HeldMutexDeathTest, LocksWithoutRoomAreCounted) {
   std::array<std::mutex, 10> many;
   EXPECT_DEATH(park_after([&] {
                  for (std::mutex& mutex : many) mutex.lock();

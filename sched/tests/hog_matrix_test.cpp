@@ -376,7 +376,7 @@ INSTANTIATE_TEST_SUITE_P(P, HogMatrixTest,
                                   std::to_string(std::get<1>(test.param));
                          });
 
-TEST_P(HogMatrixTest, OthersGoOnAndTheWorkIsDoneRight) {
+TEST_P(HogMatrixTest, OthersKeepRunningAndTheWorkIsCorrect) {
   const auto& [kind, procs] = GetParam();
   const std::unique_ptr<Work> work = kind.make();
   testing::run_with(procs, [&work] {

@@ -80,7 +80,7 @@ TEST(LaneRoom, NoneMoreWhileAllThatMayComputeWaitForACore) {
   EXPECT_EQ(room.left(3, 3, kLater), 0U);
 }
 
-TEST(ThreadWatch, CallsOnFilesAreThoseThatASignalDoesNotEnd) {
+TEST(ThreadWatch, CallsOnFilesAreNotEndedByASignal) {
   const auto in = [](long call) {
     return rt::is_call_on_file(std::to_string(call) + " 0x3 0x7ffd0 0x10000 0x0");
   };
@@ -93,7 +93,7 @@ TEST(ThreadWatch, CallsOnFilesAreThoseThatASignalDoesNotEnd) {
 }
 
 // The thread state is the one of a disk wait, but the call is not.
-TEST(ThreadWatch, WhoWaitsForItsChildToExecDoesNotWaitForTheDisk) {
+TEST(ThreadWatch, WaitingForAChildToExecIsNotDiskWait) {
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
   std::atomic<std::int32_t> parent{0};
@@ -126,7 +126,7 @@ TUZA_WITH_PROCS(LaneOrderTest);
 
 // The victims lose their Ps in a call that is not marked as blocking, and need only microseconds more. If
 // they were suspended like computing goroutines, they would wait for as many turns as there are hogs.
-TEST_P(LaneOrderTest, WhoHasHardlyComputedIsNotStopped) {
+TEST_P(LaneOrderTest, OneThatHasHardlyComputedIsNotSuspended) {
   run_with(GetParam(), [] {
     constexpr int kVictims = 4;
     std::array<std::atomic<const rt::M*>, kVictims> outside{};
@@ -170,7 +170,7 @@ std::int64_t own_cpu_ns() {
 }
 
 // When it wakes, one goroutine too many computes; when it waits, none computes.
-TEST_P(LaneOrderTest, EachGetsItsTurnBesideOneThatWaitsNowAndThen) {
+TEST_P(LaneOrderTest, EachGetsItsQuantumBesideOneThatWaitsNowAndThen) {
   run_with(GetParam(), [] {
     std::atomic<bool> stop = false;
     WaitGroup waiting;
@@ -194,7 +194,7 @@ TEST_P(LaneOrderTest, EachGetsItsTurnBesideOneThatWaitsNowAndThen) {
 // turn, after them, all would be waiting by then, and the kernel would wake one after another, with none of
 // them suspended any more. A few are resumed before it, however many wait: those that there was room for, and
 // those that were suspended in the same scans.
-TEST_P(LaneOrderTest, WhereAllWaitWhoWasStoppedLastGoesOnFirst) {
+TEST_P(LaneOrderTest, WhereAllWaitTheLastSuspendedIsResumedFirst) {
   run_with(GetParam(), [] {
     constexpr int kWaiters = 40;
     std::mutex mutex;

@@ -93,7 +93,7 @@ TEST_P(LaneTest, TheKernelSeesNoMoreOfThemThanThereArePs) {
   });
 }
 
-TEST_P(LaneTest, EachGetsItsTurn) {
+TEST_P(LaneTest, EachGetsItsQuantum) {
   run_with(GetParam(), [] {
     Hogs hogs(kHogs, [](int) { compute(1); });
     wait_for([&hogs] { return hogs.surplus_is_suspended(); });
@@ -156,7 +156,7 @@ TEST_P(LaneTest, ThePsMayBecomeMoreOrFewerMeanwhile) {
 
 // -- How suspension is configured.
 
-TEST_P(LaneTest, WithSuspensionTurnedOffOthersRunAllTheSame) {
+TEST_P(LaneTest, WithSuspensionDisabledOthersStillRun) {
   for (const bool by_debug : {true, false}) {
     setenv(by_debug ? "TUZA_DEBUG" : "TUZA_PREEMPT_SIGNAL", by_debug ? "asyncpreemptoff=1" : "0", 1);
     run_with(GetParam(), [] {
@@ -205,7 +205,7 @@ struct Protected {
   }
 };
 
-TEST(Lane, InsideNoPreemptNobodyIsSuspendedAndAfterItAsEver) {
+TEST(Lane, InsideNoPreemptNobodyIsSuspendedAndAfterwardsAsBefore) {
   run_with(2, [] {
     Protected one;
     WaitGroup group;
@@ -269,7 +269,7 @@ std::uint64_t thrown_through(std::uint64_t value, int depth) {
   }
 }
 
-TEST_P(LaneTest, ExceptionsInFlightGoOnWhereTheyWere) {
+TEST_P(LaneTest, ExceptionsInFlightContinueWhereTheyWere) {
   run_with(GetParam(), [] {
     std::atomic<int> wrong = 0;
     std::array<std::uint64_t, kHogs> values{};
@@ -343,7 +343,7 @@ TEST_P(LaneTest, LockedGoroutinesKeepTheirThreads) {
   });
 }
 
-TEST_P(LaneTest, ThoseThatBurnAndParkInTurnComputeWhatTheyShould) {
+TEST_P(LaneTest, AlternatelyComputingAndParkingGivesRightResults) {
   run_with(GetParam(), [] {
     constexpr int kRounds = scaled(20) > 4 ? scaled(20) : 4;
     Mutex mutex;
@@ -381,7 +381,7 @@ void burn_for(std::chrono::milliseconds time) {
   while (std::chrono::steady_clock::now() < end) compute(1);
 }
 
-TEST_P(LaneTest, WhoeverWaitsForAGoroutineWithoutAPIsNotDeadlocked) {
+TEST_P(LaneTest, WaitingForAGoroutineWithoutAPIsNoDeadlock) {
   run_with(GetParam(), [] {
     for (const bool burns : {true, false}) {
       WaitGroup group;
@@ -391,7 +391,7 @@ TEST_P(LaneTest, WhoeverWaitsForAGoroutineWithoutAPIsNotDeadlocked) {
   });
 }
 
-TEST_P(LaneTest, WhoeverWaitsForSuspendedOnesIsNotDeadlocked) {
+TEST_P(LaneTest, WaitingForSuspendedGoroutinesIsNoDeadlock) {
   run_with(GetParam(), [] {
     WaitGroup group;
     for (int i = 0; i < kHogs; ++i) group.go([] { burn_for(300ms); });

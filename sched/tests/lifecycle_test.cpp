@@ -244,7 +244,7 @@ TEST(Lifecycle, AChildThatDiesWithItsParentsThreadLivesAsLongAsTheRuntime) {
 // Only the new goroutine exists yet, and it waits for the thread that has started it. (In a suite of its
 // own, as the next test but one: ThreadSanitizer requires that children which start threads come from a
 // process that had none.)
-TEST(LifecycleBeginning, ThreadsMayStartGoroutinesBeforeTheMainGoroutineIsThere) {
+TEST(LifecycleBeginning, ThreadsMayStartGoroutinesBeforeTheMainGoroutineExists) {
   const Ended ended = in_fork([] {
     static Chan<int> never;
     std::atomic<bool> stop{false};
@@ -300,7 +300,7 @@ TEST(Lifecycle, ALoopOverCallsThatNeedNotWaitEnds) {
 void nothing(int) {}
 
 // Handlers that the program installs during a run belong to the program.
-TEST(LifecycleHandlers, ThoseThatAreInstalledMeanwhileStay) {
+TEST(LifecycleHandlers, HandlersInstalledMeanwhileStay) {
   const Ended ended = in_fork([] {
     for (const int number : {SIGSEGV, SIGBUS, SIGPIPE, SIGURG}) {
       run(RunOptions{.max_procs = 1}, [number] { ::signal(number, &nothing); });

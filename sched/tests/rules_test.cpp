@@ -136,7 +136,7 @@ TEST_F(Rule2, AFullLocalQueueMovesHalfAndTheNewOneToTheGlobalQueueShuffled) {
   });
 }
 
-TEST_F(Rule2, ThoseWokenFirstAreNotOvertakenByALaterBatchThoughMostFindNoRoom) {
+TEST_F(Rule2, EarlierWakeUpsAreNotOvertakenByALaterBatchThoughMostFindNoRoom) {
   run_with(1, [] {
     constexpr std::uint32_t kFirst = 2 * rt::kLocalQueueCapacity, kLater = 10;
     std::vector<std::size_t> order;  // in which they run, by the order in which they are woken
@@ -281,7 +281,7 @@ TEST_F(Rule5, WorkFromOutsideNeverWaitsForAnIdleP) {
   });
 }
 
-TEST_F(Rule6, APairThatTakesTurnsWakesNobody) {
+TEST_F(Rule6, AnAlternatingPairWakesNoM) {
   run_with(2, [] {
     constexpr int kRounds = 20'000;
     Spot ping, pong;

@@ -133,7 +133,7 @@ TEST_P(ForkTest, SoIsTheChildOfAThreadThatIsNoGoroutine) {
 }
 
 // Sysmon, which would resume the goroutine, does not exist in the child.
-TEST_P(ForkTest, AChildWhoseGoroutineWasAskedToStopGoesOn) {
+TEST_P(ForkTest, AChildWhoseGoroutineWasAskedToStopRuns) {
   run_with(GetParam(), [] {
     const BlockingCall call(CallLength::kLong);  // gives its P away
     const NoPreempt unasked;
@@ -210,7 +210,7 @@ class Occupants {
   for (void* block : blocks) std::free(block);
 }
 
-TEST_P(ForkTest, ForkDoesNotWaitForTheTurnsOfThoseThatWereSuspendedInMalloc) {
+TEST_P(ForkTest, ForkDoesNotWaitForGoroutinesSuspendedInMalloc) {
   run_with(GetParam(), [] {
     constexpr int kAllocators = 40;
     Hogs allocators(kAllocators, [](int) { allocate_and_free(); });
@@ -236,7 +236,7 @@ void unlock_library() {
 }
 const int g_library_registered = ::pthread_atfork(&lock_library, &unlock_library, &unlock_library);
 
-TEST_P(ForkTest, ForkDoesNotWaitForTheTurnOfWhoWasSuspendedWithALibrarysLock) {
+TEST_P(ForkTest, ForkDoesNotWaitForASuspendedHolderOfALibrarysLock) {
   ASSERT_EQ(g_library_registered, 0);
   run_with(GetParam(), [] {
     for (int i = 0; i < 5; ++i) {

@@ -94,7 +94,7 @@ bool limit_threads(rlim_t more) {
   std::_Exit(done == 170 && g_refusals >= 1 && g_refusals <= seconds + 1 ? 7 : 1);
 }
 
-TEST_F(LimitsDeathTest, WhenTheSystemRefusesThreadsItIsSaidOnceASecondAndAllGoesOn) {
+TEST_F(LimitsDeathTest, RefusedThreadsAreReportedOnceASecondAndAllKeepRunning) {
   EXPECT_EXIT(block_more_than_there_are_threads(), ::testing::ExitedWithCode(7), "");
 }
 
@@ -136,7 +136,7 @@ TEST_F(LimitsDeathTest, GoroutinesThatBlockMoreThreadsThanAreAllowedEndTheProces
 
 // -- No descriptor left: /proc cannot tell which threads compute.
 
-TEST(NoDescriptors, ThoseThatComputeStillTakeTurns) {
+TEST(NoDescriptors, ComputingGoroutinesStillTakeTurns) {
   run_with(2, [] {
     std::atomic<bool> stop = false;
     WaitGroup sleepers;
@@ -217,7 +217,7 @@ class NoFenceTest : public testing::WithProcs {
 };
 TUZA_WITH_PROCS(NoFenceTest);
 
-TEST_P(NoFenceTest, SlicesWorkWithMembarrierTurnedOff) {
+TEST_P(NoFenceTest, SlicesWorkWithMembarrierDisabled) {
   setenv("TUZA_DEBUG", "membarrieroff=1", 1);
   take_ps_without_a_heavy_fence(GetParam());
 }

@@ -390,7 +390,7 @@ int where_signal_comes(bool runnable, Body body) {
 }
 
 // The thread may be seen in another wait before: for a page, or for what an emulator waits for.
-TEST(InterruptedTest, WhoWaitsForALockIsAtAFutex) {
+TEST(InterruptedTest, AWaiterForALockIsAtAFutex) {
   const auto wait_for_word = [] {
     while (g_word == 0) rt::futex_wait(g_word, 0);
   };
@@ -400,7 +400,7 @@ TEST(InterruptedTest, WhoWaitsForALockIsAtAFutex) {
 }
 
 // The result of this call is small, too.
-TEST(InterruptedTest, WhoWaitsForSomethingElseIsNot) {
+TEST(InterruptedTest, AWaiterForSomethingElseIsNot) {
   const auto wait_for_events = [] {
     const int epoll = ::epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event event{};
@@ -410,7 +410,7 @@ TEST(InterruptedTest, WhoWaitsForSomethingElseIsNot) {
   EXPECT_EQ(where_signal_comes(false, wait_for_events), 0);
 }
 
-TEST(InterruptedTest, WhoComputesIsNot) {
+TEST(InterruptedTest, AComputingThreadIsNot) {
   const auto compute_until_it_has_come = [] {
     while (g_where < 0) {
     }

@@ -50,7 +50,7 @@ TEST_P(SlicesTest, OthersRunWhileEveryPIsComputedOn) {
 }
 
 // The runtime belongs to this test, but sysmon takes Ps meanwhile: that only makes handoffs come earlier.
-TEST(EarlyHandoff, ComesLaterWhereItWasInVainAndEarlierAgainWhereNot) {
+TEST(EarlyHandoff, ComesLaterAfterAUselessOneAndEarlierAfterAUsefulOne) {
   run_with(1, [] {
     rt::Sched& sched = *rt::active();
     rt::Slices& slices = sched.sysmon.slices();

@@ -88,7 +88,7 @@ TEST_P(StatsTest, SayWhereTheCallerRuns) {
   });
 }
 
-TEST_P(StatsTest, TellThoseThatBlockFromThoseThatAreSuspended) {
+TEST_P(StatsTest, DistinguishBlockedFromSuspendedGoroutines) {
   run_with(GetParam(), [] {
     std::atomic<std::uint64_t> blocked_id = 0;
     std::atomic<bool> release = false;

@@ -94,7 +94,7 @@ INSTANTIATE_TEST_SUITE_P(With, UnreadStderrTest, ::testing::Values(Kind::kPipe, 
                          name_of_stderr);
 
 // Full from the start, or filled by the trace itself.
-TEST_P(UnreadStderrTest, TheSchedulerIsTracedAndGoesOn) {
+TEST_P(UnreadStderrTest, TheSchedulerIsTracedAndKeepsRunning) {
   for (const bool full : {true, false}) {
     const Ended ended = in_fork([full] {
       Unread to(GetParam());
@@ -110,7 +110,7 @@ TEST_P(UnreadStderrTest, TheSchedulerIsTracedAndGoesOn) {
   }
 }
 
-TEST_P(UnreadStderrTest, StallsAreReportedAndTheSchedulerGoesOn) {
+TEST_P(UnreadStderrTest, StallsAreReportedAndTheSchedulerKeepsRunning) {
   for (const bool full : {true, false}) {
     const Ended ended = in_fork([full] {
       Unread to(GetParam());
@@ -126,7 +126,7 @@ TEST_P(UnreadStderrTest, StallsAreReportedAndTheSchedulerGoesOn) {
   }
 }
 
-TEST_P(UnreadStderrTest, WhoLogsGoesOn) {
+TEST_P(UnreadStderrTest, LoggingDoesNotBlock) {
   const Ended ended = in_fork([] {
     Unread to(GetParam());
     run(RunOptions{.max_procs = 2}, [] {
@@ -145,7 +145,7 @@ TEST_P(UnreadStderrTest, WhoLogsGoesOn) {
   EXPECT_TRUE(ended.with_code(7)) << ended.status;
 }
 
-TEST_P(UnreadStderrTest, LinesAreLostOnlyUntilSomebodyReadsAgain) {
+TEST_P(UnreadStderrTest, LinesAreLostOnlyUntilTheReaderReturns) {
   const Ended ended = in_fork([] {
     Unread to(GetParam());
     to.fill();

@@ -133,11 +133,11 @@ std::string order_after_losing_the_p(bool hog) {
   return order;
 }
 
-TEST_F(TransitionsTest, IfAllAreBusyAHogQueuesBehindThoseThatWereWokenAndThoseThatAreNew) {
+TEST_F(TransitionsTest, IfAllPsAreBusyAHogQueuesBehindWokenAndNewGoroutines) {
   EXPECT_EQ(order_after_losing_the_p(true), "nnr");
 }
 
-TEST_F(TransitionsTest, OneThatHasUsedLittleCpuWithoutAPQueuesWithThoseThatWereWoken) {
+TEST_F(TransitionsTest, OneThatHasUsedLittleCpuWithoutAPQueuesWithWokenGoroutines) {
   EXPECT_NE(order_after_losing_the_p(false).back(), 'r');
 }
 
@@ -187,7 +187,7 @@ TEST_F(TransitionsTest, AHogThatHasLostItsPTakesOneAtItsNextParkingCall) {
   });
 }
 
-TEST_F(TransitionsTest, ASuspendedOneIsStillRunningAndGoesOnWithoutAP) {
+TEST_F(TransitionsTest, ASuspendedOneIsStillRunningAndResumesWithoutAP) {
   unsetenv("TUZA_SLICE_MS");
   run_with(1, [] {
     std::atomic<const rt::M*> m = nullptr;
@@ -310,7 +310,7 @@ TEST_F(TransitionsTest, ALockedOneIsNotLeftInTheQueueWhenThePBecomesIdleMeanwhil
 
 // -- Order of the levels.
 
-TEST_F(TransitionsTest, ThoseWokenGoBeforeThoseThatAreNewButForEveryEighthPick) {
+TEST_F(TransitionsTest, WokenGoroutinesPrecedeNewOnesExceptEveryEighthPick) {
   run_with(1, [] {
     constexpr int kEach = 40;
     std::string order;
@@ -376,7 +376,7 @@ class TransitionsDeathTest : public TransitionsTest {
   }
 };
 
-TEST_F(TransitionsTest, WhoeverWaitsForABlockingCallIsNotDeadlocked) {
+TEST_F(TransitionsTest, WaitingForABlockingCallIsNoDeadlock) {
   run_with(2, [] {
     for (const CallLength length : {CallLength::kUnknown, CallLength::kLong}) {
       Semaphore done(0);

@@ -261,7 +261,7 @@ class Crowd {
   std::vector<std::vector<std::pair<int, int>>> got_;
 };
 
-TEST_P(ChanHistory, CrowdsLoseNothing) {
+TEST_P(ChanHistory, ManyAtOnceLoseNothing) {
   run_with(GetParam(), [] {
     for (const std::size_t capacity : {0, 1, 4, 256}) {
       Crowd crowd(capacity, scaled(2'000));

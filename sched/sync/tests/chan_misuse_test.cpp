@@ -70,7 +70,7 @@ TEST(ChanMisuse, ClosingTwiceOrNil) {
   EXPECT_DEATH(alone([] { SendChan<int>().close(); }), "close of nil channel");
 }
 
-TEST(ChanMisuse, DestroyingItWhileSomebodyWaits) {
+TEST(ChanMisuse, DestroyingItWithWaiters) {
   EXPECT_DEATH(
       alone([] {
         auto chan = std::make_unique<Chan<int>>();

@@ -192,7 +192,7 @@ TEST(ChanTest, ATrialThatFailsLeavesTheValueAlone) {
   EXPECT_EQ(**chan.try_recv(), 1);
 }
 
-TEST_P(ChanTest, TrialsMeetThoseWhoWait) {
+TEST_P(ChanTest, TryCallsMeetWaiters) {
   run_with(GetParam(), [] {
     Chan<int> chan;
     EXPECT_FALSE(chan.try_send(1));
@@ -268,7 +268,7 @@ TEST_P(ChanTest, AnElementMovesIntoItsReceiverAndItsResultAndNoneLeaks) {
   });
 }
 
-TEST_P(ChanTest, WhoReceivesTheLastElementMayDestroyTheChannel) {
+TEST_P(ChanTest, TheReceiverOfTheLastElementMayDestroyTheChannel) {
   run_with(GetParam(), [] {
     for (int round = 0; round < scaled(2'000); ++round) {
       auto chan = std::make_unique<Chan<int>>(static_cast<std::size_t>(round % 2));
@@ -304,7 +304,7 @@ TEST_P(ChanTest, AContextEndsTheWait) {
   });
 }
 
-TEST_P(ChanTest, AContextThatGoesOnChangesNothing) {
+TEST_P(ChanTest, ALiveContextChangesNothing) {
   run_with(GetParam(), [] {
     Chan<int> chan{1};
     auto [context, cancel] = with_cancel(Context::background());

@@ -364,7 +364,7 @@ TEST_P(BarrierTest, ACompletionThatThrowsLetsTheOthersGo) {
   });
 }
 
-TEST_P(BarrierTest, WhoDropsOutIsNotWaitedForAnyMore) {
+TEST_P(BarrierTest, NobodyWaitsForAnArriverThatDroppedOut) {
   run_with(GetParam(), [] {
     int rounds = 0;
     Barrier barrier(3, [&] { ++rounds; });

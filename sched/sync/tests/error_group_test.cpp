@@ -203,7 +203,7 @@ TEST_P(ScopeTest, TheFirstExceptionOfAChildComesOut) {
   });
 }
 
-TEST_P(ScopeTest, JoinThrowsOnceAndTheScopeGoesOn) {
+TEST_P(ScopeTest, JoinThrowsOnceAndTheScopeStaysUsable) {
   run_with(GetParam(), [] {
     Scope scope;
     scope.go([] { throw std::runtime_error("first"); });

@@ -67,7 +67,7 @@ TEST_P(FutureTest, ExceptionsArrive) {
   });
 }
 
-TEST_P(FutureTest, WhoEndsWithoutAResultBreaksThePromise) {
+TEST_P(FutureTest, EndingWithoutAResultBreaksThePromise) {
   run_with(GetParam(), [] {
     Future<int> gone = async([]() -> int { goexit(); });
     EXPECT_THROW(gone.get(), std::future_error);
@@ -76,7 +76,7 @@ TEST_P(FutureTest, WhoEndsWithoutAResultBreaksThePromise) {
   });
 }
 
-TEST_P(FutureTest, DroppedFuturesAreNobodysBusiness) {
+TEST_P(FutureTest, DroppedFuturesAreIgnored) {
   run_with(GetParam(), [] {
     auto owned = std::make_shared<int>(1);
     WaitGroup group;

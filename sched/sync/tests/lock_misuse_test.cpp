@@ -84,7 +84,7 @@ TEST_F(LockMisuseDeathTest, CountingBelowZero) {
                "Barrier: more arrivals than participants");
 }
 
-TEST_F(LockMisuseDeathTest, DestroyingWhatSomebodyWaitsFor) {
+TEST_F(LockMisuseDeathTest, DestroyingALockWithWaiters) {
   constexpr const char* kWho = " destroyed while goroutines wait for it: goroutine [0-9]+ \\(waiter\\)";
   const auto says = [&](const char* type) { return std::string(type) + kWho; };
   auto mutex = std::make_unique<Mutex>();

@@ -289,7 +289,7 @@ TEST_P(SelectTest, ManyCasesAndSeveralTypes) {
 
 // All goroutines select over the same channels, each in its own order: the locks must not form a cycle, and
 // exactly one case of each select must happen.
-TEST_P(SelectTest, CrowdsMeetAndNothingIsLost) {
+TEST_P(SelectTest, ManyMeetAndNothingIsLost) {
   run_with(GetParam(), [] {
     Chan<int> a, b{1}, c;
     std::atomic<long> sent{0}, received{0};

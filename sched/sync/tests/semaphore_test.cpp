@@ -115,7 +115,7 @@ TEST_P(SemaphoreTest, ALargeRequestThatGivesUpLetsSmallOnesPass) {
   });
 }
 
-TEST_P(SemaphoreTest, OneReleaseServesAllForWhomThereIsEnough) {
+TEST_P(SemaphoreTest, OneReleaseServesEveryWaiterItCanSatisfy) {
   run_with(GetParam(), [] {
     Semaphore semaphore(0);
     WaitGroup group;

@@ -157,7 +157,7 @@ TEST_P(WaitGroupTest, GoCountsAGoroutineThatLeavesByGoexit) {
 class LatchTest : public WithProcs {};
 TUZA_WITH_PROCS(LatchTest);
 
-TEST_P(LatchTest, LetsEverybodyGoAtZeroAndNotBefore) {
+TEST_P(LatchTest, ReleasesAllWaitersAtZeroAndNotBefore) {
   run_with(GetParam(), [] {
     for (int round = 0; round < scaled(500); ++round) {
       auto latch = std::make_unique<Latch>(3);

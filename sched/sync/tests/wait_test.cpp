@@ -21,7 +21,7 @@ using testing::WithProcs;
 class WaitTest : public WithProcs {};
 TUZA_WITH_PROCS(WaitTest);
 
-TEST_P(WaitTest, AnEventLetsEverybodyGoWhoWaits) {
+TEST_P(WaitTest, AnEventReleasesAllWaiters) {
   run_with(GetParam(), [] {
     for (int round = 0; round < scaled(500); ++round) {
       Event event;

@@ -191,7 +191,7 @@ TEST_P(FakeClockTest, ThreadsWaitInFakeTimeToo) {
   });
 }
 
-TEST_P(FakeClockTest, WhatIsLeftGoesOnInRealTime) {
+TEST_P(FakeClockTest, WhatIsLeftContinuesInRealTime) {
   run_with(GetParam(), [] {
     WaitGroup group;
     Timer timer;
@@ -245,7 +245,7 @@ TEST(FakeClockDeathTest, ThereIsOneAtATimeAndOnGoroutines) {
   EXPECT_DEATH(FakeClock(), "a FakeClock needs a goroutine");
 }
 
-TEST(FakeClockRuntimes, OneThatWasAbandonedIsNotThereInTheNext) {
+TEST(FakeClockRuntimes, AnAbandonedOneIsGoneInTheNext) {
   run([] {
     go([] {
       const FakeClock clock;
@@ -265,7 +265,7 @@ TEST(FakeClockRuntimes, OneThatWasAbandonedIsNotThereInTheNext) {
 class LeakCheckTest : public WithProcs {};
 TUZA_WITH_PROCS(LeakCheckTest);
 
-TEST_P(LeakCheckTest, NamesThoseThatAreLeft) {
+TEST_P(LeakCheckTest, NamesTheRemainingGoroutines) {
   run_with(GetParam(), [] {
     rt::Event end;
     WaitGroup group;
@@ -288,7 +288,7 @@ TEST_P(LeakCheckTest, NamesThoseThatAreLeft) {
   });
 }
 
-TEST_P(LeakCheckTest, WaitsForThoseThatAreAboutToEnd) {
+TEST_P(LeakCheckTest, WaitsForGoroutinesThatAreAboutToEnd) {
   run_with(GetParam(), [] {
     for (int i = 0; i < scaled(200); ++i) {
       const LeakCheck leaks;

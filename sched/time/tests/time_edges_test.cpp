@@ -246,7 +246,7 @@ TEST(TimeEdges, AFakeClockDoesNotGoBackwards) {
 
 #if !defined(TUZA_TSAN)  // which cannot start threads in the child of a fork
 // The sleeper used to be taken for a goroutine that nothing can wake.
-TEST(TimeEdges, WhoSleepsForEverIsNotDeadlocked) {
+TEST(TimeEdges, SleepingForEverIsNoDeadlock) {
   const testing::Ended ended = testing::in_fork([] {
     std::thread([] {
       std::this_thread::sleep_for(100ms);

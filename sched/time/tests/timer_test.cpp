@@ -88,7 +88,7 @@ TEST_P(TimerTest, ResetForgetsTheFireOfBefore) {
   });
 }
 
-TEST_P(TimerTest, OneOfThoseThatWaitGetsTheFire) {
+TEST_P(TimerTest, OneWaiterGetsTheFire) {
   run_with(GetParam(), [] {
     FakeClock clock;
     Timer timer(1s);
