@@ -10,7 +10,8 @@ template <class Visit>
 void each_pending_wait(Sched& sched, Visit&& visit) {
   for (std::size_t i = 0, n = sched.gs.count(); i < n; ++i) {
     G& g = sched.gs.at(i);
-    // One that is running is on a thread that has not come back: its stack stays, and so may its waits.
+    // A running goroutine is on a thread that has not come back. Its stack stays mapped, so its waits may
+    // stay too.
     const GStatus status = g.status.load(std::memory_order_acquire);
     if (status == GStatus::kDead || status == GStatus::kRunning) continue;
     for (PendingWait* pending = g.pending_wait; pending != nullptr; pending = pending->outer)
@@ -38,7 +39,7 @@ void keep_allocations(Sched& sched) {
     if (status == GStatus::kDead) continue;
     const auto record = reinterpret_cast<std::uintptr_t>(&g);
     allocations_stay(record, record + sizeof(G));
-    // Of one that has not run yet there may be a function object at the top.
+    // A goroutine that has not run yet may have a function object at the top of its stack.
     const auto sp = reinterpret_cast<std::uintptr_t>(g.context.sp != nullptr ? g.context.sp : g.closure);
     const bool suspended = status != GStatus::kRunning && sp >= g.stack.low && sp < g.stack.top;
     if (g.stack.exists()) allocations_stay(suspended ? sp : g.stack.low, g.stack.top);

@@ -13,14 +13,15 @@
 
 namespace tuza::rt {
 
-// The end of the run waits for the mutex: whoever has it is not suspended.
+// The end of the run waits for the mutex, so its holder must not be suspended.
 struct HooksLock {
   explicit HooksLock(Mutex& mutex) : lock(mutex) {}
   const std::scoped_lock<Mutex> lock;
   const NoPreempt keep_going;
 };
 
-// Of one run: goroutines that are left behind while they wait for the mutex stay in its queue.
+// The hooks of one run. Each run needs a mutex of its own: goroutines that are left behind while they wait for
+// the mutex stay in its queue.
 struct EndHooks {
   Mutex mutex;
   EndHook* first = nullptr;    // guarded by mutex
@@ -30,7 +31,7 @@ struct EndHooks {
 namespace {
 
 EndHooks& hooks_of_this_run() {
-  if (current_g() == nullptr) fatal("an EndHook on a thread that is not a goroutine");
+  if (current_g() == nullptr) fatal("EndHook used outside a goroutine");
   const ExternalEntry entry;
   return *entry.sched()->end_hooks;
 }
@@ -42,7 +43,7 @@ EndHooks* make_end_hooks() {
   if (memory == nullptr) fatal("no memory for the runtime");
   return ::new (memory) EndHooks;
 }
-// Without the destructor: that of the mutex would find goroutines that have gone in its queue.
+// Does not call the destructor: the destructor of the mutex would find goroutines in its queue that are gone.
 void delete_end_hooks(EndHooks* hooks) { unmap_pages(hooks, sizeof(EndHooks)); }
 
 EndHook::EndHook(Function begin, Function end, void* argument) : end_(end), argument_(argument) {

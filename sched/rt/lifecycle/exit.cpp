@@ -14,7 +14,8 @@
 namespace tuza::rt {
 namespace {
 
-// The main goroutine has returned at the same time: its end of the runtime is over when active() says so.
+// The main goroutine has returned at the same time, and the runtime is already being ended. This is over when
+// active() returns null.
 void wait_for_other_end() {
   constexpr std::int64_t kNapNs = 1'000'000;
   constexpr int kNapsMax = 5000;
@@ -29,18 +30,18 @@ void end_before_exit(Sched& sched) {
 }
 
 void at_exit() {
-  if (current_m() != nullptr) return thread_ends();  // its end is not noticed (allow_programs())
+  if (current_m() != nullptr) return thread_ends();  // this M gets no notice (allow_programs())
   if (Sched* sched = active(); sched != nullptr) end_before_exit(*sched);
 }
 
-// The thread is no M any more, though it stays on the stack of a goroutine, which must not be unmapped.
+// The thread stops being an M, although it stays on the stack of a goroutine; this stack must not be unmapped.
 void leave_to_exit(M& m) {
   Sched& sched = *m.sched;
   sched.exiting.store(true, std::memory_order_release);
   set_current_m(nullptr);
   {
     const std::scoped_lock lock(sched.ms_mutex);
-    m.has_thread = false;  // nobody joins a thread that is in exit()
+    m.has_thread = false;  // a thread that is in exit() must not be joined
   }
   m.thread_id = 0;
   if (sched.ms_live.fetch_sub(1, std::memory_order_acq_rel) == 1) futex_wake(sched.ms_live, 1);
@@ -57,7 +58,8 @@ void thread_ends() {
   M* m = current_m();
   if (m == nullptr) return;
   if (is_forked_child()) return set_current_m(nullptr);  // destructors find no runtime, as outside tuza::run
-  // exit() destroys thread_locals where it was called, pthread_exit() when all frames of the thread are gone.
+  // exit() destroys thread_locals on the stack on which it was called; pthread_exit() destroys them when all
+  // frames of the thread are gone.
   if (on_own_stack(*m)) fatal("pthread_exit() was called on a goroutine");
   Sched& sched = *m->sched;
   leave_to_exit(*m);

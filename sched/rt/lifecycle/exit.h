@@ -1,20 +1,21 @@
-// exit() inside tuza::run: the runtime ends first, then the destructors of statics run.
+// Handles exit() inside tuza::run: the runtime ends first, then the destructors of statics run.
 //
-// So a static channel or lock finds nobody in its queue, and no goroutine runs beside them, but for those that do not
-// come back to the scheduler in time, as at any end. The thread that calls exit() stays where it is, on a goroutine's
-// stack perhaps, and is from then on a thread like others: a call that would park blocks it. The thread that called
-// tuza::run does not return from it.
+// A static channel or lock therefore has no goroutine in its queue when it is destroyed, and no goroutine runs
+// in parallel with the destructors, except those that do not come back to the scheduler in time, as at any
+// end. The thread that calls exit() stays where it is, perhaps on a goroutine's stack. From then on it is an
+// ordinary thread: a call that would park blocks it. The thread that called tuza::run does not return from it.
 //
-// A goroutine's thread learns of exit() when its thread_locals are destroyed, which is before all statics; the process
-// at large by an atexit() handler of the first run, which is before the statics that were made before that.
+// If a goroutine's thread calls exit(), the runtime learns of it when the thread_locals of this thread are
+// destroyed, which is before all statics. If any other thread does, the runtime learns of it by an atexit()
+// handler of the first run, which runs before the destruction of the statics that were made before this run.
 #pragma once
 
 namespace tuza::rt {
 
-// Once per process.
+// Registers the atexit() handler, once per process.
 void watch_exit();
 
-// By each M's thread when it ends or calls exit().
+// Called by the thread of each M when the thread ends or calls exit().
 void thread_ends();
 
 }  // namespace tuza::rt

@@ -26,9 +26,9 @@
 namespace tuza::rt {
 namespace {
 
-// Ms that are in user code when the runtime stops get this long to come to a parking call.
+// Ms that are in user code when the runtime stops have this long to reach a parking call.
 constexpr std::int64_t kComeBackNs = 200'000'000;
-// Then the destructors of their thread_locals get this long.
+// After that, the destructors of the thread_locals of the Ms' threads have this long.
 constexpr std::int64_t kJoinNs = 1'000'000'000;
 
 Sched* map_sched() {
@@ -57,7 +57,7 @@ void unmap_sched(Sched* sched) {
   unmap_pages(sched, sizeof(Sched));
 }
 
-// TUZA_MAXPROCS, if it is set to a number that makes sense; 0 otherwise.
+// Returns TUZA_MAXPROCS if it is set to a valid number, otherwise 0.
 std::int32_t procs_from_environment() {
   const char* text = std::getenv("TUZA_MAXPROCS");
   if (text == nullptr || *text == '\0') return 0;
@@ -77,7 +77,8 @@ std::int32_t choose_procs(Sched& sched, const RunOptions& options) {
   return n != 0 ? n : sched.cpu_limit.cpus();
 }
 
-// Makes idle Ms, the one in the poller, and those whose goroutines park without having to wait, look at `stopping`.
+// Makes Ms check `stopping`: idle Ms, the M in the poller, and Ms whose goroutines make parking calls without
+// having to wait.
 void wake_all_ms(Sched& sched) {
   if (IoSource* source = sched.poll.source()) source->wake();
   for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
@@ -89,7 +90,7 @@ void wake_all_ms(Sched& sched) {
   }
 }
 
-// True when all Ms have left; false if some are lost in user code.
+// Returns true when all Ms have left, false if some are lost in user code.
 bool wait_for_ms(Sched& sched) {
   const std::int64_t deadline = now_ns() + kComeBackNs;
   for (;;) {
@@ -97,20 +98,22 @@ bool wait_for_ms(Sched& sched) {
     if (live == 0) return true;
     const std::int64_t left = deadline - now_ns();
     if (left <= 0) return false;
-    // An M that was made while stop_runtime() woke the others still goes to sleep, or takes the poll role after
-    // somebody else has used up the wake: again, now and then.
+    // Repeated at intervals, because one wake is not enough: an M that was made while stop_runtime() woke the
+    // others still goes to sleep, or takes the poll role after another thread has consumed the wake.
     wake_all_ms(sched);
     futex_wait(sched.ms_live, live, std::min<std::int64_t>(left, 1'000'000));
   }
 }
 
-// The threads that have not come back sleep for ever at their next call. Waits for those that are in a call just now.
+// Makes each thread that has not come back sleep for ever at its next call. Waits for the threads that are in a
+// call at this moment.
 void shut_out_lost_ms(Sched& sched) {
   constexpr std::int64_t kNapNs = 1'000'000;
   constexpr int kNaps = 200;
   const std::uint32_t n = sched.ms_made.load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < n; ++i) sched.ms[i].taken.fetch_or(taken::kEnded, std::memory_order_seq_cst);
-  // With a fence in place an enter sees the bit, or in_rt is seen here. Without one it happens to be late by nanoseconds.
+  // With a fence, either an enter sees the bit, or in_rt is seen here. Without a fence, in_rt may be seen late,
+  // by nanoseconds.
   if (!sched.fence_on_enter) (void)heavy_fence();
   const auto inside = [](const M& m) {
     return m.thread_id.get() != 0 && m.in_rt.load(std::memory_order_acquire) != 0;
@@ -130,18 +133,19 @@ Sched* start_runtime(const RunOptions& options) {
   sched.started_ns = now_ns();
   sched.end_hooks = make_end_hooks();
   sched.coarse_ns.store(sched.started_ns);
-  sched.external_wakers.store(
-      1);  // until the main goroutine is there, the thread that starts it counts as one
-  // S2: options, and the Ps.
+  // Until the main goroutine exists, the thread that starts it counts as an external waker.
+  sched.external_wakers.store(1);
+  // S2: the options and the Ps.
   sched.debug = DebugOptions::from_environment();
   sched.slice = SliceOptions::from_environment();
   chaos::choose_seed();
   pthread_sigmask(SIG_SETMASK, nullptr, &sched.signal_mask);
   set_procs(sched, choose_procs(sched, options));
-  // S3: from here on threads that are no Ms find it.
+  // S3: from here on threads that are not Ms find the runtime.
   Sched* none = nullptr;
-  if (!tuza_sched.compare_exchange_strong(none, &sched)) fatal("tuza::run inside tuza::run");
-  // S4: what belongs to the process.
+  if (!tuza_sched.compare_exchange_strong(none, &sched))
+    fatal("tuza::run called while another tuza::run is active");
+  // S4: state that belongs to the process.
   install_crash_reports();
   sched.preempt_signal.install(sched.debug.async_preempt_off ? 0 : sched.slice.signal, sched.signal_mask);
   allow_an_arena_per_m();
@@ -164,28 +168,28 @@ void stop_runtime(Sched& sched) {
 }
 
 void end_runtime(Sched& sched, Afterwards afterwards) {
-  // E3: sysmon lets the suspended go on before it ends.
+  // E3: sysmon resumes the suspended threads before it ends.
   sched.sysmon.stop();
   sched.maker.stop();
-  // E4: the Ms, and their thread_locals.
+  // E4: the Ms, and the thread_locals of their threads.
   const bool all_left = wait_for_ms(sched);
   if (!all_left) shut_out_lost_ms(sched);
   join_threads(sched, now_ns() + kJoinNs);
-  // E5: nobody waits any more.
+  // E5: the waits of goroutines left behind end.
   const bool stacks_forgotten = withdraw_waits(sched);
   keep_allocations(sched);
   // E6: I/O.
   if (IoSource* source = sched.poll.source()) source->detach();
-  // E7: what belongs to the process.
+  // E7: state that belongs to the process.
   remove_crash_reports();
   sched.preempt_signal.remove();
-  // E8: from here on nobody finds it.
+  // E8: from here on no thread finds the runtime.
   tuza_sched.store(nullptr, std::memory_order_seq_cst);
-  // A thread that calls exit() may hold an entry itself.
+  // The wait is bounded for exit(), because the thread that called exit() may itself hold an entry.
   wait_for_external_entries(afterwards == Afterwards::kKeep ? now_ns() + kJoinNs : TimerHeap::kNever);
   FakeTime::runtime_ended();
   for (std::int32_t i = 0; i < sched.procs_made.load(); ++i) sched.ps[i].timers.disarm_all();
-  // E9: memory. What is still in use stays for ever.
+  // E9: memory. If any of it may still be in use, all of it stays mapped for ever.
   const bool unused = all_left && stacks_forgotten && !sched.exiting.load(std::memory_order_acquire);
   if (unused && afterwards == Afterwards::kUnmap) unmap_sched(&sched);
 }

@@ -138,8 +138,8 @@ void GPool::flush(P& p) {
 }
 
 bool GPool::scavenge() {
-  constexpr std::uint32_t kAtOnce = 32;          // Gs out of the list at a time
-  constexpr std::uint32_t kPerCall = 16 * 1024;  // bounds the time sysmon is away: about 10 ms
+  constexpr std::uint32_t kAtOnce = 32;          // Gs that are off the list at a time
+  constexpr std::uint32_t kPerCall = 16 * 1024;  // bounds the time of one call by sysmon: about 10 ms
   bool more = false;
   for (FreeList& free : free_) {
     std::uint32_t unused = 0;

@@ -1,19 +1,19 @@
-// Where Gs and their stacks come from and where they go: slabs, the directory of all Gs, the free lists.
+// Allocates and recycles Gs and their stacks: the slabs, the directory of all Gs, and the free lists.
 //
-// A goroutine gets its stack when it first runs, not when it is spawned. A thousand goroutines that are
-// spawned together and each run to their end thus use one stack after another, the same, warm one; with a
-// stack from birth each would touch a page of its own (skynet: a million pages instead of a hundred
-// thousand, and 526 ns per goroutine instead of 230).
+// A goroutine gets its stack when it first runs, not when it is spawned. If a thousand goroutines are spawned
+// together, and each runs to its end, they use the same warm stack one after another. If a goroutine got its
+// stack at birth, each would touch a page of its own (skynet: a million pages instead of a hundred thousand,
+// and 526 ns per goroutine instead of 230).
 //
-// A dead G keeps the stack it had. A bare G that needs one takes it from a dead one, which is bare then; so
-// stacks need no descriptors of their own. Each P keeps up to kLocalMax dead Gs of the default stack class
-// and as many bare ones; more go to the global lists, in batches.
+// A dead G keeps its stack. A bare G, which has no stack, takes one from a dead G when it needs one; the
+// donor is then bare. Stacks therefore need no descriptors of their own. Each P keeps up to kLocalMax dead Gs
+// of the default stack class, and as many bare Gs. The surplus goes to the global lists, in batches.
 //
-// Memory comes back: the stacks of Gs that lay unused in a global list for a whole second are given to the
-// kernel by sysmon (scavenge). "Unused for a second" is the low-water mark of the list, so that a burst
+// Memory goes back to the kernel: sysmon trims the stacks of Gs that were unused in a global list for a whole
+// second (scavenge). The number of Gs "unused for a second" is the low-water mark of the list, so a burst
 // that repeats keeps its warm stacks.
 //
-// Thread-safe; functions that take a P are for the M that holds it.
+// Thread-safe. Functions that take a P must be called by the M that holds this P.
 #pragma once
 
 #include <tuza/sched/rt/base/raw_mutex.h>
@@ -38,26 +38,27 @@ class GPool {
   GPool& operator=(const GPool&) = delete;
   ~GPool();
 
-  // A dead G, bare if possible; null when the kernel gives no more memory. `p` may be null.
+  // Returns a dead G, bare if possible; null when the kernel gives no more memory. `p` may be null.
   G* take(P* p);
-  // A dead G with a stack of the class; null when the kernel gives no more memory. `p` may be null.
+  // Returns a dead G with a stack of the class; null when the kernel gives no more memory. `p` may be null.
   G* take_with_stack(P* p, std::uint8_t stack_class);
   // Gives a bare G a stack of the default class; false when the kernel gives no more memory.
   bool give_stack(P& p, G& g);
   // Takes back a G that is dead and off its stack. `p` may be null.
   void put(P* p, G* g);
-  // Moves the dead Gs that `p` keeps to the global list (the P retires).
+  // Moves the dead Gs that `p` keeps to the global lists. For a P that retires.
   void flush(P& p);
 
-  // Gives unused stacks back to the kernel; sysmon calls it once a second. Returns false when there is
-  // nothing left that a later call could give back.
+  // Gives the memory of unused stacks back to the kernel. Sysmon calls this once a second. Returns false if a
+  // later call would find nothing to give back.
   bool scavenge();
 
-  // Reserves `n` consecutive ids and returns the first. A P takes blocks, so that it asks rarely.
+  // Reserves `n` consecutive ids and returns the first. A P reserves a block at a time, so that it seldom
+  // touches this shared counter.
   static constexpr std::uint64_t kIdBlock = 64;
   std::uint64_t reserve_ids(std::uint64_t n) { return next_id_.fetch_add(n, std::memory_order_relaxed); }
 
-  // All Gs ever made, dead ones included: index 0 .. count() - 1. Any thread.
+  // All Gs ever made, dead ones included, have the indices 0 to count() - 1. Any thread may call these.
   [[nodiscard]] std::size_t count() const { return count_.load(std::memory_order_acquire); }
   [[nodiscard]] G& at(std::size_t index) const {
     return slabs_[index / kSlabGs].load(std::memory_order_acquire)[index % kSlabGs];
@@ -71,11 +72,11 @@ class GPool {
 
   struct FreeList {
     RawMutex mutex;
-    GList warm;                        // guarded by mutex: stack may hold memory
-    GList cold;                        // guarded by mutex: stack was trimmed
-    std::uint32_t warm_low_water = 0;  // guarded by mutex: least size of `warm` since the last scavenge
+    GList warm;                        // guarded by mutex: Gs whose stacks may hold memory
+    GList cold;                        // guarded by mutex: Gs whose stacks were trimmed
+    std::uint32_t warm_low_water = 0;  // guarded by mutex: smallest size of `warm` since the last scavenge
 
-    G* pop();  // with mutex held; null when empty
+    G* pop();  // requires mutex; null if both lists are empty
   };
 
   G* take_bare(P* p);

@@ -9,18 +9,19 @@ namespace tuza::rt {
 namespace {
 
 constexpr std::uintptr_t kPage = 4096;
-// The unwinder that prints a parked goroutine runs below its frames, and signal frames did.
+// Kept below the stack pointer. This memory has had other users: signal frames lay below the goroutine's
+// frames, and the unwinder that prints a parked goroutine runs there.
 constexpr std::uintptr_t kMargin = 512;
 
-// False: somebody else is at it just now.
+// False: the goroutine no longer waits, or another thread has pinned it.
 bool trim(G& g) {
   if (!g.pin()) return false;
-  if (!g.nothing_below.get()) {  // it has gone on to another wait
+  if (!g.nothing_below.get()) {  // the goroutine is in another wait by now
     g.unpin();
     return true;
   }
   const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(g.context.sp) - kMargin) & ~(kPage - 1);
-  const std::uintptr_t begin = g.stack.low + kPage;  // goexit() keeps its record in the first one
+  const std::uintptr_t begin = g.stack.low + kPage;  // goexit() keeps its record in the lowest page
   if (end > begin && end < g.stack.top) {
     advise_pages(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
   }

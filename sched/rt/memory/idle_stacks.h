@@ -1,16 +1,19 @@
-// Giving back what long-parked goroutines have left on their stacks.
+// Gives back the stack memory that long-parked goroutines no longer use.
 //
-// A goroutine that once went deep (a handshake, a large response) and then waits for minutes keeps every page
-// it has touched. Sysmon gives back the pages below its stack pointer, once per wait, when it has waited for
-// kAfterNs. What it needs to go on lies above.
+// A goroutine that once used much of its stack (for a handshake, or a large response) and then waits for
+// minutes keeps every page that it has touched. When the goroutine has waited for kAfterNs, sysmon gives back
+// the pages below its stack pointer, once per wait. All that the goroutine needs to continue lies above.
 //
-// Only where code says so (NothingBelow). The memory below a goroutine's stack pointer may be in use: by the frames that
-// resumed a coroutine or fiber whose own stack is an array in one of them. Neither the stack pointer nor a walk along
-// the frames tells such a stack from others, so nothing is given back of goroutines that may be in user code. The HTTP
-// server says so of its connections while they are idle, when all frames of the goroutine are its own.
+// This happens only where the code permits it (NothingBelow). The memory below a goroutine's stack pointer
+// may be in use: if a frame holds an array that serves as the stack of a coroutine or fiber, the stack
+// pointer may lie in this array, above the frames that resumed the coroutine or fiber. Neither the stack
+// pointer nor a walk along the frames distinguishes such a stack from others. Hence nothing is given back
+// from a goroutine that may be in user code. The HTTP server permits it for idle connections, because then
+// all frames of the goroutine are the server's own.
 //
-// While its stack is trimmed the goroutine is pinned. A waker waits that long (G::pin): some microseconds, or
-// until another thread of the process lets go of its memory map.
+// The goroutine is pinned while its stack is trimmed, and a waker waits for the end of the trim (G::pin):
+// some microseconds, or, if another thread holds the lock of the process's memory map, until this thread
+// releases it.
 // Owner: sysmon.
 #pragma once
 
@@ -24,8 +27,8 @@ namespace tuza::rt {
 
 struct Sched;
 
-// While it lives, all frames of the current goroutine are of code that keeps no other stack on this one. Goroutines
-// only.
+// Declares, for its lifetime, that all frames of the current goroutine belong to code that keeps no other
+// stack on this stack. Goroutines only.
 class NothingBelow {
  public:
   NothingBelow() { current_m()->current->nothing_below = true; }
@@ -37,18 +40,18 @@ class NothingBelow {
 class IdleStacks {
  public:
   static constexpr std::int64_t kAfterNs = 10'000'000'000;
-  static constexpr std::size_t kPerCall = 512;  // bounds the time sysmon is away: about half a millisecond
+  static constexpr std::size_t kPerCall = 512;  // bounds the time of one call: about half a millisecond
 
-  // Looks at the next few goroutines. True: that was the end of a round. `after_ns`: shorter for tests.
+  // Scans the next few goroutines. True: the call has completed a round. `after_ns`: shorter in tests.
   bool trim_some(Sched& sched, std::int64_t now_ns, std::int64_t after_ns = kAfterNs);
 
-  // Looks at all of them, while nothing runs. Returns when the last of those that wait now is due; 0 if none
-  // is left.
+  // Scans all goroutines, while nothing runs. Returns the time at which the last of the goroutines that wait
+  // now is due; 0 if none is left.
   std::int64_t trim_all(Sched& sched, std::int64_t now_ns);
 
  private:
-  std::size_t at_ = 0;            // in the directory of Gs
-  std::int64_t youngest_ns_ = 0;  // begin of the youngest wait seen in this round that is not due yet
+  std::size_t at_ = 0;            // position of the scan in the directory of Gs
+  std::int64_t youngest_ns_ = 0;  // start of the youngest wait in this round that was not due yet
 };
 
 }  // namespace tuza::rt

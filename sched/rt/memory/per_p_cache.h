@@ -1,9 +1,11 @@
-// A free list of equal objects at each P, for layers above the scheduler: working sets that are taken for a
-// moment, by one goroutine after another. The one that was put back last is taken first: its memory is in the
-// cache of the core.
+// A free list of equal objects at each P, for layers above the scheduler.
 //
-// Each P keeps up to kLocalMax; more go to a shared list, and stay there for ever: what was needed once will
-// be needed again. Objects are made and destroyed by the user of the cache, never here.
+// The objects are working sets that one goroutine after another needs for a short time. The object that was
+// put back last is taken first, because its memory is in the cache of the core.
+//
+// Each P keeps up to kLocalMax objects. The surplus goes to a shared list, and stays there for ever: objects
+// that were needed once will be needed again. The user of the cache makes and destroys the objects; the cache
+// does neither.
 //
 // Thread-safe. take() and put() touch no shared memory in the usual case; they do not park.
 #pragma once
@@ -17,7 +19,7 @@ namespace tuza::rt {
 
 struct P;
 
-// The part of an object that the cache uses while it holds it.
+// The part of an object that the cache uses while the object is in the cache.
 struct CacheNode {
   CacheNode* next = nullptr;
 };
@@ -27,16 +29,17 @@ class PerPCache {
   static constexpr std::uint32_t kLocalMax = 64;
   static constexpr std::size_t kCachesMax = 8;
 
-  // Static objects only: the slot is never given back. At most kCachesMax in a process.
+  // A PerPCache must be static, because its slot is never given back. At most kCachesMax per process.
   PerPCache();
   PerPCache(const PerPCache&) = delete;
   PerPCache& operator=(const PerPCache&) = delete;
 
-  // Null when there is none: the caller makes one.
+  // Null if the cache is empty: the caller then makes an object.
   CacheNode* take();
   void put(CacheNode* node);
 
-  // Moves what `p` has, of all caches, to the shared lists: its memory is about to go.
+  // Moves the objects that `p` keeps, of all caches, to the shared lists. For a P that retires, or whose
+  // memory is about to be unmapped.
   static void flush(P& p);
 
  private:
@@ -47,7 +50,7 @@ class PerPCache {
   CacheNode* shared_ = nullptr;  // guarded by mutex_
 };
 
-// What a P has of one cache. Owner: the holder of the P.
+// The objects of one cache that a P keeps. Owner: the holder of the P.
 struct CacheSlot {
   CacheNode* first = nullptr;
   std::uint32_t size = 0;

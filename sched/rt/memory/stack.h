@@ -1,4 +1,4 @@
-// A goroutine's stack: where it lies and of which class it is. Made by rt/memory/stack_arena.h.
+// Describes a goroutine's stack: its addresses and its class. rt/memory/stack_arena.h makes stacks.
 #pragma once
 
 #include <tuza/sched/arch/sanitizer.h>
@@ -9,13 +9,13 @@
 
 namespace tuza::rt {
 
-// Address space per stack, its guard included. Memory is used only where the goroutine has written.
+// Address space per stack, guard included. A stack uses memory only where its goroutine has written.
 inline constexpr std::array<std::size_t, 4> kStackClassBytes = {64u << 10, 256u << 10, 1u << 20, 8u << 20};
 inline constexpr std::uint8_t kNoStackClass = 0xff;
-// Instrumented frames are larger.
+// Sanitizer builds need a larger class, because instrumented frames are larger.
 inline constexpr std::uint8_t kDefaultStackClass = kAsan || kTsan ? 2 : 1;
 
-// The smallest class with at least `bytes`; the largest class if there is none.
+// Returns the smallest class with at least `bytes`, or the largest class if none is large enough.
 constexpr std::uint8_t stack_class_for(std::size_t bytes) {
   for (std::uint8_t c = 0; c + 1u < kStackClassBytes.size(); ++c) {
     if (kStackClassBytes[c] >= bytes) return c;
@@ -31,7 +31,7 @@ struct Stack {
   std::uintptr_t guard_low = 0;
   std::uint8_t stack_class = kNoStackClass;
   bool guarded = false;
-  bool dirty = false;  // may hold touched pages since it was last trimmed
+  bool dirty = false;  // may hold pages touched since the last trim
 
   [[nodiscard]] bool exists() const { return stack_class != kNoStackClass; }
   [[nodiscard]] bool guard_contains(std::uintptr_t address) const {

@@ -14,16 +14,19 @@
 namespace tuza::rt {
 namespace {
 
-// Named here because Debian's libc headers are older than the advice.
+// Defined here because Debian's libc headers are older than this advice.
 constexpr int kMadvGuardInstall = 102;
 
-// Emulators of Linux answer 0 to advice they do not know. A guard refuses the kernel too: here it would read
-// a signal mask, which is empty (the page is new) and so changes nothing.
+// Proves that there is a guard at `at`. The result of madvise does not prove it: emulators of Linux answer 0
+// to advice that they do not know. A guard refuses access by the kernel too, so a system call that reads from
+// `at` fails. Without a guard the kernel reads a signal mask from `at`; the mask is empty, because the page is
+// new, and so changes nothing.
 bool refuses_access(void* at) {
   return sys::invoke(SYS_rt_sigprocmask, SIG_BLOCK, at, nullptr, sizeof(std::uint64_t)) == -EFAULT;
 }
 
-// Of the process: guards of a runtime whose stacks could not be unmapped stay.
+// Counts the guards of the whole process, not of one runtime: the guards of a runtime whose stacks could not
+// be unmapped stay.
 std::atomic<std::size_t> g_protected{0};
 
 std::size_t max_map_count() {

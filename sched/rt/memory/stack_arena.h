@@ -1,19 +1,21 @@
-// Where stacks come from: large arenas of address space, one stack class each.
+// Makes goroutine stacks: carves them from large arenas of address space, each for one stack class.
 //
-// A stack is carved once and then belongs to its G for ever (rt/memory/g_pool.h), so there is nothing to free:
-// an arena only counts up. Memory is committed by touch; huge pages are refused, because a goroutine
-// touches one page and would be given 512. Neighbouring arenas merge into one mapping of the kernel.
+// A stack is carved once, and then always belongs to a G (rt/memory/g_pool.h). Nothing is ever freed, so an
+// arena only counts upwards. Memory is committed by touch. Huge pages are refused: a goroutine that touches one
+// page would be given 512. The kernel merges neighbouring arenas into one mapping.
 //
-// Guards: the low 16 KiB of each stack. MADV_GUARD_INSTALL (Linux 6.13) marks page table entries and needs
-// no mapping of its own: a million guarded stacks cost nothing but time (0.5 us each). Older kernels get
-// mprotect, which makes two mappings out of one. The kernel allows a process vm.max_map_count of them, 65,530, and
-// everybody else needs some, too: libraries, malloc, each thread two or three. Half of them may go to guards, those of
-// 16,382 stacks; the stacks after these have none, and the log says so once.
+// Guards: the low 16 KiB of each stack. MADV_GUARD_INSTALL (Linux 6.13) marks page table entries and needs no
+// mapping of its own: a million guarded stacks cost nothing but time (0.5 us each). Older kernels get
+// mprotect, which splits one mapping into two. The kernel allows a process vm.max_map_count mappings, 65,530
+// by default, and other code needs mappings too: libraries, malloc, and each thread two or three. Guards may
+// use half of the mappings, which is enough for the guards of 16,382 stacks. Stacks made after these have no
+// guard, and the log says so once.
 //
-// Colours: stacks lie at multiples of 64 KiB, so without care the hot top line of every stack would fall
-// into the same set of the L1 cache. The top is lowered by 0 to 15 lines of 64 bytes in turn.
+// Colours: stacks lie at multiples of 64 KiB. Unless their tops differed, the hot top line of every stack
+// would fall into the same set of the L1 cache. Therefore the top of each stack is lowered by 0 to 15 lines
+// of 64 bytes, in rotation.
 //
-// Thread-safe. Blocks the M for a few instructions, at times for a mmap.
+// Thread-safe. Blocks the M for a few instructions, and at times for an mmap.
 #pragma once
 
 #include <tuza/sched/rt/base/raw_mutex.h>
@@ -33,19 +35,19 @@ class StackArenas {
   StackArenas& operator=(const StackArenas&) = delete;
   ~StackArenas();  // unmaps every stack
 
-  // A new stack of the class. stack.exists() is false when the kernel gives no more address space.
+  // Returns a new stack of the class. Its exists() is false if the kernel gives no more address space.
   Stack carve(std::uint8_t stack_class);
 
-  // Stacks made so far, and their address space. Inside the runtime.
+  // The number of stacks made so far, and their address space. Call inside the runtime.
   struct Carved {
     std::size_t stacks, bytes;
   };
   [[nodiscard]] Carved carved();
 
-  // Gives the memory behind `stack` back to the kernel; the next goroutine finds zeroes. Guards stay.
+  // Gives the memory of `stack` back to the kernel; the next goroutine reads zeroes. The guard stays.
   static void trim(Stack& stack);
 
-  // For tests: pretend that MADV_GUARD_INSTALL does not exist, or that no guard can be had at all.
+  // For tests: behaves as if MADV_GUARD_INSTALL did not exist, or as if no guard were available at all.
   enum class GuardMode : std::uint8_t { kAdvise, kProtect, kNone };
   void set_guard_mode(GuardMode mode) { guard_mode_ = mode; }
   [[nodiscard]] GuardMode guard_mode() const { return guard_mode_; }
@@ -59,7 +61,7 @@ class StackArenas {
 
   struct ClassState {
     RawMutex mutex;
-    std::uintptr_t next = 0;  // guarded by mutex: first byte not carved yet
+    std::uintptr_t next = 0;  // guarded by mutex: first byte that is not carved yet
     std::uintptr_t end = 0;   // guarded by mutex: end of the current arena
     std::size_t carved = 0;   // guarded by mutex
   };
@@ -69,10 +71,10 @@ class StackArenas {
   bool protect(void* low);
 
   std::array<ClassState, kStackClassBytes.size()> classes_;
-  std::atomic<GuardMode> guard_mode_{GuardMode::kAdvise};  // only ever moves down
-  std::atomic<bool> advice_proven_{false};                 // relaxed: who misses it proves it once more
+  std::atomic<GuardMode> guard_mode_{GuardMode::kAdvise};  // only moves downwards, kAdvise to kNone
+  std::atomic<bool> advice_proven_{false};                 // relaxed: a thread that misses it proves again
 
-  std::atomic<std::size_t> protected_{0};  // guards by mprotect
+  std::atomic<std::size_t> protected_{0};  // number of guards by mprotect
 
   RawMutex arenas_mutex_;
   std::uintptr_t* arenas_ = nullptr;  // guarded by arenas_mutex_; kArenasMax slots, mapped at first use

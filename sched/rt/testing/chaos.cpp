@@ -16,12 +16,12 @@ namespace {
 
 constexpr std::uint32_t kHandoffEvery = 16;
 std::uint64_t g_seed = 0;  // constant after the first runtime has started; 0: not chosen yet
-std::uint32_t g_handoff_every = kHandoffEvery;  // leaves of the runtime, on average; 0: never
+std::uint32_t g_handoff_every = kHandoffEvery;  // average number of leaves per handoff; 0: never
 
 }  // namespace
 
 void choose_seed() {
-  const char* every = std::getenv("TUZA_CHAOS_HANDOFF");  // of this runtime
+  const char* every = std::getenv("TUZA_CHAOS_HANDOFF");  // read anew for each runtime
   g_handoff_every =
       every != nullptr ? static_cast<std::uint32_t>(std::strtoul(every, nullptr, 10)) : kHandoffEvery;
   if (g_seed != 0) return;

@@ -1,13 +1,14 @@
-// The chaos build: scheduling choices made at random, to find what depends on them.
+// The chaos build: makes scheduling choices at random, to find code that depends on them.
 //
-// With TUZA_CHAOS defined, runnable goroutines go to either end of the global queue or to the local one by
-// the toss of a coin, and a goroutine that would resume on the M it last ran on is, as often as there is
-// another M to take it, sent to that one: it migrates at every switch. Of so many leaves of the runtime, 16
-// or TUZA_CHAOS_HANDOFF, one gives the P away on average, as if sysmon had taken it; 0: none. In other builds
-// all of this is constant false and disappears.
+// With TUZA_CHAOS defined, a coin toss decides whether a runnable goroutine goes to the GRQ, at either end,
+// or to the LRQ. A goroutine that would resume on the M that it last ran on is given to another M whenever
+// another M is idle, so it migrates at every switch. An M that leaves the runtime gives its P away, as if
+// sysmon had taken it, once in 16 leaves on average; TUZA_CHAOS_HANDOFF sets another number, and 0 means
+// never. In other builds all of this is constant false and disappears.
 //
-// The choices follow from a seed, which a process prints when it starts its first runtime; TUZA_CHAOS_SEED
-// gives it one. The same seed makes the same choices, but threads still run as they like.
+// The choices follow from a seed. A process prints its seed when it starts its first runtime;
+// TUZA_CHAOS_SEED sets the seed. The same seed makes the same choices, but the order in which threads run
+// still varies.
 #pragma once
 
 #include <tuza/sched/rt/m.h>
@@ -22,16 +23,17 @@ namespace chaos {
 
 #if defined(TUZA_CHAOS)
 inline constexpr bool kEnabled = true;
-// Before the first M is made; prints the seed, once per process.
+// Chooses the seed, and prints it once per process. Call before the first M is made.
 void choose_seed();
-// The seed for M number `id`.
+// Returns the seed for M number `id`.
 std::uint64_t seed_of(std::uint32_t id);
-// Queues `g` somewhere in the GRQ, sometimes; true if it did.
+// At random, queues `g` at either end of a level of the GRQ. True if it did.
 bool diverts_to_grq(Sched& sched, M* m, G* g);
-// Gives the P of `m` and the goroutine `g` to another M, if `g` was last here and there is one; true if it
-// did: `m` then has neither.
+// Gives the P of `m` and the goroutine `g` to another M, if `g` last ran on `m` and another M is idle. True if
+// it did: `m` then has neither.
 bool migrates(M* m, G* g);
-// The M is about to go back to user code: its P goes to another M, sometimes, as if sysmon had taken it.
+// Call when the M is about to return to user code. At random, hands off its P to another M, as if sysmon had
+// taken the P.
 void before_leave(M* m);
 #else
 inline constexpr bool kEnabled = false;

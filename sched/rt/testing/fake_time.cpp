@@ -28,8 +28,8 @@ bool FakeTime::install() {
 }
 
 void FakeTime::uninstall() {
-  // The next clock begins before the end of this one: whoever still fires what was due by this one would fire
-  // timers of that, too.
+  // The next clock begins at an earlier time than this one ends. An M that is still firing the timers that
+  // were due on this clock would also fire timers of the next clock.
   while (firing_.load(std::memory_order_acquire)) yield();
   const Enter rt;
   const ExternalEntry entry;
@@ -41,7 +41,7 @@ void FakeTime::uninstall() {
     heap_.move_all(p.timers, rt::now_ns() - now_ns());
     while (Waiter* w = settlers_.claim_first()) w->wait->wake();
   }
-  if (rt.p() == nullptr) wake_one(*entry.sched());  // as timer_arm()
+  if (rt.p() == nullptr) wake_one(*entry.sched());  // as timer_arm() does
 }
 
 void FakeTime::runtime_ended() {
@@ -63,7 +63,7 @@ Armed FakeTime::arm(Timer& timer, std::int64_t when_ns) {
   }
   const bool was_armed = timer_stop(timer);
   if (overdue) {
-    timer_arm(timer, rt::now_ns());  // what is due need not wait for a standstill
+    timer_arm(timer, rt::now_ns());  // a timer that is due need not wait for a standstill
   } else {
     heap_.add(timer, when_ns);
   }
@@ -98,9 +98,9 @@ bool FakeTime::pass(M* m) {
   if (fake == nullptr) return false;
   {
     const Turn turn(fake->turn_);
-    // acquire_p() fails if another thread has just taken a P for work of its own: then it is no standstill.
+    // acquire_p() fails if other threads have just taken the Ps for work: then this is not a standstill.
     if (!fake->something_waits() || !stands_still(*m->sched) || !acquire_p(m)) return false;
-    fake->firing_.store(true, std::memory_order_relaxed);  // goroutines learn of it by being woken
+    fake->firing_.store(true, std::memory_order_relaxed);  // goroutines see it once they are woken
   }
   fake->let_go();
   fake->firing_.store(false, std::memory_order_release);

@@ -1,15 +1,15 @@
-// Time that passes only when nothing else happens: what tuza::testing::FakeClock is made of.
+// Fake time, the implementation of tuza::testing::FakeClock: it passes only when nothing else happens.
 //
-// While it is installed, clock_arm() puts timers into a heap of its own that no P looks at. An M that is
-// about to sleep because all goroutines wait (rt/report/deadlock.h: stands_still) takes a P instead and lets time
-// jump to the first of them, or lets one go that waits for that very standstill (settle).
+// While fake time is installed, clock_arm() puts timers into a separate heap, which no P checks. An M that is
+// about to sleep because all goroutines wait (rt/report/deadlock.h: stands_still) takes a P instead. It then
+// either wakes a goroutine that waits for this standstill (settle), or lets time jump to the first timer.
 //
-// Whose standstill it is. Of two Ms that look at once one may be the reason why the other sees no standstill;
-// it must then look after the other has. So looking, and taking the P, happen under one lock (Turn): the last
-// M to give its P up looks last, and sees that all others have. Once an M has the P, nobody sees a standstill
-// until it is idle again.
+// Which M sees the standstill. When two Ms check at the same time, one may be the reason why the other sees no
+// standstill; this M must then check after the other. Therefore the check, and the taking of the P, happen
+// under one lock (Turn): the M that gives up its P last also checks last, and sees that all others have given
+// up theirs. Once an M has taken the P, no thread sees a standstill until this M is idle again.
 //
-// One for the process, never freed: threads that are no Ms may read it at any time.
+// There is one object per process. It is never freed, because threads that are not Ms may read it at any time.
 #pragma once
 
 #include <tuza/sched/rt/base/raw_mutex.h>
@@ -27,25 +27,27 @@ struct Sched;
 
 class FakeTime {
  public:
-  // Null: none. What it points to is never freed, and changes under its lock; acquire: it has been made.
+  // Null if none is installed. The object is never freed, and its state changes under its lock. Acquire: the
+  // caller sees the object completely constructed.
   [[nodiscard]] static FakeTime* installed() { return installed_.load(std::memory_order_acquire); }
 
-  // False if one is installed already. It begins at the present time. On a goroutine.
+  // Begins at the present time. False if fake time is already installed. Call on a goroutine.
   static bool install();
-  // Timers that are left go on by the real clock, with what they had left. On a goroutine; parks.
+  // The remaining timers continue on the real clock, with their remaining durations. Call on a goroutine;
+  // parks.
   void uninstall();
-  // The runtime has ended: its timers are gone.
+  // Uninstalls fake time and disarms its timers, because the runtime has ended.
   static void runtime_ended();
 
   [[nodiscard]] std::int64_t now_ns() const { return now_ns_.load(std::memory_order_acquire); }
   Armed arm(Timer& timer, std::int64_t when_ns);
-  // Parks until everybody else waits.
+  // Parks until all other goroutines wait.
   void settle();
 
-  // For an M that is about to sleep. True: time has passed, and the M has a P and goroutines for it.
+  // For an M that is about to sleep. True: time has passed, and the M has a P with goroutines to run.
   static bool pass(M* m);
 
-  // Under a turn: whether there is anything to let go.
+  // Hold a Turn while calling could_pass(). True: a timer or a caller of settle() waits for a standstill.
   using Turn = std::unique_lock<RawMutex>;
   [[nodiscard]] static Turn turn() {
     FakeTime* fake = installed();
@@ -65,11 +67,11 @@ class FakeTime {
 
   RawMutex turn_;         // before mutex_
   RawMutex mutex_;        // before the locks of heaps
-  bool governs_ = false;  // guarded by mutex_: installed
+  bool governs_ = false;  // guarded by mutex_: fake time is installed
   WaitQueue settlers_;    // guarded by mutex_
   TimerHeap heap_;
-  std::atomic<bool> firing_{false};      // somebody is firing timers of some moment
-  std::atomic<std::int64_t> now_ns_{0};  // written by who has found a standstill
+  std::atomic<bool> firing_{false};      // an M is firing due timers, or waking a settler
+  std::atomic<std::int64_t> now_ns_{0};  // written by install(), and by an M that has found a standstill
 };
 
 }  // namespace tuza::rt
