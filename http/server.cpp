@@ -155,9 +155,8 @@ Result<void> listen_and_serve(std::string_view address, Handler handler, ServerO
   waiting.wait();
   const std::size_t left = server->connections();
   if (left == 0) return served;
-  log_line(LogLevel::kError, "tuza: " + std::to_string(left) +
-                                 (left == 1 ? " request has" : " requests have") +
-                                 " not ended, not even when cut off");
+  log_line(LogLevel::kError, "tuza: " + std::to_string(left) + (left == 1 ? " request" : " requests") +
+                                 " did not end even after being cut off");
   keep_for_ever(std::move(server));
   return std::unexpected(Error(Errc::kTimeout, "shutdown"));
 }

@@ -38,7 +38,7 @@ void Schema::add(Key key) {
     refuse(key.name, "a name is section.key, made of lower-case letters, digits and _");
   }
   for (const Key& other : keys_) {
-    if (variable_of(other.name) == variable_of(key.name)) refuse(key.name, "is there already");
+    if (variable_of(other.name) == variable_of(key.name)) refuse(key.name, "is already declared");
     if (other.name.starts_with(key.name + ".") || key.name.starts_with(other.name + ".")) {
       refuse(key.name, "cannot be a key and a section");
     }

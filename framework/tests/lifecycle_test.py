@@ -184,7 +184,7 @@ class Starting(Test):
         service = self.starting("test.start_delay=1h", "shutdown.timeout=100ms")
         service.send(signal.SIGINT)
         self.assertEqual(service.end(), 1)
-        service.says("has not finished")
+        service.says("start-up did not finish in time")
 
     def test_sighup_and_sigquit_do_not_disturb_it(self):
         service = self.starting()
@@ -270,7 +270,7 @@ class Serving(Test):
         service.says("sleeps")
         service.send(signal.SIGTERM)
         self.assertEqual(service.end(), 1)
-        service.says("not even when cut off")
+        service.says("did not end even after being cut off")
 
 
 class Draining(Test):
@@ -377,7 +377,7 @@ class Reload(Test):
         file.write_text('[log]\nlevel = "debug"\n[http]\nserver_name = "other"\n')
         service.send(signal.SIGHUP)
         service.says("log.level is debug")
-        self.assertIn("http.server_name", service.says("not changed before the next start"))
+        self.assertIn("http.server_name", service.says("takes effect at the next start"))
         service.get("/levels")
         service.says("a debug line")
         self.assertEqual(len([line for line in service.lines if "a debug line" in line]), 1)

@@ -104,7 +104,7 @@ TEST_F(ListenAndServeDeathTest, HandlersThatDoNotEndDoNotHoldUpTheEnd) {
                   },
                   {.shutdown_timeout = 50ms}),
               ::testing::ExitedWithCode(1),
-              "SIGTERM: no new.*\n.*2 requests did not end even after they were cut off\n"
+              "SIGTERM: no new.*\n.*2 requests did not end even after being cut off\n"
               "tuza: shutdown: .*\n$");
 }
 

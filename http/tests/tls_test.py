@@ -223,7 +223,7 @@ class Tls(unittest.TestCase):
         self.assertIn("subject=CN=second", self.s_client(server))
         with open(site[1], "w") as file:
             file.write("rubbish\n")
-        self.assertIn(f"load certificate {site[1]}: nothing in PEM format", server.reload())
+        self.assertIn(f"load certificate {site[1]}: no PEM block of the expected kind", server.reload())
         os.remove(site[3])
         self.assertEqual(server.reload(), f"load key {site[3]}: No such file or directory")
         self.assertIn("subject=CN=second", self.s_client(server))

@@ -174,7 +174,7 @@ INSTANTIATE_TEST_SUITE_P(
                       FramingCase{"GET / HTTP/1.1\r\nHost: a:b\r\n\r\n", "400 malformed Host"},
                       FramingCase{"GET / HTTP/1.1\r\nHost: a:123456\r\n\r\n", "400 malformed Host"},
                       FramingCase{"GET / HTTP/1.1\r\nHost: a,b\r\n\r\n", "400 malformed Host"},
-                      FramingCase{"GET / HTTP/1.1\r\n\r\n", "400 no Host"},
+                      FramingCase{"GET / HTTP/1.1\r\n\r\n", "400 missing Host"},
                       FramingCase{"GET / HTTP/1.0\r\nHost: a\r\nhost: a\r\n\r\n", "400 more than one Host"}));
 
 INSTANTIATE_TEST_SUITE_P(

@@ -159,7 +159,7 @@ TEST_F(UnixSocketTest, TheWaitForALockedFileIsLimited) {
   run_with(1, [&] {
     const Result<Listener> refused = listen("unix", path_.string());
     ASSERT_FALSE(refused);
-    EXPECT_NE(refused.error().message().find("keeps the lock"), std::string::npos)
+    EXPECT_NE(refused.error().message().find("holds the flock(2) lock"), std::string::npos)
         << refused.error().message();
     ::close(folder);
     EXPECT_TRUE(listen("unix", path_.string()));

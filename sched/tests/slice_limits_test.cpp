@@ -52,7 +52,7 @@ std::size_t threads() {
 
 std::atomic<int> g_refusals{0};
 void count_refusals(LogLevel, std::string_view line) {
-  g_refusals += line.starts_with("tuza: the system refuses another thread") ? 1 : 0;
+  g_refusals += line.starts_with("tuza: cannot create another thread") ? 1 : 0;
 }
 
 // Leaves the process room for `more` threads. Root has no limit, so the process switches to a user id that no

@@ -112,7 +112,7 @@ TEST(ChanMisuse, CasesThatCannotBe) {
                  std::vector<SelectCase*> twice{&c, &c};
                  select(twice);
                }),
-               "takes part in a select already");
+               "already in use by another select");
   EXPECT_DEATH(Chan<int>(~std::size_t{0}), "capacity out of range");
 }
 

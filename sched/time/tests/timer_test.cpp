@@ -312,7 +312,7 @@ TEST(TimerDeathTest, StartingOneOutsideARuntimeIsAMistake) {
   Timer idle;
   EXPECT_FALSE(idle.stop());
   EXPECT_FALSE(idle.try_wait());
-  EXPECT_DEATH(Timer(1s), "a timer is started outside tuza::run");
+  EXPECT_DEATH(Timer(1s), "timer started outside tuza::run");
 }
 
 TEST(TimerDeathTest, ATickerNeedsAPeriod) {
