@@ -9,8 +9,8 @@
 namespace tuza::rt {
 
 void enter_slow(M* m) {
-  // For processes without a heavy fence it changes `taken` to what it is, and so comes before or after the
-  // change in take_p(): either that one sees in_rt, stored before this, or this one sees kTaking.
+  // A read-modify-write, for processes without a heavy fence: it is ordered before or after the one in take_p().
+  // Either take_p() sees in_rt, which was stored before, or this thread sees kTaking.
   const std::uint32_t seen = m->taken.fetch_or(0, std::memory_order_acq_rel);
   if ((seen & taken::kForked) != 0) refuse_in_forked_child();
   if ((seen & taken::kEnded) != 0) {
@@ -22,7 +22,7 @@ void enter_slow(M* m) {
   }
   if ((seen & taken::kGive) != 0) {
     m->taken.fetch_and(~taken::kGive, std::memory_order_relaxed);
-    // Of the goroutine that sysmon meant?
+    // Give the P away only if this is still the slice of the goroutine that sysmon asked.
     const std::uint32_t asked = m->yield_asked.load(std::memory_order_relaxed);
     if (m->p != nullptr && asked == yield_mark(m->p->picks.get())) hand_off_own_p(m);
   }

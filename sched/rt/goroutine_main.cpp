@@ -24,13 +24,13 @@ bool commit_end(G* g, void*) {
   return true;
 }
 
-// Called on the goroutine's own stack by tuza_context_entry. No catch, no noexcept: an exception finds no
-// handler down to the end of the stack, so std::terminate is called where it was thrown.
+// tuza_context_entry calls it on the goroutine's own stack. Without a catch or noexcept an exception finds no
+// handler up to the end of the stack, so std::terminate is called where the exception was thrown.
 void goroutine_main(void* argument) {
   auto& g = *static_cast<G*>(argument);
   complete_first_switch();
   g.rt_depth = 0;
-  leave_runtime(current_m());  // as ~Enter does
+  leave_runtime(current_m());  // like ~Enter
   g.entry(g.closure);
   if (g.locals != nullptr) [[unlikely]]
     destroy_locals();
@@ -59,7 +59,7 @@ void give_first_context(Sched& sched, P& p, G& g) {
 }
 
 void end_goroutine() {
-  const Enter rt;  // never closed: the next user of this stack begins inside the runtime
+  const Enter rt;  // never destroyed: the next user of this stack begins inside the runtime
   M* m = current_m();
   G* g = m->current;
   check_no_mutex_left(*g);
@@ -70,7 +70,7 @@ void end_goroutine() {
   }
   g->waits_begun = 0;
   if (g->locked_m != nullptr) {
-    // Whatever the goroutine did to its thread (priorities, namespaces) must not meet another one.
+    // What the goroutine changed of its thread (priority, namespaces) must not affect another goroutine.
     m->thread_is_spent = true;
     m->locked_g = nullptr;
     g->locked_m = nullptr;
@@ -84,7 +84,7 @@ void end_goroutine() {
 
 namespace {
 
-// Not instrumented, like goexit(): the frame is abandoned, and what ASan marked in it would stay marked.
+// Not instrumented, like goexit(): the frame is abandoned, and what ASan has poisoned in it would stay poisoned.
 [[gnu::no_sanitize_address]] _Unwind_Reason_Code goexit_step(int, _Unwind_Action actions,
                                                              _Unwind_Exception_Class, _Unwind_Exception*,
                                                              _Unwind_Context*, void*) {
@@ -95,7 +95,7 @@ namespace {
   return _URC_NO_REASON;
 }
 
-// A catch (...) that does not rethrow has ended the unwinding: the goroutine would go on as if goexit() had
+// A catch (...) that does not rethrow has stopped the unwinding. The goroutine would continue as if goexit() had
 // returned, which it never does.
 void goexit_was_caught(_Unwind_Reason_Code, _Unwind_Exception*) {
   fatal("goexit() was caught by a catch (...) that does not rethrow");
@@ -113,9 +113,8 @@ bool in_goexit() {
 [[gnu::no_sanitize_address]] void goexit() {
   rt::G* g = rt::current_g();
   if (g == nullptr) rt::fatal("goexit() outside a goroutine");
-  // A forced unwind runs destructors and passes catch (...) only if that rethrows: what pthread_exit does.
-  // Its record must outlive the frames that are unwound, this one included: it lies at the other end of the
-  // stack.
+  // A forced unwind, as in pthread_exit: it runs destructors, and passes catch (...) only if that rethrows. Its
+  // record must outlive all unwound frames, this one included, so the record is at the low end of the stack.
   void* record = reinterpret_cast<void*>(g->stack.low);
   auto* unwind = ::new (record) _Unwind_Exception{};
   unwind->exception_cleanup = &rt::goexit_was_caught;

@@ -20,7 +20,7 @@ G* wait_for_locked_g(M* m) {
   report_deadlock_if_any(sched);
   while (!sched.stopping.load(std::memory_order_acquire)) {
     m->note.sleep();
-    // At the end next_p may be written just now: sleep_idle() in idle.cpp.
+    // While the runtime ends, a waker may be writing next_p right now: see sleep_idle() in idle.cpp.
     if (sched.stopping.load(std::memory_order_acquire)) break;
     if (P* p = std::exchange(m->next_p, nullptr); p != nullptr) {
       hold_p(m, p);

@@ -1,18 +1,19 @@
 // lock_os_thread: a goroutine that owns its thread.
 //
-// A locked goroutine runs on its M only, and that M runs nothing else. When it parks, its M gives the P away
-// and sleeps; when another M picks it from a queue, that M hands it the P and goes to look for another one.
+// A locked goroutine runs only on its M, and that M runs no other goroutine. When the goroutine parks, its M
+// gives the P away and sleeps. An M that picks the goroutine from a queue hands its own P to the locked M, and
+// searches for another P.
 #pragma once
 
 #include <tuza/sched/rt/m.h>
 
 namespace tuza::rt {
 
-// On the locked M, whose goroutine has left its stack: waits until that goroutine may run, with a P. Null
-// when the runtime stops.
+// Called on the locked M after its goroutine has left its stack: waits until the goroutine may run, and the M
+// has a P. Null when the runtime ends.
 G* wait_for_locked_g(M* m);
 
-// `m` has picked `g`, which is locked to another M: passes its P on to that one.
+// `m` has picked `g`, which is locked to another M: hands the P of `m` to that M.
 void hand_to_locked_m(M* m, G* g);
 
 }  // namespace tuza::rt

@@ -1,8 +1,8 @@
-// Parking and readying goroutines: the lowest step of all waiting. What is built on Wait (sched/sync/detail/wait.h)
-// can end with a context or a deadline too, and serves threads; this is for what needs neither, and for Wait
-// itself.
+// Parking and readying goroutines: the lowest layer of all waiting. A Wait (sched/sync/detail/wait.h) can also
+// end with a context or a deadline, and serves threads. park() is for Wait itself, and for waits that need
+// neither.
 //
-// A primitive keeps a wait queue of its own under a lock of its own:
+// A primitive has its own wait queue under its own lock:
 //
 //     lock_.lock();
 //     if (available_) { take; lock_.unlock(); return; }
@@ -10,8 +10,8 @@
 //     rt::park([](rt::G*, void* lock) { static_cast<RawMutex*>(lock)->unlock(); return true; },
 //              &lock_, WaitReason::kMutex);
 //
-// and the waker takes a goroutine off the queue under the lock and calls ready() after unlocking. If the primitive
-// may outlive the runtime, it says as well how the end takes a goroutine off its queue (PendingWait).
+// The waker takes a goroutine off the queue under the lock, and calls ready() after unlocking. A primitive that
+// may outlive the runtime also says how the end of the runtime takes a goroutine off the queue (PendingWait).
 #pragma once
 
 #include <tuza/sched/wait_reason.h>
@@ -22,27 +22,28 @@ struct G;
 class GList;
 struct PendingWait;
 
-// Runs after the goroutine has left its stack, on another stack of the same thread. From the moment it
-// makes the goroutine visible to wakers, the goroutine may run again elsewhere: whatever lives on its stack
-// must not be touched after that. Returns false to take the park back: the goroutine goes on at once.
-// It must not park, and should take a few instructions.
+// Runs after the goroutine has left its stack, on another stack of the same thread. As soon as the commit makes
+// the goroutine visible to wakers, the goroutine may run on another thread: objects on its stack must not be
+// accessed after that. False cancels the park: the goroutine continues at once. The commit must not park, and
+// should take only a few instructions.
 using ParkCommit = bool (*)(G* parked, void* argument);
 
-// Parks the current goroutine until ready() is called for it. May return on another thread.
-// Called on a goroutine only; aborts elsewhere. The caller holds no lock but one that `commit` releases.
-// `pending` says how the wait is withdrawn if the runtime ends before it (detail/pending_wait.h). Null: nothing that
-// outlives the runtime knows of the wait.
+// Parks the current goroutine until ready() is called for it. May return on another thread. Goroutines only;
+// aborts elsewhere. The caller holds no lock except one that `commit` releases. `pending` says how the wait is
+// withdrawn if the runtime ends first (detail/pending_wait.h). Null: nothing that outlives the runtime refers to
+// the wait.
 void park(ParkCommit commit, void* argument, WaitReason reason, PendingWait* pending = nullptr);
 
-// Makes a parked goroutine runnable; it runs next on this P. Exactly one waker may call it for each park;
-// a second one aborts. Any thread. Does not park. What the waker wrote before is visible to the goroutine.
+// Makes a parked goroutine runnable; the goroutine runs next on this P. Exactly one waker may call it for each
+// park; a second call aborts. For any thread. Does not park. The goroutine sees everything that the waker wrote
+// before the call.
 void ready(G* g);
 
-// Queues goroutines that were claimed (G::win) already, woken by I/O or a timer, in order, behind others of
-// their kind and before those that nobody has woken.
+// Queues goroutines that I/O or a timer has woken and that are already claimed (G::win). They keep their order,
+// and queue behind other woken goroutines and before goroutines that were not woken.
 void ready(GList&& batch);
 
-// The goroutine that calls; null on a thread that runs none.
+// The calling goroutine; null on a thread that runs none.
 [[nodiscard]] G* current_g();
 
 }  // namespace tuza::rt

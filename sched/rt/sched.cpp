@@ -8,14 +8,14 @@
 
 namespace tuza::rt {
 
-// Found by the gdb script and by threads that are not Ms.
+// The gdb script finds the runtime here; threads that are not Ms call active().
 extern "C" {
 std::atomic<Sched*> tuza_sched{nullptr};
 }
 
 namespace {
 
-// Threads inside an ExternalEntry. Outside Sched, so that it can be touched when there is none.
+// The number of threads inside an ExternalEntry. Not in Sched, because it is used when there is none.
 std::atomic<std::uint32_t> g_external{0};
 
 }  // namespace
@@ -33,11 +33,11 @@ ExternalEntry::ExternalEntry(const M* m) {
     sched_ = m->sched;
     return;
   }
-  // seq_cst, against end_runtime(): either the thread is seen in the count, or it sees that the runtime is gone.
+  // seq_cst, against end_runtime(): either that sees this thread in the count, or this thread sees no runtime.
   g_external.fetch_add(1, std::memory_order_seq_cst);
   sched_ = tuza_sched.load(std::memory_order_seq_cst);
   counted_ = sched_ != nullptr;
-  // Threads that keep asking although there is no runtime must not keep it waiting.
+  // Threads that keep calling without a runtime must not delay its end.
   if (!counted_) g_external.fetch_sub(1, std::memory_order_release);
 }
 

@@ -11,7 +11,7 @@
 namespace tuza::rt {
 namespace {
 
-// Everything of a switch but the stack pointer.
+// All of a switch except the stack pointer.
 inline void depart(M* m, G* from, G* to, bool for_ever) {
   from->exceptions = *m->exceptions;
   *m->exceptions = to->exceptions;
@@ -19,7 +19,7 @@ inline void depart(M* m, G* from, G* to, bool for_ever) {
   sanitizer_before_switch(from->sanitizer, to->sanitizer, for_ever);
 }
 
-// On the new stack, on whichever M that is.
+// Called on the new stack, by the M that runs it now.
 inline void arrive() {
   M* m = current_m();
   sanitizer_after_switch(m->current->sanitizer);

@@ -1,4 +1,4 @@
-// Monotonic time in nanoseconds. 20 ns a call on a virtual machine: hot paths use Sched::coarse_ns.
+// Monotonic time in nanoseconds. A call takes 20 ns on a virtual machine; hot paths use Sched::coarse_ns.
 #pragma once
 
 #include <time.h>

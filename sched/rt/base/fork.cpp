@@ -12,12 +12,12 @@ namespace tuza::rt {
 namespace {
 
 std::atomic<bool> g_forked{false};
-std::atomic<std::int32_t> g_forking{0};  // the thread that forks; relaxed: sysmon looks again and again
+std::atomic<std::int32_t> g_forking{0};  // the forking thread; relaxed, because sysmon reads it repeatedly
 
 void before_fork() {
   if (is_forked_child()) return;
   const Enter rt;
-  if (G* g = rt.g(); g != nullptr) ++g->no_preempt;  // whoever forks is not stopped
+  if (G* g = rt.g(); g != nullptr) ++g->no_preempt;  // a forking thread must not be suspended
   g_forking.store(static_cast<std::int32_t>(sys::invoke(SYS_gettid)), std::memory_order_relaxed);
   if (const ExternalEntry entry; entry.sched() != nullptr) entry.sched()->sysmon.scan_now();
 }
@@ -35,7 +35,7 @@ void in_child() {
   g_forking.store(0, std::memory_order_relaxed);
   if (active() == nullptr) return;
   g_forked.store(true, std::memory_order_relaxed);
-  tuza_sched.store(nullptr, std::memory_order_relaxed);  // it is the parent's
+  tuza_sched.store(nullptr, std::memory_order_relaxed);  // the runtime is the parent's
   if (M* m = current_m(); m != nullptr) m->taken.fetch_or(taken::kForked, std::memory_order_relaxed);
 }
 

@@ -1,6 +1,6 @@
-// The two futex operations everything else waits with. Process-private.
+// The two futex operations that all other waiting is built on. Process-private.
 //
-// Thread safety: thread-safe. wait blocks the M, so only runtime threads that hold no P call it.
+// Thread-safe. futex_wait blocks the thread, so threads of the runtime call it only without a P.
 #pragma once
 
 #include <linux/futex.h>
@@ -13,13 +13,13 @@
 
 namespace tuza::rt {
 
-// Sleeps while `word` holds `expected`, until woken or for `timeout_ns` (negative: for ever). May return
-// early for no reason: callers loop on their condition.
+// Sleeps while `word` is `expected`, until a wake-up or for `timeout_ns` (negative: no limit). Spurious returns
+// are possible: callers check their condition in a loop.
 inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                        std::int64_t timeout_ns = -1) {
 #if defined(__SANITIZE_THREAD__)
-  // ThreadSanitizer keeps a signal back until the thread's next call that it knows. One that comes during a
-  // wait which the kernel repeats (SA_RESTART) would be kept for ever.
+  // ThreadSanitizer defers a signal until the thread's next intercepted call. A signal during a wait that the
+  // kernel restarts (SA_RESTART) would be deferred for ever.
   constexpr std::int64_t kSignalCheckIntervalNs = 1'000'000'000;
   if (timeout_ns < 0 || timeout_ns > kSignalCheckIntervalNs) timeout_ns = kSignalCheckIntervalNs;
 #endif

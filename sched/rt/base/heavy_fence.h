@@ -1,12 +1,12 @@
-// A full memory barrier on every other thread of the process, for the side of an asymmetric Dekker that is
-// seldom taken (rt/slice/handoff.h): the frequent side then needs none.
+// A full memory barrier on every other thread of the process: the slow side of an asymmetric Dekker protocol
+// (rt/slice/handoff.h), whose fast side then needs no fence.
 //
-// membarrier(2), MEMBARRIER_CMD_PRIVATE_EXPEDITED: an interrupt to each core that runs one of our threads;
-// 20 to 30 us with two busy cores, paid by sysmon alone. Where it is not permitted (seccomp, emulators), from the
-// start or from some moment on, the frequent side gets a fence of its own: bit kFence of M::taken.
+// membarrier(2), MEMBARRIER_CMD_PRIVATE_EXPEDITED, interrupts each core that runs a thread of this process. It
+// takes 20 to 30 us with two busy cores, which only sysmon pays. If it is not permitted (seccomp, emulators),
+// from the start or later, the fast side executes a fence: bit kFence of M::taken.
 //
-// Rejected as a fallback: mprotect() of a dummy page. It worked by the interrupt that flushes TLBs, which
-// aarch64 never sent and newer x86 processors (INVLPGB) no longer do.
+// Rejected as a fallback: mprotect() of a dummy page. It relied on the interrupts that flush TLBs, which aarch64
+// never sent and newer x86 processors (INVLPGB) no longer send.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ namespace tuza::rt {
 bool heavy_fence_works();
 
 enum class Fence : std::uint8_t {
-  kDone,  // what any thread stored before it is visible here, and what it loads later sees what was stored here
-  kFailed,   // this time: the kernel has no memory
-  kRefused,  // from now on, as by a seccomp filter that the program has installed
+  kDone,  // all earlier stores of other threads are visible here, and their later loads see our earlier stores
+  kFailed,   // failed this time: the kernel has no memory
+  kRefused,  // fails from now on, for example because the program has installed a seccomp filter
 };
-// Only where heavy_fence_works().
+// Call only if heavy_fence_works().
 [[nodiscard]] Fence heavy_fence();
 
 }  // namespace tuza::rt

@@ -8,7 +8,7 @@
 namespace tuza::rt {
 namespace {
 
-// The kernel's struct sched_attr as of Linux 5.3; libc's headers have none.
+// The kernel's struct sched_attr as of Linux 5.3, which the headers of libc lack.
 struct SchedAttr {
   std::uint32_t size = sizeof(SchedAttr);
   std::uint32_t policy = 0;

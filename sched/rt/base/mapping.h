@@ -1,6 +1,6 @@
-// Memory straight from the kernel, for everything in the runtime that must not come from malloc.
+// Memory from the kernel, for the parts of the runtime that must not call malloc.
 //
-// Zeroed, page-aligned, committed by touch. Thread-safe.
+// Zeroed, page-aligned, committed when first touched. Thread-safe.
 #pragma once
 
 #include <sys/mman.h>
@@ -12,12 +12,12 @@
 
 namespace tuza::rt {
 
-// Null when the kernel refuses.
+// Null if the kernel refuses.
 inline void* map_pages(std::size_t bytes) {
   constexpr int kProtection = PROT_READ | PROT_WRITE;
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   if constexpr (kTsan) {
-    // By way of libc, where TSan learns that whoever used these addresses before does not matter any more.
+    // Through libc, which TSan intercepts: it must forget earlier accesses to these addresses.
     void* at = ::mmap(nullptr, bytes, kProtection, kFlags, -1, 0);
     return at == MAP_FAILED ? nullptr : at;
   }

@@ -1,7 +1,7 @@
 // A one-shot event that puts an M to sleep.
 //
-// One thread sleeps, any thread wakes; a wake before the sleep is not lost. What the waker wrote before
-// wake() is visible after sleep() returned true. Blocks the M.
+// One thread sleeps, any thread wakes it. A wake-up before the sleep is not lost. What the waker wrote before
+// wake() is visible after sleep() has returned true. Blocks the M.
 #pragma once
 
 #include <tuza/sched/rt/base/clock.h>
@@ -14,7 +14,7 @@ namespace tuza::rt {
 
 class Note {
  public:
-  // Waits for a wake() and takes it. With a timeout (>= 0 ns) it may give up: returns false then.
+  // Waits for a wake() and consumes it. Returns false after `timeout_ns`; negative: no timeout.
   bool sleep(std::int64_t timeout_ns = -1) {
     const std::int64_t begin = timeout_ns < 0 ? 0 : now_ns();
     while (state_.exchange(0, std::memory_order_acquire) == 0) {
@@ -30,7 +30,7 @@ class Note {
   }
 
  private:
-  std::atomic<std::uint32_t> state_{0};  // 1: a wake waits to be taken
+  std::atomic<std::uint32_t> state_{0};  // 1: a wake-up has not been consumed
 };
 
 }  // namespace tuza::rt

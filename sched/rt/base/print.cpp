@@ -55,8 +55,8 @@ Line& Line::duration(std::int64_t nanoseconds) {
 
 namespace {
 
-std::atomic<bool> g_stalled{
-    false};  // the last line found no room; relaxed: a guess, corrected by the next line
+// The last line found no room. Relaxed: a stale value is corrected by the next line.
+std::atomic<bool> g_stalled{false};
 std::atomic<bool> g_last_words{false};
 
 std::int64_t patience_ns(Patience patience) {
@@ -70,7 +70,7 @@ std::int64_t patience_ns(Patience patience) {
   return 0;
 }
 
-// Whether `fd` takes a line now, or within that time. If the system does not say (seccomp): true.
+// Whether `fd` accepts a line within `wait_ns`. True if the system cannot tell (seccomp).
 bool has_room(int fd, std::int64_t wait_ns) {
   struct pollfd ask{.fd = fd, .events = POLLOUT, .revents = 0};
   struct timespec patience{.tv_sec = wait_ns / 1'000'000'000, .tv_nsec = wait_ns % 1'000'000'000};
@@ -80,8 +80,8 @@ bool has_room(int fd, std::int64_t wait_ns) {
   return ready != 0;
 }
 
-// There was room just now. Others may have taken it: where the kernel can write to a pipe without blocking (from Linux
-// 6.5 on) it is asked to.
+// has_room() was true, but another writer may have used the room since. So pipes are written without blocking,
+// where the kernel supports that (Linux 6.5 and later).
 long write_some(int fd, const char* text, std::size_t size) {
   struct stat status{};
   if (sys::invoke(SYS_fstat, fd, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))) {
@@ -102,7 +102,7 @@ void Line::flush() {
     if (!room) break;
     const long n = write_some(fd_, text_ + done, size_ - done);
     if (n == -EINTR) continue;
-    if (n <= 0) break;  // nobody is left to tell
+    if (n <= 0) break;  // there is nowhere to report the error
     done += static_cast<std::size_t>(n);
   }
   size_ = 0;

@@ -1,13 +1,13 @@
-// Text to standard error from places where nothing may be allocated or locked: signal handlers, the
-// scheduler, a process about to abort.
+// Prints to standard error where nothing may be allocated or locked: in signal handlers, in the scheduler, in a
+// process that is about to abort.
 //
-// A Line collects text in a fixed buffer and hands it to the kernel in one call when it ends, so that lines of
-// several threads do not mix. Text beyond the buffer is cut.
+// A Line collects text in a fixed buffer, and passes it to the kernel in one call when it is destroyed, so that
+// the lines of several threads do not mix. Text beyond the buffer is cut off.
 //
-// A reader that has stopped reading a pipe, a socket or a terminal does not stop the program: a line is given a
-// moment once, and none after that until there is room again. What finds no room is lost.
+// A stalled reader of a pipe, a socket or a terminal does not stop the program. One line waits briefly for room;
+// after that no line waits until there is room again. A line that finds no room is lost.
 //
-// Thread safety: each Line belongs to one thread. Blocks the M for the write; never parks.
+// Each Line belongs to one thread. Writing blocks the M; nothing parks.
 #pragma once
 
 #include <concepts>
@@ -17,16 +17,16 @@
 
 namespace tuza::rt {
 
-// How long a line may wait for room.
+// The limit of the wait for room.
 enum class Patience : std::uint8_t {
-  kNone,    // for threads that others depend on
+  kNone,    // no wait: for threads that others depend on
   kMoment,  // 50 ms
-  kLong,    // 2 s: the process ends, and these are its last words
+  kLong,    // 2 s: for the last messages of a process that ends
 };
 
 class Line {
  public:
-  static constexpr int kNowhere = -1;  // only collect, for text()
+  static constexpr int kNowhere = -1;  // print nothing: for text()
   explicit Line(int fd = 2, Patience patience = Patience::kMoment) : fd_(fd), patience_(patience) {}
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;
@@ -45,7 +45,7 @@ class Line {
   }
   Line& hex(std::uint64_t value);
   Line& operator<<(const void* address) { return hex(reinterpret_cast<std::uintptr_t>(address)); }
-  // With the unit a reader would choose: "250 ms", "12 s", "3 min", "5 h".
+  // With a suitable unit: "250 ms", "12 s", "3 min", "5 h".
   Line& duration(std::int64_t nanoseconds);
 
   [[nodiscard]] std::string_view text() const { return {text_, size_}; }
@@ -61,7 +61,7 @@ class Line {
   char text_[kCapacity];
 };
 
-// From now on every line to standard error has the patience of kLong.
+// From now on every line waits up to kLong.
 void print_last_words();
 
 }  // namespace tuza::rt

@@ -10,7 +10,7 @@ namespace tuza::rt {
 
 void open_standard_descriptors() {
   for (int fd = 0; fd <= 2; ++fd) {
-    // open() takes the lowest number that is free, which is this one.
+    // open() takes the lowest free number, which is this one.
     if (sys::invoke(SYS_fcntl, fd, F_GETFD) == -EBADF) sys::invoke(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR);
   }
 }
@@ -25,7 +25,7 @@ ProcessSetup::ProcessSetup() {
 }
 
 ProcessSetup::~ProcessSetup() {
-  struct sigaction now{};  // unless the program has a handler for it meanwhile
+  struct sigaction now{};  // the program may have installed a handler meanwhile
   if (ignored_ && sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_IGN)
     sigaction(SIGPIPE, &before_, nullptr);
 }

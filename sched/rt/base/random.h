@@ -1,7 +1,7 @@
-// Random numbers for scheduling decisions: four instructions, not for secrets.
+// Random numbers for scheduling decisions. Cheap, and not for secrets.
 //
 // Source: G. Marsaglia, "Xorshift RNGs" (2003), with the multiplication of xorshift64*.
-// Thread-unsafe: each M has its own.
+// Not thread-safe: each M has its own.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ class Random {
     state_ ^= state_ >> 27;
     return static_cast<std::uint32_t>((state_ * 0x2545f4914f6cdd1d) >> 32);
   }
-  // Uniform in [0, bound), bound > 0, by multiplication (D. Lemire 2019; the bias does not matter here).
+  // Uniform in [0, bound), bound > 0, by multiplication (D. Lemire 2019). Slightly biased, which is harmless
+  // here.
   std::uint32_t below(std::uint32_t bound) {
     return static_cast<std::uint32_t>((std::uint64_t{next()} * bound) >> 32);
   }

@@ -7,7 +7,7 @@
 namespace tuza::rt {
 
 void RawMutex::lock_contended() {
-  // The holder is gone within nanoseconds, unless the kernel took its core away: spin briefly, sleep then.
+  // The holder unlocks within nanoseconds, unless the kernel took its core: spin briefly, then sleep.
   for (int i = 0; i < 40; ++i) {
     cpu_relax();
     if (state_.load(std::memory_order_relaxed) == 0 && try_lock()) return;

@@ -1,12 +1,12 @@
-// The lock inside primitives: blocks the M, takes four bytes, needs no libc.
+// The lock inside primitives: it blocks the M, takes four bytes, and needs no libc.
 //
-// For sections of a few instructions: queues, free lists, timer heaps. Never held over a park, a switch, an
-// allocation or a callback, except that a park's commit may release it. A goroutine that holds one is inside
-// the runtime (rt/enter.h): it can neither lose its P nor be suspended. Programs have tuza::Mutex, which
-// parks.
+// For critical sections of a few instructions: queues, free lists, timer heaps. Never held across a park, a
+// switch, an allocation or a callback, except that the commit of a park may release it. A goroutine that holds
+// one is inside the runtime (rt/enter.h): it can neither lose its P nor be suspended. Programs use tuza::Mutex,
+// which parks.
 //
-// Protocol: U. Drepper, "Futexes Are Tricky" (2011), mutex2: 0 free, 1 locked, 2 locked and somebody may
-// sleep. lock's acquire pairs with unlock's release.
+// Protocol: U. Drepper, "Futexes Are Tricky" (2011), mutex2. State 0: free, 1: locked, 2: locked, and threads
+// may sleep. The acquire of lock() pairs with the release of unlock().
 #pragma once
 
 #include <atomic>

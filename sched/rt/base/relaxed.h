@@ -1,7 +1,7 @@
-// A field with one owner that others may look at: for reports, statistics, guesses.
+// A field that one owner writes and other threads read: for reports, statistics, hints.
 //
-// The owner reads and writes it like a plain variable; anybody else sees some value it had, whole but
-// without any order relative to other fields. Costs nothing over a plain variable.
+// The owner uses it like a plain variable. Other threads see a value that it had, untorn, but without any order
+// relative to other fields. Costs no more than a plain variable.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ class Relaxed {
   operator T() const { return get(); }
   [[nodiscard]] T get() const { return value_.load(std::memory_order_relaxed); }
   T operator->() const { return get(); }
-  // Not one step: for the owner.
+  // For the owner only: not atomic.
   Relaxed& operator+=(T value) { return *this = static_cast<T>(*this + value); }
   Relaxed& operator++() { return *this += 1; }
 
@@ -31,8 +31,8 @@ class Relaxed {
   std::atomic<T> value_{};
 };
 
-// A pointer that its owner changes and other threads follow: what the owner had seen of the object before it
-// stored the pointer, they see too.
+// A pointer that its owner changes and other threads follow. They see everything of the object that the owner
+// had seen when it stored the pointer.
 template <class T>
 class Followed {
  public:
@@ -48,7 +48,7 @@ class Followed {
   operator T*() const { return get(); }
   [[nodiscard]] T* get() const { return value_.load(std::memory_order_relaxed); }
   T* operator->() const { return get(); }
-  // For others.
+  // For other threads.
   [[nodiscard]] T* follow() const { return value_.load(std::memory_order_acquire); }
 
  private:

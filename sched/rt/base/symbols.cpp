@@ -15,7 +15,7 @@
 namespace tuza::rt {
 namespace {
 
-// A file mapped for reading, for the length of a scope.
+// A file mapped for reading, while this object lives.
 class MappedFile {
  public:
   explicit MappedFile(const char* path) {
@@ -74,7 +74,7 @@ bool find_symbol(const char* path, std::uintptr_t base, std::uintptr_t address, 
   if (header == nullptr || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return false;
   const auto* sections = file.at<ElfW(Shdr)>(header->e_shoff, header->e_shnum);
   if (sections == nullptr) return false;
-  // Addresses in the file are relative to where it was loaded, except in programs linked to a fixed place.
+  // Addresses in the file are relative to its load address, except in programs linked to a fixed address.
   const std::uint64_t relative = header->e_type == ET_DYN ? address - base : address;
   for (const unsigned wanted : {SHT_SYMTAB, SHT_DYNSYM}) {
     for (unsigned i = 0; i < header->e_shnum; ++i) {

@@ -7,7 +7,7 @@
 namespace tuza::rt {
 
 std::int64_t thread_cpu_ns(std::int32_t thread_id) {
-  // What pthread_getcpuclockid() makes of a thread: CPUCLOCK_SCHED of one thread.
+  // The clock id that pthread_getcpuclockid() computes: CPUCLOCK_SCHED of one thread.
   const auto clock = static_cast<clockid_t>((~static_cast<std::uint32_t>(thread_id) << 3) | 6);
   struct timespec used{};
   if (sys::invoke(SYS_clock_gettime, clock, &used) != 0) return 0;

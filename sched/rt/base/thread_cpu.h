@@ -5,7 +5,8 @@
 
 namespace tuza::rt {
 
-// CPU time that the thread has used, ns; 0 if there is no such thread. 0 means the calling thread. One system call.
+// The CPU time that the thread has used, in ns; 0 if there is no such thread. `thread_id` 0 means the calling
+// thread. One system call.
 std::int64_t thread_cpu_ns(std::int32_t thread_id);
 
 }  // namespace tuza::rt

@@ -11,7 +11,7 @@
 namespace tuza::rt {
 namespace {
 
-// What the start of a file in /proc says about a thread.
+// The first bytes of a file in /proc about a thread.
 class Text {
  public:
   std::string_view read(std::int32_t thread_id, std::string_view file) {
@@ -28,10 +28,10 @@ class Text {
   char bytes_[128];
 };
 
-// '?' if /proc does not say.
+// '?' if /proc cannot tell.
 char state_of(std::int32_t thread_id) {
   Text text;
-  // "123 (name) R ...": the name may hold anything, but no name is that long.
+  // "123 (name) R ...": the name may contain any character, but is shorter than the buffer.
   const std::string_view stat = text.read(thread_id, "stat");
   const std::size_t name_end = stat.rfind(')');
   if (name_end == std::string_view::npos || name_end + 2 >= stat.size()) return '?';
@@ -49,7 +49,7 @@ bool is_call_on_file(std::string_view line) {
   long number = 0;
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
   if (error != std::errc{} || end == line.data() + line.size() || *end != ' ') return false;
-  // Not write(): interrupted in between it would have written less than was asked for, to a pipe or a socket.
+  // Not write(): a signal could cut a write to a pipe or a socket short.
   for (const long one :
        {-1L, long{SYS_read}, long{SYS_readv}, long{SYS_pread64}, long{SYS_preadv}, long{SYS_pwrite64},
         long{SYS_pwritev}, long{SYS_fsync}, long{SYS_fdatasync}, long{SYS_fadvise64}}) {
@@ -59,13 +59,13 @@ bool is_call_on_file(std::string_view line) {
 }
 
 bool thread_waits_for_disk(std::int32_t thread_id) {
-  // The state once more: between the two it may have gone on to the next call, of another kind.
+  // Read the state again: between the first two reads the thread may have entered a call of another kind.
   return state_of(thread_id) == 'D' && is_call_on_file(Text().read(thread_id, "syscall")) &&
          state_of(thread_id) == 'D';
 }
 
 std::uintptr_t futex_waited_for(std::int32_t thread_id) {
-  // "202 0x7f12a4000030 0x80 ...": the number of the call, and its arguments.
+  // "202 0x7f12a4000030 0x80 ...": the number of the call and its arguments.
   Text text;
   const std::string_view line = text.read(thread_id, "syscall");
   long number = 0;

@@ -1,7 +1,7 @@
-// What /proc says about another thread of this process: whether it runs, and what it waits for.
+// The state of another thread of this process, from /proc: whether it runs, and what it waits for.
 //
-// For sysmon: a few system calls each, nothing allocated. The thread must not have ended, or the answers are
-// those of "does nothing".
+// For sysmon: each function makes a few system calls and allocates nothing. For a thread that has ended, the
+// answers are those for a thread that does nothing.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 
 namespace tuza::rt {
 
-// Whether the thread runs or waits for a core, rather than for something in the kernel. `unknown` when /proc
-// does not say: it may not be mounted, or the process has no descriptor left.
+// Whether the thread runs or waits for a core, rather than waiting in the kernel. `unknown` is returned if /proc
+// cannot tell: it is not mounted, or the process has no descriptor left.
 bool thread_is_runnable(std::int32_t thread_id, bool unknown);
 
-// Whether the thread waits for the disk: uninterruptibly, in a page fault or in a system call on a file that a signal
-// does not end with EINTR (on FUSE it may, where the file system wants it so). What is sent to it now it sees when it
-// comes back from there. False if /proc does not say.
+// Whether the thread waits for the disk: uninterruptibly, in a page fault or in a system call on a file that a
+// signal does not end with EINTR (except on a FUSE file system that supports it). The thread handles a signal
+// that it is sent now when it returns from there. False if /proc cannot tell.
 bool thread_waits_for_disk(std::int32_t thread_id);
 
-// The address of the futex that the thread waits for; 0: it does not, or /proc does not say.
+// The address of the futex that the thread waits for; 0: it waits for none, or /proc cannot tell.
 std::uintptr_t futex_waited_for(std::int32_t thread_id);
 
-// For it: what /proc says of the system call that a thread is in. True for those that read and write files at given
-// places, and for none at all: a page fault.
+// For thread_waits_for_disk(). `line`: the system call of a thread, as in /proc/self/task/N/syscall. True for
+// calls that read or write files, and for -1, which means a page fault.
 bool is_call_on_file(std::string_view line);
 
 }  // namespace tuza::rt
