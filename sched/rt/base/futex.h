@@ -1,6 +1,7 @@
 // The two futex operations that all other waiting is built on. Process-private.
 //
-// Thread-safe. futex_wait blocks the thread, so threads of the runtime call it only without a P.
+// Thread-safe. futex_wait blocks the thread, and the P if the thread has one. So a thread with a P calls it for
+// brief waits only, such as a contended RawMutex or SpinLock.
 #pragma once
 
 #include <linux/futex.h>

@@ -11,7 +11,7 @@ namespace tuza::rt {
 // classes stay as they are. Older kernels ignore the hint.
 void hint_kernel_slice(std::int32_t thread_id, std::int64_t slice_ns);
 
-// Ms with a P answer requests, Ms in the lane compute, and sysmon must be punctual for both. A thread that has
+// Ms with a P answer requests, Ms in the lane compute, and sysmon must run on time for both. A thread that has
 // received too little CPU gets up to twice its slice before others: with slices of 20 ms in the lane, other
 // threads, sysmon among them, were sometimes 10 to 20 ms late. The slices must not be too short either, because
 // the kernel does not move a thread that ran within the last half millisecond to an idle core: two threads with

@@ -1,7 +1,7 @@
 // A one-shot event that puts an M to sleep.
 //
-// One thread sleeps, any thread wakes it. A wake-up before the sleep is not lost. What the waker wrote before
-// wake() is visible after sleep() has returned true. Blocks the M.
+// One thread sleeps, any thread wakes it. A wake-up before the sleep is not lost. The waker's writes before
+// wake() are visible after sleep() has returned true. Blocks the M.
 #pragma once
 
 #include <tuza/sched/rt/base/clock.h>

@@ -17,7 +17,7 @@
 
 namespace tuza::rt {
 
-// The limit of the wait for room.
+// The maximum time that a line waits for room.
 enum class Patience : std::uint8_t {
   kNone,    // no wait: for threads that others depend on
   kMoment,  // 50 ms
@@ -26,7 +26,7 @@ enum class Patience : std::uint8_t {
 
 class Line {
  public:
-  static constexpr int kNowhere = -1;  // print nothing: for text()
+  static constexpr int kNowhere = -1;  // flush() prints nothing: for callers of text() only
   explicit Line(int fd = 2, Patience patience = Patience::kMoment) : fd_(fd), patience_(patience) {}
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;

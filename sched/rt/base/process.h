@@ -1,7 +1,8 @@
-// The state of the process that a runtime needs, beside memory and threads.
+// Process-wide state that a runtime needs, apart from memory and threads.
 //
-// - Descriptors 0 to 2 are open. If one were closed, the next socket would get its number, and messages to
-//   standard error would go to a client. Closed ones become /dev/null, as in Go, and stay so after the run.
+// - Descriptors 0 to 2 are open. If the program was started with one of them closed, the next socket would get
+//   its number, and messages to standard error would go to a client. Closed descriptors become /dev/null, as in
+//   Go, and stay so after the run.
 // - SIGPIPE is ignored, unless the program has its own handler: standard error may be a pipe without a reader,
 //   which must not end a server. Programs started by exec inherit the setting.
 #pragma once

@@ -18,8 +18,7 @@ class Random {
     state_ ^= state_ >> 27;
     return static_cast<std::uint32_t>((state_ * 0x2545f4914f6cdd1d) >> 32);
   }
-  // Uniform in [0, bound), bound > 0, by multiplication (D. Lemire 2019). Slightly biased, which is harmless
-  // here.
+  // Uniform in [0, bound), bound > 0, by multiplication (D. Lemire 2019). The slight bias is harmless here.
   std::uint32_t below(std::uint32_t bound) {
     return static_cast<std::uint32_t>((std::uint64_t{next()} * bound) >> 32);
   }

@@ -12,7 +12,7 @@ void RawMutex::lock_contended() {
     cpu_relax();
     if (state_.load(std::memory_order_relaxed) == 0 && try_lock()) return;
   }
-  if (is_forked_child()) return;  // as in SpinLock
+  if (is_forked_child()) return;  // as in SpinLock: the holder is a thread of the parent
   while (state_.exchange(2, std::memory_order_acquire) != 0) futex_wait(state_, 2);
 }
 

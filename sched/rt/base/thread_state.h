@@ -14,15 +14,15 @@ namespace tuza::rt {
 bool thread_is_runnable(std::int32_t thread_id, bool unknown);
 
 // Whether the thread waits for the disk: uninterruptibly, in a page fault or in a system call on a file that a
-// signal does not end with EINTR (except on a FUSE file system that supports it). The thread handles a signal
-// that it is sent now when it returns from there. False if /proc cannot tell.
+// signal does not end with EINTR (except on a FUSE file system that supports it). A signal sent now is handled
+// when the thread returns from the wait. False if /proc cannot tell.
 bool thread_waits_for_disk(std::int32_t thread_id);
 
 // The address of the futex that the thread waits for; 0: it waits for none, or /proc cannot tell.
 std::uintptr_t futex_waited_for(std::int32_t thread_id);
 
 // For thread_waits_for_disk(). `line`: the system call of a thread, as in /proc/self/task/N/syscall. True for
-// calls that read or write files, and for -1, which means a page fault.
+// calls that read, sync or prefetch files or write them at an offset, and for -1, which means a page fault.
 bool is_call_on_file(std::string_view line);
 
 }  // namespace tuza::rt
