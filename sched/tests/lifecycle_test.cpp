@@ -10,6 +10,7 @@
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/preempt.h>
 #include <tuza/sched/rt/base/fork.h>
+#include <tuza/sched/rt/idle/ended_threads.h>
 #include <tuza/sched/rt/lifecycle/lifecycle.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/tests/children.h>
@@ -337,7 +338,7 @@ TEST(Lifecycle, AThreadThatEndsTooLateToBeJoinedIsDetached) {
     return nullptr;
   };
   ASSERT_EQ(pthread_create(&thread, nullptr, main, &late), 0);
-  while (!late.done) std::this_thread::yield();
+  wait_for(late.done);
   EXPECT_EQ(state, PTHREAD_CREATE_DETACHED);
 }
 

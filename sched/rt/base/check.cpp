@@ -51,7 +51,7 @@ void fatal(std::string_view what, void (*details)()) {
 void check_failed(const char* condition, const char* file, int line) {
   begin_last_report();
   Line() << "tuza: CHECK failed: " << condition << " at " << file << ":" << line
-         << "\n(this is a bug of Tuza, not of your program)\n";
+         << "\n(this is a bug in Tuza, not in your program)\n";
   report_and_abort();
 }
 

@@ -27,8 +27,8 @@ class EndedThreads {
   // Joins the threads that have terminated, without waiting. Returns the number of threads left. Only one
   // thread may call it at a time.
   std::uint32_t join_some();
-  // Call when no more threads are added: joins all threads that terminate before `deadline_ns`, and detaches
-  // the others.
+  // Joins all threads that terminate before `deadline_ns`, and detaches the others, and every thread that is
+  // added from now on: a thread that comes back late.
   void join_all(std::int64_t deadline_ns);
 
  private:
@@ -37,6 +37,7 @@ class EndedThreads {
   RawMutex mutex_;
   pthread_t* threads_;      // kMax slots
   std::uint32_t size_ = 0;  // guarded by mutex_; only the joining thread lowers it
+  bool closed_ = false;     // guarded by mutex_: join_all() has begun
 };
 
 }  // namespace tuza::rt
