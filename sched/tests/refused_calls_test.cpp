@@ -75,8 +75,11 @@ void work() {
 
 constexpr const char* kLine = "a line on standard error";
 
-// Needs more threads than before, and mappings for them.
-void block_in_many() {
+// Needs more threads than before, and mappings for them: the calls wait for each other, until all are in progress or the
+// kernel has refused what that takes.
+void block_in_many(const RefusedCalls& kernel) {
+  constexpr int kCalls = 60;
+  std::atomic<int> in_call = 0;
   WaitGroup group;
   for (int i = 0; i < kCalls; ++i) {
     group.go([&] {
