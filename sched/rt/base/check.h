@@ -2,7 +2,8 @@
 //
 // TUZA_CHECK(condition) is for invariants of the runtime, fatal(...) for misuse by the program (unlocking a
 // mutex that is not locked, go() outside run()). Both print one line, the back trace of the caller and the
-// state of the scheduler, and abort. Errors of the environment are never fatal: they are Results.
+// state of the scheduler, and abort. Errors of the environment are Results, except while a runtime starts:
+// run() cannot do without its first threads and memory.
 #pragma once
 
 #include <string_view>

@@ -14,8 +14,8 @@
 namespace tuza::rt {
 namespace {
 
-// The main goroutine has returned at the same time, and the runtime is already being ended. This is over when
-// active() returns null.
+// Another thread is already ending the runtime: the main goroutine has returned, or somebody else has called
+// exit(). The end is over when active() returns null.
 void wait_for_other_end() {
   constexpr std::int64_t kNapNs = 1'000'000;
   constexpr int kNapsMax = 5000;

@@ -1,4 +1,5 @@
-// Starts and ends a runtime: the steps S1 to S6 and E1 to E9 of docs/internals/lifecycle.md.
+// Starts and ends a runtime: the steps S1 to S5 and E1 to E9 of docs/internals/lifecycle.md. S6, the main
+// goroutine, is sched/run.cpp's.
 //
 // Comments in the code give the same step numbers. A runtime may be ended by the main goroutine, when it
 // returns, or by a goroutine or another thread that calls exit() (rt/lifecycle/exit.h). The first of them

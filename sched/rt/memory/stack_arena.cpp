@@ -51,8 +51,8 @@ void say_no_guards() {
   if (said.exchange(true, std::memory_order_relaxed)) return;
   Line text(Line::kNowhere);
   text << "tuza: new goroutine stacks have no guard pages from here on: this kernel has no "
-          "MADV_GUARD_INSTALL, and "
-          "guards may use half of vm.max_map_count (they protect "
+          "MADV_GUARD_INSTALL, and mprotect has failed or would use more than half of "
+          "vm.max_map_count (guards protect "
        << g_protected.load(std::memory_order_relaxed) << " stacks)";
   log_line(LogLevel::kWarning, text.text());
 }
