@@ -49,10 +49,10 @@ AppArguments parse_app_arguments(int argc, char** argv, const std::string& name)
       name);
   AppArguments result;
   std::vector<std::string> set;
-  app.add_option("--config", result.sources.file, "Settings, TOML")
+  app.add_option("--config", result.sources.file, "TOML file with the settings")
       ->type_name("FILE")
       ->check([](const std::string& text) -> std::string { return text.empty() ? "expected a file" : ""; });
-  app.add_option("--listen", result.sources.listen, "Where to serve, as http.listen; may be repeated")
+  app.add_option("--listen", result.sources.listen, "Address to serve on, as http.listen; may be repeated")
       ->type_name("HOST:PORT|unix:/PATH")
       ->allow_extra_args(false);
   app.add_option("--set", set, "One setting, such as log.level=debug; may be repeated")
@@ -62,7 +62,7 @@ AppArguments parse_app_arguments(int argc, char** argv, const std::string& name)
         return text.find('=') != std::string::npos ? "" : "expected KEY=VALUE, not '" + text + "'";
       });
   app.add_flag("--check-config", result.check_config, "Check the settings and exit");
-  app.add_flag("--print-config", result.print_config, "Print the settings as a configuration file, and end");
+  app.add_flag("--print-config", result.print_config, "Print the settings as a configuration file and exit");
   parse_or_exit(app, argc, argv);
   for (const std::string& text : set) {
     const std::size_t equals = text.find('=');

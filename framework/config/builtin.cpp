@@ -65,63 +65,70 @@ void add_http(Schema& schema) {
   Section http(schema, "http");
   http.add("listen", {.type = Type::kAddresses,
                       .standard = List{"127.0.0.1:8080"},
-                      .doc = "Where to serve; sockets that systemd hands over go before it"});
-  http.size("request_line_max", standard.request_line_bytes_max, 64, kMiB, "A longer request line: 414");
-  http.size("head_max", standard.head_bytes_max, 256, kMiB, "Request line and headers; more: 431");
+                      .doc = "Addresses to serve on. Sockets that systemd passes in take precedence"});
+  http.size("request_line_max", standard.request_line_bytes_max, 64, kMiB,
+            "Maximum length of the request line; longer: 414");
+  http.size("head_max", standard.head_bytes_max, 256, kMiB,
+            "Maximum size of the request line and all headers; larger: 431");
   http.number("headers_max", standard.headers_max, 1, 256, "headers", "Maximum number of headers; more: 431");
   http.size("body_max", standard.body_bytes_max, 0, 1024 * kGiB,
             "Maximum size of a request body; larger: 413");
   http.size("chunk_overhead_max", standard.chunk_overhead_bytes_max, 16, kMiB,
-            "Sizes, extensions and trailers of a chunked body without data between them; more: 400");
+            "Maximum size of chunk sizes, extensions and trailers of a chunked body without data between "
+            "them; larger: 400");
   http.duration("header_timeout", standard.header_timeout, 1, kHour,
-                "From the first byte of a request to its last header; else 408");
+                "Maximum time from the first byte of a request to its last header; longer: 408");
   http.duration("idle_timeout", standard.idle_timeout, 1, 24 * kHour,
-                "Between requests of a connection, and before the first; then it is closed");
-  http.duration("body_timeout", standard.body_timeout, 1, 24 * kHour,
-                "For a request body, beside what http.body_rate_min allows; else 408");
+                "Maximum time between requests of a connection, and before its first request; then the "
+                "connection is closed");
+  http.duration(
+      "body_timeout", standard.body_timeout, 1, 24 * kHour,
+      "Time allowed for a request body, in addition to what http.body_rate_min allows; longer: 408");
   http.size("body_rate_min", standard.body_rate_min_bytes_per_second, 1, kGiB,
-            "Minimum rate of a request body, per second, after http.body_timeout");
+            "Minimum rate of a request body, in bytes per second. The body may take as long as it would at "
+            "this rate, plus http.body_timeout");
   http.duration("skip_timeout", standard.skip_timeout, 0, kHour,
-                "For what a handler has left of a body, to keep the connection");
+                "Maximum time to read the part of a body that the handler did not read, in order to keep the "
+                "connection");
   http.duration("write_timeout", standard.write_timeout, 1, 24 * kHour,
-                "A client that takes nothing of a response for so long is cut off");
+                "A client that accepts no part of a response for this long is cut off");
   http.number("max_connections", 0, 0, 10'000'000, "connections",
-              "Open at once, per listener; others wait. 0: as many as there are descriptors, less 32");
+              "Maximum number of open connections per listener; further ones wait. 0: the number of "
+              "descriptors minus 32, shared by all listeners");
   http.text("server_name", Type::kString, standard.server_name,
-            "The Server header of responses; empty: none");
-  http.boolean("access_log", false, "A log line per request");
+            "Server header of responses; empty: no header");
+  http.boolean("access_log", false, "Write one log line per request");
 }
 
 void add_tls(Schema& schema) {
   Section tls(schema, "tls");
   tls.text("certificate", Type::kPath, "",
-           "Certificate chain, PEM, for clients that ask for no name in tls.certificates; empty: no TLS. "
-           "SIGHUP reads it "
-           "again");
-  tls.text("key", Type::kPath, "", "Private key of tls.certificate, PEM. SIGHUP reads it again");
+           "Certificate chain (PEM) for clients that ask for a host name without an entry in "
+           "tls.certificates; empty: no TLS. SIGHUP reads the file again");
+  tls.text("key", Type::kPath, "", "Private key of tls.certificate (PEM). SIGHUP reads the file again");
   tls.add("certificates",
           {.type = Type::kTables,
            .standard = Rows{},
            .choices = {"certificate", "key"},
-           .doc = "More certificates, chosen by the host name that the client asks for (SNI)"});
-  tls.text("client_ca", Type::kPath, "",
-           "CA certificates, PEM, that client certificates are checked against");
+           .doc = "Further certificates, selected by the host name that the client asks for (SNI)"});
+  tls.text("client_ca", Type::kPath, "", "CA certificates (PEM) for the verification of client certificates");
   tls.choice("client_auth", "none", {"none", "request", "require"},
-             "Whether clients must show a certificate");
-  tls.choice("min_version", "1.2", {"1.2", "1.3"}, "The lowest version of TLS that is spoken");
+             "Whether clients are asked for a certificate, or must present one");
+  tls.choice("min_version", "1.2", {"1.2", "1.3"}, "Minimum TLS version");
   tls.duration("handshake_timeout", std::chrono::seconds(10), 1, kHour,
-               "A client that is slower with its handshake is cut off");
+               "Maximum duration of a handshake; then the client is cut off");
 }
 
 void add_log(Schema& schema) {
   Section log(schema, "log");
   log.choice("level", "info", {"trace", "debug", "info", "warning", "error", "off"},
              "Minimum level of logged messages", true);
-  log.choice("format", "console", {"console", "json"}, "Lines for people, or an object per line");
-  log.text("file", Type::kPath, "stderr", "\"stderr\", or a file to append to, which SIGHUP opens again");
+  log.choice("format", "console", {"console", "json"},
+             "Lines that are easy to read, or one JSON object per line");
+  log.text("file", Type::kPath, "stderr", "\"stderr\", or a file to append to. SIGHUP reopens the file");
   log.number("queue_lines", 8192, 16, 1'000'000, "lines",
-             "Lines, of 512 bytes on average, that wait for the writing thread; further ones are dropped and "
-             "counted");
+             "Maximum number of lines, of 512 bytes on average, that wait for the writing thread; further "
+             "lines are dropped and counted");
 }
 
 }  // namespace
@@ -132,20 +139,23 @@ Schema builtin_schema() {
   add_tls(schema);
   Section shutdown(schema, "shutdown");
   shutdown.duration("timeout", http::ServerOptions{}.shutdown_timeout, 0, 24 * kHour,
-                    "For requests in flight when the program ends; then they are cut off");
+                    "Time for requests in flight to finish at shutdown; then they are cut off");
   shutdown.duration("delay", std::chrono::seconds(0), 0, kHour,
-                    "/readyz says 503 for so long before connections are refused");
+                    "Time during which /readyz answers 503 before connections are refused");
   add_log(schema);
   Section admin(schema, "admin");
-  admin.text("listen", Type::kAddress, "",
-             "Where /healthz, /readyz, /metrics and /debug are served, without TLS; empty: nowhere");
+  admin.text(
+      "listen", Type::kAddress, "",
+      "Address on which /healthz, /readyz, /metrics and /debug are served, without TLS; empty: not served");
   Section metrics(schema, "metrics");
-  metrics.boolean("enabled", true, "Count and time requests for /metrics, if there is admin.listen");
+  metrics.boolean("enabled", true,
+                  "Whether requests are counted and timed for /metrics, if admin.listen is set");
   Section runtime(schema, "runtime");
   runtime.number("maxprocs", 0, 0, 256, "processors",
-                 "Goroutines that run at once. 0: TUZA_MAXPROCS, else the CPUs allowed");
+                 "Maximum number of goroutines that run at once. 0: TUZA_MAXPROCS, otherwise the number of "
+                 "CPUs allowed");
   runtime.number("max_threads", 10'000, 16, 65'536, "threads",
-                 "Maximum number of threads; the process ends if it needs more");
+                 "Maximum number of threads. The process ends if it needs more");
   return schema;
 }
 

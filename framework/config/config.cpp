@@ -49,7 +49,7 @@ Config::Config(const Schema& schema) : schema_(&schema) {
 
 std::size_t Config::index(std::string_view name) const {
   const Key* key = schema_->find(name);
-  if (key == nullptr) rt::fatal("a setting that is not in the schema was asked for");
+  if (key == nullptr) rt::fatal("a setting was requested that is not in the schema");
   return static_cast<std::size_t>(key - schema_->keys().data());
 }
 

@@ -54,7 +54,7 @@ void add_goroutines(Families& out, const MetricsSnapshot& s) {
   out.add({{"state", "running"}}, s.goroutines.running);
   out.add({{"state", "runnable"}}, s.goroutines.runnable);
   out.add({{"state", "waiting"}}, s.goroutines.waiting);
-  out.begin("tuza_goroutines_waiting", "Goroutines that wait, by what for", MetricType::Gauge);
+  out.begin("tuza_goroutines_waiting", "Waiting goroutines, by reason", MetricType::Gauge);
   for (std::size_t i = 0; i < kWaitReasons; ++i) {
     if (s.goroutines.waiting_for[i] > 0) {
       out.add({{"reason", name(static_cast<WaitReason>(i))}}, s.goroutines.waiting_for[i]);

@@ -4,6 +4,7 @@ used; the files in CONF are correct."""
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -237,19 +238,23 @@ class Config(unittest.TestCase):
             self.assertIn(said, done.stderr)
         self.assertEqual(done.stderr.count("\n"), 4)
 
-    def test_the_files_of_conf_are_right_and_production_has_every_key(self):
+    def test_the_files_of_conf_are_right_and_production_explains_every_key(self):
         files = sorted(CONF.glob("*.toml"))
         self.assertGreaterEqual(len(files), 2)
         for file in files:
             done = run("--config", str(file), "--check-config")
             self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "ok\n", ""))
         production = (CONF / "production.toml").read_text()
-        keys_of = tomllib.loads(run("--print-config").stdout)
+        printed = run("--print-config").stdout
+        keys_of = tomllib.loads(printed)
         del keys_of["test"]  # the program's own settings
         for section, keys in keys_of.items():
-            text = production.split(f"[{section}]\n")[1].split("\n[")[0]
+            text = "\n" + production.split(f"[{section}]\n")[1].split("\n[")[0]
+            explained = printed.split(f"[{section}]\n")[1].split("\n[")[0]
             for key in keys:
                 self.assertRegex(text, rf"(?m)^(# )?{key} = ")
+                doc = re.search(rf"(?m)^# (.*)\n# .*\n{key} = ", explained)[1]
+                self.assertIn(f" {doc}. ", text.replace("\n# ", " ").replace("\n", " "))
 
 
 if __name__ == "__main__":
