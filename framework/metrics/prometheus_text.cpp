@@ -50,7 +50,7 @@ class Families {
 };
 
 void add_goroutines(Families& out, const MetricsSnapshot& s) {
-  out.begin("tuza_goroutines", "Goroutines that exist, by state", MetricType::Gauge);
+  out.begin("tuza_goroutines", "Goroutines, by state", MetricType::Gauge);
   out.add({{"state", "running"}}, s.goroutines.running);
   out.add({{"state", "runnable"}}, s.goroutines.runnable);
   out.add({{"state", "waiting"}}, s.goroutines.waiting);
@@ -61,45 +61,48 @@ void add_goroutines(Families& out, const MetricsSnapshot& s) {
     }
   }
   out.counter("tuza_goroutines_started_total", "Goroutines started", s.sched.started);
-  out.gauge("tuza_stacks", "Goroutine stacks that exist, in use or kept", s.sched.stacks);
-  out.gauge("tuza_stack_bytes", "Their address space; memory is what was touched of it", s.sched.stack_bytes);
+  out.gauge("tuza_stacks", "Goroutine stacks, in use or cached", s.sched.stacks);
+  out.gauge("tuza_stack_bytes", "Address space of goroutine stacks; only touched pages use memory",
+            s.sched.stack_bytes);
 }
 
 void add_sched(Families& out, const SchedStats& s) {
   out.gauge("tuza_procs", "Processors (Ps)", s.max_procs);
   out.gauge("tuza_procs_idle", "Idle processors", s.procs_idle);
   out.gauge("tuza_threads", "Threads that run goroutines (Ms)", s.threads);
-  out.gauge("tuza_threads_idle", "Of these, those that sleep", s.threads_idle);
+  out.gauge("tuza_threads_idle", "Threads (Ms) that are parked", s.threads_idle);
   out.gauge("tuza_lane_goroutines",
             "Goroutines that run without a processor: they block, compute, or are suspended", s.lane);
-  out.gauge("tuza_lane_computing", "Of these, those that compute", s.lane_computing);
-  out.gauge("tuza_lane_suspended", "Of these, those that are suspended", s.lane_suspended);
-  out.begin("tuza_global_queue_length", "Runnable goroutines that belong to no processor", MetricType::Gauge);
+  out.gauge("tuza_lane_computing", "Goroutines without a processor that are computing", s.lane_computing);
+  out.gauge("tuza_lane_suspended", "Goroutines without a processor that are suspended", s.lane_suspended);
+  out.begin("tuza_global_queue_length", "Runnable goroutines in the global queue, by level",
+            MetricType::Gauge);
   const char* const levels[] = {"woken", "new", "returned"};
   for (std::size_t i = 0; i < s.global_queue.size(); ++i) out.add({{"level", levels[i]}}, s.global_queue[i]);
-  out.gauge("tuza_local_queue_length", "Runnable goroutines at the processors", s.local_queues);
-  out.counter("tuza_picks_total", "Choices of the next goroutine", s.picks);
+  out.gauge("tuza_local_queue_length", "Runnable goroutines in the local queues", s.local_queues);
+  out.counter("tuza_picks_total", "Goroutines chosen to run", s.picks);
   out.counter("tuza_handoffs_total", "Processors handed off from goroutines that kept them too long",
               s.handoffs);
   out.counter("tuza_handoffs_withdrawn_total", "Handoffs that were withdrawn", s.handoffs_withdrawn);
   out.counter("tuza_lane_arrivals_total", "Goroutines that continued without a processor", s.lane_arrivals);
   out.counter("tuza_suspend_signals_total", "Signals sent to suspend a thread", s.suspend_signals);
-  out.counter("tuza_wakeups_total", "Threads woken to look for work", s.wakeups);
-  out.counter("tuza_sysmon_ticks_total", "Ticks of sysmon", s.sysmon_ticks);
+  out.counter("tuza_wakeups_total", "Idle threads (Ms) woken to search for work", s.wakeups);
+  out.counter("tuza_sysmon_ticks_total", "Scans by sysmon", s.sysmon_ticks);
 }
 
 void add_process(Families& out, const ProcessStats& s) {
   out.counter("process_cpu_seconds_total", "User and system CPU time spent", s.cpu_seconds);
-  out.gauge("process_resident_memory_bytes", "Memory that is resident", s.resident_bytes);
+  out.gauge("process_resident_memory_bytes", "Resident memory", s.resident_bytes);
   out.gauge("process_virtual_memory_bytes", "Address space", s.virtual_bytes);
   out.gauge("process_open_fds", "Open file descriptors", s.open_fds);
   out.gauge("process_max_fds", "Maximum number of open file descriptors", s.max_fds);
-  out.gauge("process_start_time_seconds", "When the process started, since 1970", s.start_seconds);
+  out.gauge("process_start_time_seconds", "Start time of the process, in seconds since 1970",
+            s.start_seconds);
 }
 
 void add_requests(Families& out, const HttpCounts::Sum& http) {
-  out.begin("http_requests_total",
-            "Requests answered, by method and class of status; none: without an answer", MetricType::Counter);
+  out.begin("http_requests_total", "Requests by method and status class; none: no response was sent",
+            MetricType::Counter);
   std::uint64_t ended = 0;
   for (int m = 0; m < http::kMethodCount; ++m) {
     const auto& by_class = http.requests[static_cast<std::size_t>(m)];
@@ -121,31 +124,30 @@ void add_requests(Families& out, const HttpCounts::Sum& http) {
     }
   }
   histogram.sample_sum = static_cast<double>(http.duration_ns) * 1e-9;
-  out.begin("http_request_duration_seconds", "From the head of a request to the end of its handler",
+  out.begin("http_request_duration_seconds", "Time from the head of a request to the end of its handler",
             MetricType::Histogram);
   out.add(std::move(histogram));
   out.counter("http_response_bytes_total", "Bytes of response bodies", http.response_bytes);
-  out.gauge("http_requests_in_flight", "Requests whose handlers run",
+  out.gauge("http_requests_in_flight", "Requests whose handler is running",
             http.begun - std::min(http.begun, ended));
 }
 
 void add_servers(Families& out, const http::ServerStats& s) {
   out.counter("http_connections_accepted_total", "Connections accepted", s.accepted);
-  out.gauge("http_connections_open", "Connections that are open", s.open);
+  out.gauge("http_connections_open", "Open connections", s.open);
   out.begin("http_requests_refused_total", "Requests that the server itself refused, by status",
             MetricType::Counter);
   for (std::size_t i = 0; i < http::kRefusedStatuses.size(); ++i) {
     out.add({{"code", std::to_string(http::kRefusedStatuses[i])}}, s.refused[i]);
   }
-  out.begin("http_timeouts_total",
-            "Connections ended because the client was too slow, by what it was slow with",
+  out.begin("http_timeouts_total", "Connections closed because the client was too slow, by phase",
             MetricType::Counter);
   out.add({{"phase", "idle"}}, s.idle_timeouts);
   out.add({{"phase", "header"}}, s.header_timeouts);
   out.add({{"phase", "body"}}, s.body_timeouts);
   out.add({{"phase", "write"}}, s.write_timeouts);
   out.add({{"phase", "handshake"}}, s.handshake_timeouts);
-  out.counter("http_tls_failures_total", "Connections ended because TLS failed", s.tls_failures);
+  out.counter("http_tls_failures_total", "Connections closed because TLS failed", s.tls_failures);
   out.counter("http_handler_exceptions_total", "Exceptions that left a handler", s.handlers_thrown);
 }
 
