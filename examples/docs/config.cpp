@@ -17,7 +17,8 @@ int serve(int argc, char** argv) {
   tuza::App app("notes");
   const auto database = app.setting("notes.database", "notes.db", "Where the notes are kept");
   const auto patience = app.setting("notes.patience", 2s, "For a locked database", {100ms, 1min});
-  const auto note_max = app.setting("notes.size_max", tuza::Bytes{64 << 10}, "A larger note is refused");
+  const auto note_max =
+      app.setting("notes.size_max", tuza::Bytes{64 << 10}, "Maximum size of a note; larger: 413");
   app.set_default("shutdown.timeout", "5s");
   return app.run(argc, argv, [&]() -> tuza::Result<void> {
     auto opened = Database::open(*database, *patience);  // settings have their values from here on

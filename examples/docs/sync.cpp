@@ -159,7 +159,7 @@ void pools(const std::string& text) {
   //! [pool]
   static tuza::Pool<std::string> buffers([] { return std::string(4096, '\0'); });
   auto buffer = buffers.get();  // one that was given back, or a new one; as it was left
-  buffer->assign(text);         // given back when `buffer` goes
+  buffer->assign(text);         // given back when `buffer` is destroyed
 
   static tuza::GoroutineLocal<std::vector<int>> scratch;
   scratch->clear();  // this goroutine's own
