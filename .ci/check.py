@@ -4,10 +4,13 @@
     format       clang-format would change nothing
     layers       includes go downwards only: sched <- netpoll <- http <- framework <- examples, loadtests
     public       the first line of a header says whether it is public, and which umbrella header includes it
+    results      functions of public headers that return a Result are [[nodiscard]]: the class std::expected is not
     rooms        includes inside sched/rt go downwards only, and other folders include only what is listed here
     sizes        files of code have at most 500 lines, functions at most 70
     once         headers may be included twice
     quarantine   thread_local, errno, volatile and asm occur only in the files listed for them
+    commits      a branch's own commits, which origin/main does not have, have a subject of at most 72 characters, an
+                 empty line, and a body
 
 The build target `header_checks` checks that each header compiles alone. Violations are printed as FILE:LINE: text.
 Exit status 1 if there are any.
@@ -25,6 +28,7 @@ CLANG_FORMAT = "clang-format-19"  # releases format differently; both Debian 12 
 
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
+SUBJECT_MAX = 72
 WHOLE = ["sched/tuza-gdb.py"]  # may be longer, because gdb loads one file
 
 LAYERS = ["sched", "netpoll", "http", "framework"]
@@ -50,13 +54,13 @@ UPWARDS = {
     "queue/schedule.cpp": ["idle", "slice", "report"],  # no work: go idle, or report a deadlock
     "idle/idle.cpp": ["slice", "report"], "idle/procs.cpp": ["slice"],
     "idle/machine_thread.cpp": ["lifecycle"],  # the thread of an M ends by exit()
-    "slice/handoff.cpp": ["report"], "slice/sysmon.cpp": ["report"],
+    "slice/handoff.cpp": ["report"], "slice/sysmon.cpp": ["report"], "slice/preempt_signal.cpp": ["report"],
     "g.h": ["memory"], "enter.h": ["testing"], "enter.cpp": ["slice"],
 }
 # The internals of sched that higher layers may use.
-RT_FOR_OTHERS = ["base", "g", "p", "enter", "park", "slice/handoff", "memory/per_p_cache",
+RT_FOR_OTHERS = ["base", "g", "p", "enter", "park", "slice/before_park", "slice/handoff", "memory/per_p_cache",
                  "memory/idle_stacks", "queue/g_list_inline", "queue/io_source", "queue/poll_role", "idle/machine_thread",
-                 "lifecycle/end_hook"]
+                 "lifecycle/end_hook", "lifecycle/environment", "report/activity"]
 
 # Why each word is dangerous in a runtime that moves goroutines between threads: HACKING.md, house rules.
 QUARANTINE = {
@@ -66,10 +70,10 @@ QUARANTINE = {
               "loadtests/stall_client.cpp"],
     "volatile": ["sched/arch/*", "sched/tests/context_test.cpp", "sched/tests/goroutine_test.cpp",
                  "sched/tests/landing_pads_test.cpp", "sched/tests/gdb_target.cpp",
-                 "sched/tests/crash_report_test.cpp", "sched/tests/slice_limits_test.cpp",
+                 "sched/tests/crash_report_test.cpp", "sched/tests/goroutine_dump_test.cpp", "sched/tests/slice_limits_test.cpp",
                  "sched/tests/stack_guards_test.cpp", "sched/tests/stderr_test.cpp"],
     "asm": ["sched/arch/*", "sched/tests/held_mutex_test.cpp", "sched/tests/landing_pads_test.cpp",
-            "sched/tests/gdb_target.cpp"],
+            "sched/tests/gdb_target.cpp", "sched/tests/valgrind_target.cpp"],
 }
 
 TOKEN = re.compile(
@@ -147,6 +151,17 @@ def check_public():
             having = [u for u in sorted(UMBRELLAS) if include in (ROOT / "include/tuza" / u).read_text()]
             if having != ([said[1]] if said[1] else []):
                 yield f"{name}: is part of {having or 'no umbrella header'}, and says otherwise"
+
+
+def check_results():
+    """A declaration of a function begins with Result<, after keywords. A friend that is only declared has no attributes."""
+    for path in listed("*.h"):
+        if relative(path).rpartition("/")[0] not in PUBLIC:
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            head = re.match(r"\s*(?:static |inline |virtual |constexpr )*Result<[^=;]*?(?<![\w:])\w+\(", line)
+            if head is not None and "unexpected" not in head[0]:
+                yield f"{relative(path)}:{number}: returns a Result and is not [[nodiscard]]"
 
 
 def room_of(path):
@@ -231,8 +246,27 @@ def check_quarantine():
                     yield f"{name}:{number}: {word} does not belong here (.ci/check.py says where)"
 
 
-RULES = {"format": check_format, "layers": check_layers, "public": check_public, "rooms": check_rooms,
-         "sizes": check_sizes, "once": check_once, "quarantine": check_quarantine}
+def check_commits():
+    """What is new since origin/main; where that does not exist, the last commit. None without Git's data."""
+    if not (ROOT / ".git").exists():
+        return
+    known = subprocess.run(["git", "rev-parse", "--verify", "--quiet", "origin/main"], cwd=ROOT, capture_output=True)
+    commits = "origin/main..HEAD" if known.returncode == 0 else "-1"
+    done = subprocess.run(["git", "log", "--no-merges", "-z", "--format=%h%n%B", commits], cwd=ROOT, check=False,
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        yield f"git log: {done.stderr.strip()}"
+    for commit in filter(None, done.stdout.split("\0")):
+        name, subject, *rest = commit.rstrip().split("\n")
+        if len(subject) > SUBJECT_MAX:
+            yield f"commit {name}: a subject of {len(subject)} characters, more than {SUBJECT_MAX}"
+        if not rest or rest[0] or not any(rest):
+            yield f"commit {name}: no empty line and body that says why after the subject"
+
+
+RULES = {"format": check_format, "layers": check_layers, "public": check_public, "results": check_results, "rooms": check_rooms,
+         "sizes": check_sizes, "once": check_once, "quarantine": check_quarantine,
+         "commits": check_commits}
 
 
 def main():

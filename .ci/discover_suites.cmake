@@ -1,6 +1,5 @@
-# What `tuza_tests` runs after linking a test program of a sanitizer build: one ctest test for each test suite.
-# (gtest_discover_tests makes one for each test, but a process of a sanitizer takes longer to start and to end
-# than most tests.)
+# What `tuza_tests` runs after linking a test program: one ctest test for each test suite. (gtest_discover_tests makes
+# one for each test, but a process takes longer to start and to end than most tests.)
 #
 #   cmake -DCOMMAND=<program, with what starts it> -DNAME=<label> -DOUTPUT=<file for ctest to include> -P ...
 execute_process(COMMAND ${COMMAND} --gtest_list_tests OUTPUT_VARIABLE listed RESULT_VARIABLE result TIMEOUT 60)
@@ -9,16 +8,28 @@ if(NOT result STREQUAL "0")
 endif()
 string(REPLACE ";" "\\;" listed "${listed}")
 string(REPLACE "\n" ";" listed "${listed}")
+list(JOIN COMMAND "]==] [==[" words)
 set(tests)
+macro(end_suite)
+  if(suite)
+    # The largest first, so that the last one to end is short.
+    string(APPEND tests "add_test([==[${suite}]==] [==[${words}]==] [==[--gtest_filter=${suite}.*]==])\n"
+      "set_tests_properties([==[${suite}]==] PROPERTIES COST ${size} TIMEOUT 900 LABELS ${NAME})\n")
+  endif()
+endmacro()
+set(suite)
 foreach(line IN LISTS listed)
   # A suite's line begins at the margin: "Prefix/Suite/0.  # TypeParam = int"; tests of it are indented.
   if(line MATCHES "^([^ ]+)\\.( |$)")
-    set(suite "${CMAKE_MATCH_1}")
-    list(JOIN COMMAND "]==] [==[" words)
-    string(APPEND tests "add_test([==[${suite}]==] [==[${words}]==] [==[--gtest_filter=${suite}.*]==])\n"
-      "set_tests_properties([==[${suite}]==] PROPERTIES TIMEOUT 300 LABELS ${NAME})\n")
+    set(name "${CMAKE_MATCH_1}")
+    end_suite()
+    set(suite "${name}")
+    set(size 0)
+  elseif(line MATCHES "^  ")
+    math(EXPR size "${size} + 1")
   endif()
 endforeach()
+end_suite()
 if(tests STREQUAL "")
   message(FATAL_ERROR "${NAME} has no tests")
 endif()

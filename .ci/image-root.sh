@@ -14,7 +14,7 @@ copy_licence() {
 }
 
 mkdir -p "$root"/{etc/ssl/certs,usr/bin,proc,sys,dev}
-install -d -m 1777 "$root/tmp"
+install -d -m 1777 "$root/tmp" "$root/data"
 for program in "$@"; do
   strip -o "$root/usr/bin/$(basename "$program")" "$program"
   # Both kinds of lines contain a path: "libm.so.6 => /lib/... (0x...)", and the loader's "/lib64/... (0x...)".

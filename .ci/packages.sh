@@ -5,23 +5,55 @@ packages_build=(
   libasio-dev libcli11-dev libspdlog-dev libssl-dev
   libtomlplusplus-dev prometheus-cpp-dev
   libsqlite3-dev nlohmann-json3-dev
+  zlib1g-dev libbrotli-dev libzstd-dev
 )
-packages_test=(
-  git python3 clang-format-19
-  libgtest-dev googletest libbenchmark-dev
-  gdb strace spin
-  curl openssl
+packages_test=(  # of `./dev test`
+  git python3 python3-yaml clang-format-19
+  libgtest-dev curl openssl
+  python3-websockets  # a client that is not ours
+  ccache  # `./dev test all` compiles little of what `./dev test` has compiled
+)
+packages_bench=(libbenchmark-dev)
+packages_clang=(clang-19)
+packages_all=(  # what `./dev test all` needs besides: its tests have the label `all`
+  clang-19 clang-tidy-19
+  googletest gdb spin valgrind
+  pkgconf fakeroot  # of the test `debian_package`
   g++-aarch64-linux-gnu qemu-user-static
-  haproxy python3-yaml systemd
+  haproxy systemd
+  docker-compose prometheus  # of the test `compose`
+  libpq-dev postgresql       # of the example postgres_notes
+  redis-server               # of the test boost_redis
   chromium  # 360 MB with chromium-common: only a browser shows whether the page /debug/sched is drawn
 )
 packages_load=(python3 strace wrk openssl nginx-light haproxy testssl.sh)
 packages_docs=(doxygen python3)
-packages_docker=(python3 buildah debootstrap debian-archive-keyring)
+packages_fuzz=(clang-19 libclang-rt-19-dev llvm-19 python3)
+# Without netavark, which Debian 13's buildah only recommends, buildah does not even make an empty container.
+packages_docker=(git python3 buildah netavark debootstrap debian-archive-keyring)
 
-# llhttp has a package of its own only since Debian 13; Debian 12 ships its sources with Node's.
+# Boost.Asio has cancellation slots since 1.77, and Boost has Redis since 1.84. Debian 12's libboost-dev is 1.74, that of 13
+# is 1.83.
+boost_package() {
+  local version
+  for version in 1.88 1.81; do
+    if apt-cache show "libboost$version-dev" >/dev/null 2>&1; then echo "libboost$version-dev"; return; fi
+  done
+  echo libboost-dev
+}
+
+# llhttp has a package of its own only since Debian 13; Debian 12 ships its sources with Node's. apt's lists may be
+# empty: then the release decides.
 llhttp_package() {
-  if apt-cache show libllhttp-dev >/dev/null 2>&1; then echo libllhttp-dev; else echo node-llhttp; fi
+  local version
+  if apt-cache show libllhttp-dev >/dev/null 2>&1; then
+    echo libllhttp-dev
+  elif apt-cache show node-llhttp >/dev/null 2>&1; then
+    echo node-llhttp
+  else
+    version=$(. "${OS_RELEASE:-/etc/os-release}" 2>/dev/null && echo "${VERSION_ID:-}")
+    if [[ $version == 12 ]]; then echo node-llhttp; else echo libllhttp-dev; fi
+  fi
 }
 
 installed() { [[ "$(dpkg-query -W -f='${Status}' "$1" 2>/dev/null)" == "install ok installed" ]]; }
@@ -33,26 +65,50 @@ missing_of() {
     for package in "${packages[@]}"; do installed "$package" || echo "$package"; done
   done
   for set in "$@"; do
-    if [[ $set == build ]] && ! installed libllhttp-dev && ! installed node-llhttp; then echo llhttp; fi
+    if [[ $set == all ]] && ! installed libboost1.81-dev && ! installed "$(boost_package)"; then boost_package; fi
+    if [[ $set == build ]] && ! installed libllhttp-dev && ! installed node-llhttp; then llhttp_package; fi
   done
 }
 
-# need <set>...: installs the missing packages of these sets. If none is missing, it is quick and silent, and needs no
-# privileges.
+# need <set>...: installs the missing packages of these sets, and says before how many and how large. If none is
+# missing, it is quick and silent, and needs no privileges. apt's output goes to build/packages.log.
 need() {
   if ! command -v dpkg-query >/dev/null; then
-    echo "dev: not a Debian system, so nothing is installed; needed are: ${packages_build[*]} and llhttp" >&2
+    echo "dev: not a Debian system, so nothing is installed; needed are: ${packages_build[*]} libllhttp-dev" >&2
     return
   fi
-  local missing=() as_root=()
+  local missing=() as_root=() log=build/packages.log
   mapfile -t missing < <(missing_of "$@" | sort -u)
   [[ ${#missing[@]} -eq 0 ]] && return
   if [[ $(id -u) -ne 0 ]]; then
-    command -v sudo >/dev/null || { echo "dev: as root: apt-get install ${missing[*]}" >&2; exit 1; }
+    if ! command -v sudo >/dev/null; then
+      echo "dev: packages are missing, and there is no sudo. As root: apt-get install ${missing[*]}" >&2
+      exit 1
+    fi
     as_root=(sudo)
   fi
+  mkdir -p build
   echo "dev: installing ${missing[*]}" >&2
-  "${as_root[@]}" apt-get update -qq >&2
-  missing=("${missing[@]/#llhttp/$(llhttp_package)}")
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
+  # Without a network this succeeds with warnings; then the packages may still be in apt's cache.
+  "${as_root[@]}" apt-get update -qq >"$log" 2>&1 || true
+  mapfile -t missing < <(missing_of "$@" | sort -u)  # the lists now tell the name of llhttp's package
+  local install=("${as_root[@]}" env LC_ALL=C DEBIAN_FRONTEND=noninteractive apt-get install --no-install-recommends)
+  "${install[@]}" --assume-no "${missing[@]}" 2>>"$log" | tee -a "$log" | size_of_installation >&2 || true
+  if ! "${install[@]}" -y -qq "${missing[@]}" >>"$log" 2>&1; then
+    grep -m3 -E "^E: " "$log" >&2 || true
+    echo "dev: apt-get could not install the packages: is there a network? Its output is in $log. As root:" \
+      "apt-get install ${missing[*]}" >&2
+    exit 1
+  fi
+  if [[ -d /run/systemd/system && " ${missing[*]} " == *" prometheus "* ]]; then
+    echo "dev: the packages prometheus, haproxy, postgresql and redis-server have started services, of which no test needs any; to" \
+      "stop them: systemctl disable --now prometheus haproxy postgresql redis-server" >&2
+  fi
+}
+
+# From apt-get's forecast: "dev: 126 packages, 160 MB to download, 650 MB on disk".
+size_of_installation() {
+  sed -nE -e 's/^.* ([0-9]+) newly installed.*/dev: \1 packages, /p' -e 's/^Need to get ([0-9.,]+ .?B).*/\1 to download, /p' \
+    -e 's/^After this operation, ([0-9.,]+ .?B) of additional.*/\1 on disk/p' | tr -d '\n'
+  echo
 }

@@ -5,7 +5,7 @@
 // hub never waits for a guest: a guest whose outbox is full does not read, and is removed.
 #include <tuza/framework/command_line.h>
 #include <tuza/framework/log.h>
-#include <tuza/netpoll/serve.h>
+#include <tuza/netpoll/listen_and_serve.h>
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/run.h>
 #include <tuza/sched/sync/chan.h>
@@ -47,9 +47,13 @@ class Hub {
   void leave(Guest& guest) { leaves_.send(&guest); }
   void say(Guest& guest, std::string text) { said_.send({&guest, std::move(text)}); }
 
-  [[noreturn]] void run() {
-    for (;;) {
-      tuza::select(tuza::on_recv(joins_,
+  // Ends run(). All guests must have left.
+  void end() { ends_.close(); }
+
+  void run() {
+    for (bool ended = false; !ended;) {
+      tuza::select(tuza::on_recv(ends_, [&ended](auto) { ended = true; }),
+                   tuza::on_recv(joins_,
                                  [this](auto guest) {
                                    if (guest) add(**guest);
                                  }),
@@ -111,10 +115,46 @@ class Hub {
 
   tuza::Chan<Guest*> joins_, leaves_;
   tuza::Chan<Said> said_;
+  tuza::Chan<int> ends_;  // closed at the end; nothing is sent
   // Accessed by the hub's goroutine only.
   std::vector<Guest*> guests_;
   int last_number_ = 0;
 };
+
+// The length of the UTF-8 character at the beginning of `text`, if it may be shown; otherwise 0. Terminals obey control
+// characters (C0, DEL, C1), and characters such as U+202E turn the direction of what follows: with them, a guest could
+// clear the screens of the others, or write in another one's name.
+std::size_t shown_length(std::string_view text) {
+  const auto byte = [text](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+  };
+  const unsigned first = byte(0);
+  if (first < 0x80) return (first >= 0x20 && first != 0x7f) || first == '\t' ? 1 : 0;
+  const std::size_t length = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+  if (length == 0) return 0;
+  unsigned code = first & (0xff >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+    code = code << 6 | (byte(i) & 0x3f);
+  }
+  constexpr std::array<unsigned, 5> kSmallest = {0, 0, 0x80, 0x800, 0x10000};
+  const bool valid = code >= kSmallest[length] && code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
+  const bool controls = code < 0xa0 || (code >= 0x200e && code <= 0x200f) ||
+                        (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
+  return valid && !controls ? length : 0;
+}
+
+// `line` with "?" for each byte that is not to be shown, and without the CR that some clients send.
+std::string printable(std::string_view line) {
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  std::string out;
+  while (!line.empty()) {
+    const std::size_t length = shown_length(line);
+    out += length > 0 ? line.substr(0, length) : "?";
+    line.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return out;
+}
 
 // Passes lines to the hub until the stream ends, an error occurs, or a line is too long.
 void read_lines(Guest& guest, Hub& hub) {
@@ -126,7 +166,7 @@ void read_lines(Guest& guest, Hub& hub) {
     std::size_t begin = 0;
     for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
       if (end - begin > kLineBytesMax) return;
-      hub.say(guest, text.substr(begin, end - begin));
+      hub.say(guest, printable(std::string_view(text).substr(begin, end - begin)));
     }
     text.erase(0, begin);
     if (text.size() > kLineBytesMax) return;
@@ -154,11 +194,14 @@ void serve(tuza::net::Conn& conn, Hub& hub) {
 int main(int argc, char** argv) {
   const tuza::CommandLine args = tuza::parse_command_line(argc, argv, "127.0.0.1:7000");
   const tuza::Logging logging;
-  return tuza::run([&args]() -> tuza::Result<void> {
-    tuza::Result<tuza::net::Listener> listener = tuza::net::listen("tcp", args.listen);
-    if (!listener) return std::unexpected(listener.error());
+  return tuza::run([&args] {
     Hub hub;
-    tuza::go({.name = "hub"}, [&hub] { hub.run(); });
-    return tuza::net::serve(*listener, [&hub](tuza::net::Conn& conn) { serve(conn, hub); });
+    tuza::WaitGroup running;
+    running.go([&hub] { hub.run(); });
+    const tuza::Result<void> served =
+        tuza::net::listen_and_serve(args.listen, [&hub](tuza::net::Conn& conn) { serve(conn, hub); });
+    hub.end();
+    running.wait();
+    return served;
   });
 }

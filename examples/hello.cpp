@@ -8,7 +8,7 @@ int main(int argc, char** argv) {
   tuza::App app("hello");
   return app.run(argc, argv, [&app] {
     const auto hello = [](Request&, ResponseWriter& res) { res.send("text/plain", "Hello, World!"); };
-    app.router().handle("GET /", hello);
+    app.router().handle("GET /{$}", hello);
     app.router().handle("GET /plaintext", hello);
     app.router().handle("GET /json",
                         [](Request&, ResponseWriter& res) { res.json(R"({"message":"Hello, World!"})"); });

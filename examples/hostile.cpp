@@ -85,7 +85,7 @@ tuza::http::Router routes(hostile::Ticker& ticker) {
     hostile::maybe_burn(*permille);
     res.send("text/plain", "Hello, World!");
   });
-  router.handle("GET /", [](Request&, ResponseWriter& res) { res.send("text/plain", "Hello, World!"); });
+  router.handle("GET /{$}", [](Request&, ResponseWriter& res) { res.send("text/plain", "Hello, World!"); });
   router.handle("GET /stats", [&ticker](Request& req, ResponseWriter& res) { stats(ticker, req, res); });
   return router;
 }

@@ -9,10 +9,17 @@
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/wait_group.h>
 
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <iostream>
+#include <limits>
+#include <string_view>
 
 namespace {
+
+constexpr long kMax = std::numeric_limits<long>::max();
+constexpr long kAll = -1;
 
 struct Answer {
   long number;
@@ -72,11 +79,31 @@ Total run_pipeline(long last, long enough) {
   return total;
 }
 
+constexpr std::string_view kUsage =
+    "Usage: pipeline [LAST [ENOUGH]]\n"
+    "  LAST     tests the numbers from 1 to this one (default 10000)\n"
+    "  ENOUGH   stops after so many answers (default: all)\n";
+
+// Ends the program if `text` is not a number from `min` on.
+long number_or_exit(const char* name, std::string_view text, long min) {
+  long value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && value >= min) return value;
+  std::cerr << "pipeline: " << name << ": expected a number from " << min << " to " << kMax << ", not '"
+            << text << "'\nTry 'pipeline --help'.\n";
+  std::exit(2);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const long last = argc > 1 ? std::atol(argv[1]) : 10'000;
-  const long enough = argc > 2 ? std::atol(argv[2]) : -1;
+  if (argc == 2 && std::string_view(argv[1]) == "--help") return std::cout << kUsage, 0;
+  if (argc > 3) {
+    std::cerr << "pipeline: unexpected argument " << argv[3] << "\nTry 'pipeline --help'.\n";
+    return 2;
+  }
+  const long last = argc > 1 ? number_or_exit("LAST", argv[1], 0) : 10'000;
+  const long enough = argc > 2 ? number_or_exit("ENOUGH", argv[2], 1) : kAll;
   return tuza::run([&] {
     const Total total = run_pipeline(last, enough);
     std::printf("%ld answers, %ld primes\n", total.answers, total.primes);

@@ -40,8 +40,10 @@ tuza::Result<std::string> ask(std::string_view address, std::string_view path) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  constexpr const char* kUsage = "Usage: probe HOST:PORT PATH\n";
+  if (argc == 2 && std::string_view(argv[1]) == "--help") return std::fputs(kUsage, stdout), 0;
   if (argc != 3 || argv[2][0] != '/') {
-    std::fprintf(stderr, "usage: %s HOST:PORT PATH\n", argv[0]);
+    std::fprintf(stderr, "probe: expected an address and a path that begins with /\n%s", kUsage);
     return 2;
   }
   return tuza::run([argv] {

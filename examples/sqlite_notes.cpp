@@ -39,7 +39,7 @@ void refuse(ResponseWriter& res, int status, std::string_view message) {
 
 void report(ResponseWriter& res, const notes::StoreError& error) {
   if (error.kind == notes::StoreError::Kind::kBusy) {
-    res.header("Retry-After", "1");
+    res.set_header("Retry-After", "1");
     return refuse(res, 503, error.message);
   }
   static tuza::LogLimiter limiter;
@@ -123,24 +123,24 @@ void add(Store& store, Request& req, ResponseWriter& res) {
   const auto note = store.add(*text);
   if (!note) return report(res, note.error());
   res.status(201);
-  res.header("Location", "/notes/" + std::to_string(note->id));
+  res.set_header("Location", "/notes/" + std::to_string(note->id));
   res.json(notes::to_json(*note));
 }
 
 void replace(Store& store, Request& req, ResponseWriter& res) {
-  const auto id = number(req.path_value("id"));
+  const auto id = number(req.path_value("id").value_or(""));
   if (!id) return refuse(res, 404, "no such note");
   if (const auto text = note_of(req, res)) answer(res, store.replace(*id, *text));
 }
 
 void get(Store& store, Request& req, ResponseWriter& res) {
-  const auto id = number(req.path_value("id"));
+  const auto id = number(req.path_value("id").value_or(""));
   if (!id) return refuse(res, 404, "no such note");
   answer(res, store.get(*id));
 }
 
 void remove(Store& store, Request& req, ResponseWriter& res) {
-  const auto id = number(req.path_value("id"));
+  const auto id = number(req.path_value("id").value_or(""));
   if (!id) return refuse(res, 404, "no such note");
   const auto removed = store.remove(*id);
   if (!removed) return report(res, removed.error());

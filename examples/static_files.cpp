@@ -9,10 +9,15 @@ int main(int argc, char** argv) {
       app.setting("files.index", "index.html", "What answers for a path that ends with a slash");
   const auto cache_control =
       app.setting("files.cache_control", "no-cache", "The Cache-Control header; empty: none");
+  const auto listing = app.setting("files.listing", false, "List folders that have no index");
+  const auto precompressed =
+      app.setting("files.precompressed", false, "Answer with x.br, x.zst or x.gz, if it lies beside x");
+  const auto cache = app.setting("files.cache", tuza::Bytes{8 << 20}, "Memory for small files; 0B: none");
   return app.run(argc, argv, [&] {
-    for (const char* pattern : {"/", "/{path...}"}) {
-      app.router().handle(
-          pattern, tuza::http::FileServer(*folder, {.index = *index, .cache_control = *cache_control}));
-    }
+    tuza::http::FileServerOptions options{
+        .index = *index, .cache_control = *cache_control, .listing = *listing};
+    if (*precompressed) options.precompressed = {"br", "zstd", "gzip"};
+    options.cache_bytes_max = static_cast<std::size_t>(cache->count);
+    app.router().handle("/", tuza::http::FileServer(*folder, options));
   });
 }

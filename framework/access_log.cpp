@@ -20,4 +20,6 @@ http::Middleware access_log() {
   };
 }
 
+void log_refused(const http::RefusedRequest& refused) { logging::log_refused(refused); }
+
 }  // namespace tuza

@@ -1,14 +1,17 @@
 #include <tuza/framework/app.h>
 
 #include <signal.h>
+#include <tuza/framework/admin.h>
 #include <tuza/framework/app/arguments.h>
 #include <tuza/framework/app/options.h>
 #include <tuza/framework/app/service.h>
+#include <tuza/framework/app/tls_settings.h>
 #include <tuza/framework/config/config.h>
-#include <tuza/framework/detail/keep_for_ever.h>
 #include <tuza/framework/log.h>
 #include <tuza/framework/log/output.h>
+#include <tuza/sched/detail/keep_for_ever.h>
 #include <tuza/sched/rt/base/process.h>
+#include <tuza/sched/rt/lifecycle/environment.h>
 #include <tuza/sched/run.h>
 
 #include <unistd.h>
@@ -22,13 +25,24 @@
 namespace tuza {
 
 struct App::State {
-  explicit State(std::string called)
-      : name(std::move(called)), schema(std::make_shared<config::Schema>(config::builtin_schema())) {}
+  State(std::string called, std::string numbered)
+      : name(std::move(called)),
+        version(std::move(numbered)),
+        schema(std::make_shared<config::Schema>(config::builtin_schema())),
+        admin(make_admin_router(
+            {.ready = [this] { return !draining(); }, .metrics = metrics, .service = name})) {
+    metrics->set_log_lines_dropped(&log_lines_dropped);
+  }
+
+  [[nodiscard]] bool draining() const { return service != nullptr && service->draining(); }
 
   const std::string name;
+  const std::string version;                                         // may be empty
   const std::shared_ptr<config::Schema> schema;                      // shared with the service
   std::vector<std::function<void(const config::Config&)>> settings;  // each sets one Setting of the program
+  const std::shared_ptr<Metrics> metrics = std::make_shared<Metrics>();
   http::Router router;
+  http::Router admin;
   Service* service = nullptr;  // set by run(); outlives this object
 };
 
@@ -78,11 +92,14 @@ std::string text_of_exception() {
 
 }  // namespace
 
-App::App(std::string name) : state_(std::make_unique<State>(std::move(name))) {}
+App::App(std::string name, std::string version)
+    : state_(std::make_unique<State>(std::move(name), std::move(version))) {}
 App::~App() = default;
 
 http::Router& App::router() { return state_->router; }
-bool App::draining() const { return state_->service != nullptr && state_->service->draining(); }
+http::Router& App::admin() { return state_->admin; }
+Metrics& App::metrics() { return *state_->metrics; }
+bool App::draining() const { return state_->draining(); }
 void App::set_default(std::string_view name, std::string_view value) {
   state_->schema->set_default(name, value);
 }
@@ -158,31 +175,39 @@ int App::run_with(int argc, char** argv, SetUp set_up) {
   // dump.
   ::signal(SIGHUP, SIG_IGN);
   ::signal(SIGQUIT, SIG_IGN);
-  AppArguments arguments = parse_app_arguments(argc, argv, state_->name);
+  AppArguments arguments = parse_app_arguments(argc, argv, state_->name, state_->version, *state_->schema);
   arguments.sources.environment = environment_lines();
+  config::Problems problems = rt::environment_problems();
   auto config = config::load(*state_->schema, arguments.sources);
-  if (!config) return refuse(config.error());
+  if (!config) problems.insert(problems.end(), config.error().begin(), config.error().end());
+  if (problems.empty() && arguments.check_config) {
+    tuza::run({.max_procs = 1}, [&] { check_tls(*config, problems); });
+    check_log_file(*config, problems);
+  }
+  if (!problems.empty()) return refuse(problems);
   if (arguments.check_config || arguments.print_config) return answer(arguments, *config);
   for (const auto& give : state_->settings) give(*config);
 
   const int max_procs = static_cast<int>(config->number("runtime.maxprocs"));
   const Result<std::unique_ptr<Logging>> logging = Logging::open(log_options(*config));
   if (!logging) {
-    print(2, state_->name + ": " + logging.error().message() + "\n");
+    print(2, state_->name + ": " + config->place("log.file") + ": " + logging.error().message() + "\n");
     return 1;
   }
   state_->service = &keep_for_ever<Service>(
-      state_->name, std::move(*config), [schema = state_->schema, sources = std::move(arguments.sources)] {
+      state_->name, std::move(*config),
+      [schema = state_->schema, sources = std::move(arguments.sources)] {
         return config::load(*schema, sources);
-      });
+      },
+      state_->metrics);
   return tuza::run({.max_procs = max_procs}, [&]() -> int {
-    return state_->service->run([&]() -> std::expected<http::Handler, std::string> {
+    return state_->service->run([&]() -> std::expected<Service::Handlers, std::string> {
       try {
         if (Result<void> done = set_up(); !done) return std::unexpected(done.error().message());
       } catch (...) {
         return std::unexpected(text_of_exception());
       }
-      return http::Handler(std::move(state_->router));
+      return Service::Handlers{.service = std::move(state_->router), .admin = std::move(state_->admin)};
     });
   });
 }

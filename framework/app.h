@@ -5,14 +5,14 @@
 //     int main(int argc, char** argv) {
 //       tuza::App app("hello");
 //       return app.run(argc, argv, [&app] {
-//         app.router().handle("GET /", [](tuza::http::Request&, tuza::http::ResponseWriter& res) {
+//         app.router().handle("GET /{$}", [](tuza::http::Request&, tuza::http::ResponseWriter& res) {
 //           res.text("Hello!\n");
 //         });
 //       });
 //     }
 //
-// The program accepts --config FILE, --listen ADDRESS, --set KEY=VALUE, --check-config, --print-config and
-// --help. It has the settings listed in conf/production.toml, and its own:
+// The program accepts --config FILE, --listen ADDRESS, --set KEY=VALUE, --check-config, --print-config, --version
+// and --help. It has the settings listed in conf/production.toml, and its own:
 //
 //     const auto database = app.setting("notes.database", "notes.db", "Where the notes are kept");
 //     ... open(*database) ...        // after run() has started
@@ -27,6 +27,9 @@
 // Thread-compatible: create and configure the App in main. While it runs, goroutines may call its const members.
 #pragma once
 
+#include <tuza/sched/detail/language.h>  // first
+
+#include <tuza/framework/metrics.h>
 #include <tuza/http/router.h>
 #include <tuza/sched/result.h>
 
@@ -73,8 +76,8 @@ struct Range {
 
 class App {
  public:
-  // `name` is used in messages.
-  explicit App(std::string name);
+  // `name` is used in messages; `version` is what --version prints beside Tuza's, and may be empty.
+  explicit App(std::string name, std::string version = {});
   App(const App&) = delete;
   App& operator=(const App&) = delete;
   ~App();
@@ -120,6 +123,18 @@ class App {
 
   // The routes of the service. Requests are served once the function given to run() has returned.
   [[nodiscard]] http::Router& router();
+  // Middleware around all routes, within the access log and the metrics: app.router().use().
+  void use(http::Middleware middleware) { router().use(std::move(middleware)); }
+  // The routes of the admin address, those of framework/admin.h among them, for more of them:
+  // app.admin().handle("GET /my", ...). Served if admin.listen is set. Few connections are allowed, and there is no
+  // authentication. handle() throws std::invalid_argument for a pattern that Tuza has.
+  [[nodiscard]] http::Router& admin();
+
+  // -- Before run(), in the function given to it, and while the service runs.
+
+  // The service's metrics: app.metrics().counter("orders_total", "Orders accepted"). They are counted in any case, and
+  // shown at /metrics if admin.listen is set.
+  [[nodiscard]] Metrics& metrics();
 
   // -- While the service runs.
 

@@ -41,56 +41,65 @@
 // goroutine, and no stack of that run is unmapped. For goroutines only, and not inside io_context::run() or its
 // handlers: the process is terminated, because parking there would tear Asio's call stack apart.
 //
+// Two goroutines must not begin operations on one socket at the same time, not even a read and a write: Asio's objects
+// are not thread-safe, and an operation is begun on the caller's thread, which no strand of the socket can change. Once
+// begun, both may be pending. What several goroutines use at will is net::Conn; or each of them begins its operations on
+// one executor, that of the object, which also makes them end with a context where the library does not say where an
+// operation runs:
+//
+//     auto done = connection.async_exec(request, response, tuza::use_goroutine.on(connection.get_executor(), ctx));
+//
+//
+// Boost's Asio: framework/boost_asio_bridge.h. A program, and a file, may use both.
+//
 // Parks. Blocks the G. Starting the operation may do whatever Asio does at that point (a read that finds data at
 // once).
 #pragma once
 
 #include <asio/async_result.hpp>
+#include <asio/cancellation_signal.hpp>
+#include <asio/detail/thread_context.hpp>
+#include <asio/error.hpp>
+#include <asio/post.hpp>
 
 #include <tuza/framework/asio_context.h>
 #include <tuza/framework/detail/asio_operation.h>
+#include <tuza/framework/use_goroutine.h>
 
+#include <system_error>
 #include <utility>
 
-namespace tuza {
+namespace tuza::detail {
 
-class UseGoroutineWithin {
- public:
-  explicit UseGoroutineWithin(Context ctx) : ctx_(std::move(ctx)) {}
-  [[nodiscard]] const Context& context() const { return ctx_; }
+struct StandaloneAsio {
+  using ErrorCode = std::error_code;
+  using CancellationSlot = asio::cancellation_slot;
+  using CancellationSignal = asio::cancellation_signal;
+  static constexpr auto kCancelAll = asio::cancellation_type::all;
 
- private:
-  Context ctx_;
-};
-
-struct UseGoroutine {
-  UseGoroutineWithin operator()(const Context& ctx) const { return UseGoroutineWithin(ctx); }
-};
-inline constexpr UseGoroutine use_goroutine;
-
-}  // namespace tuza
-
-template <class R, class... Values>
-class asio::async_result<tuza::UseGoroutine, R(Values...)> {
- public:
-  using return_type = typename tuza::detail::AsioOperation<R(Values...)>::Return;
-
-  template <class Initiation, class... Args>
-  static return_type initiate(Initiation&& initiation, tuza::UseGoroutine, Args&&... args) {
-    return tuza::detail::await_asio<R(Values...)>(std::forward<Initiation>(initiation),
-                                                  std::forward<Args>(args)...);
+  static bool inside_handler() { return asio::detail::thread_context::top_of_thread_call_stack() != nullptr; }
+  // Asio has its own category for errors of the system. Tuza uses the standard category, so that
+  // error.is(std::errc::...) gives the same answer for errors from any source.
+  static std::error_code standard_code(const std::error_code& code) {
+    if (code.category() != asio::error::get_system_category()) return code;
+    return {code.value(), std::system_category()};
+  }
+  template <class Executor, class Function>
+  static void post(const Executor& executor, Function function) {
+    asio::post(executor, std::move(function));
   }
 };
 
-template <class R, class... Values>
-class asio::async_result<tuza::UseGoroutineWithin, R(Values...)> {
- public:
-  using return_type = typename tuza::detail::AsioOperation<R(Values...)>::Return;
+}  // namespace tuza::detail
 
-  template <class Initiation, class... Args>
-  static return_type initiate(Initiation&& initiation, const tuza::UseGoroutineWithin& token,
-                              Args&&... args) {
-    return tuza::detail::await_asio_within<R(Values...)>(
-        token.context(), std::forward<Initiation>(initiation), std::forward<Args>(args)...);
-  }
-};
+template <class R, class... Values>
+class asio::async_result<tuza::UseGoroutine, R(Values...)>
+    : public tuza::detail::GoroutineResult<tuza::detail::StandaloneAsio, R(Values...)> {};
+
+template <class R, class... Values>
+class asio::async_result<tuza::UseGoroutineWithin, R(Values...)>
+    : public tuza::detail::GoroutineResult<tuza::detail::StandaloneAsio, R(Values...)> {};
+
+template <class Executor, class R, class... Values>
+class asio::async_result<tuza::UseGoroutineOn<Executor>, R(Values...)>
+    : public tuza::detail::GoroutineResult<tuza::detail::StandaloneAsio, R(Values...)> {};

@@ -20,26 +20,21 @@
 // reports no deadlock. Several contexts may exist. io() is as thread-safe as Asio's io_context.
 #pragma once
 
+#include <tuza/sched/detail/language.h>  // first
+
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 
-#include <tuza/sched/external.h>
-
-#include <memory>
-#include <thread>
+#include <tuza/framework/detail/asio_thread.h>
 
 namespace tuza {
-
-namespace rt {
-class EndHook;
-}
 
 class AsioContext {
  public:
   // Call on a goroutine. Throws std::system_error if no thread or no descriptor is available.
-  AsioContext();
+  AsioContext() = default;
   // Ends the thread, then destroys pending operations. Call on a goroutine. Parks.
-  ~AsioContext();
+  ~AsioContext() = default;
   AsioContext(const AsioContext&) = delete;
   AsioContext& operator=(const AsioContext&) = delete;
 
@@ -47,14 +42,9 @@ class AsioContext {
   [[nodiscard]] asio::io_context::executor_type get_executor() { return io_.get_executor(); }
 
  private:
-  void begin();
-  void end();
-
-  asio::io_context io_;
-  asio::executor_work_guard<asio::io_context::executor_type> work_;
-  std::thread thread_;
-  const ExternalWaker promise_;
-  const std::unique_ptr<rt::EndHook> running_;  // begin() starts the thread, end() joins it
+  asio::io_context io_{1};
+  asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
+  detail::AsioThread thread_{[this] { io_.run(); }, [this] { io_.stop(); }};
 };
 
 }  // namespace tuza

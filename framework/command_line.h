@@ -1,12 +1,14 @@
 // Public header.
 //
-// The command line of a small server: --listen HOST:PORT and --help only.
+// The command line of a small server: --listen HOST:PORT, --help and --version.
 //
 //     const tuza::CommandLine args = tuza::parse_command_line(argc, argv, "127.0.0.1:8080");
 //
-// An unknown option or a malformed address prints the usage and ends the program with status 2; --help ends it with
-// status 0.
+// An unknown option or a malformed address ends the program with status 2 and a line that names it; --help and --version
+// end it with status 0.
 #pragma once
+
+#include <tuza/sched/detail/language.h>  // first
 
 #include <string>
 #include <string_view>

@@ -1,8 +1,9 @@
 #include <tuza/framework/log.h>
 
-#include <tuza/framework/detail/keep_for_ever.h>
 #include <tuza/framework/log/current.h>
 #include <tuza/framework/log/line.h>
+#include <tuza/framework/log/sinks.h>
+#include <tuza/sched/detail/keep_for_ever.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/rt/base/check.h>
 
@@ -139,6 +140,11 @@ Logging::~Logging() {
   set_log_sink(nullptr);
   g_queue.exchange(nullptr)->stop(kEndTime);
 }
+
+LogSinkHandle add_log_sink(std::function<void(std::string_view)> sink) {
+  return logging::add_sink(std::move(sink));
+}
+void remove_log_sink(LogSinkHandle sink) { logging::remove_sink(sink); }
 
 bool set_log_level(std::string_view level) {
   const std::optional<spdlog::level::level_enum> known = level_named(level);

@@ -3,7 +3,9 @@
 #include <tuza/framework/log/current.h>
 #include <tuza/framework/log/request_line.h>
 #include <tuza/framework/metrics/http_counts.h>
+#include <tuza/framework/metrics/own_metrics.h>
 #include <tuza/framework/metrics/prometheus_text.h>
+#include <tuza/framework/metrics/route_counts.h>
 #include <tuza/sched/rt/base/clock.h>
 
 #include <algorithm>
@@ -11,27 +13,71 @@
 
 namespace tuza {
 
-Metrics::Metrics() : http_(std::make_shared<HttpCounts>()) {}
+namespace {
+
+MetricDeclaration declaration(MetricKind kind, std::string_view name, std::string_view help,
+                              std::vector<std::string> labels, std::vector<double> bounds = {}) {
+  return {.name = std::string(name),
+          .help = std::string(help),
+          .kind = kind,
+          .labels = std::move(labels),
+          .bounds = std::move(bounds)};
+}
+
+}  // namespace
+
+Metrics::Metrics()
+    : http_(std::make_shared<HttpCounts>()),
+      routes_(std::make_shared<RouteCounts>()),
+      own_(std::make_unique<OwnMetrics>()) {}
 Metrics::~Metrics() = default;
 
 http::Middleware Metrics::middleware(bool access_log) {
-  return [counts = http_, access_log](http::Handler next) -> http::Handler {
-    return
-        [counts, access_log, next = std::move(next)](http::Request& request, http::ResponseWriter& response) {
-          counts->begin();
-          const std::int64_t begun = rt::now_ns();
-          http::observe(next, request, response, [&](int status) {
-            const std::int64_t ended = rt::now_ns();
-            counts->end(request.method(), status, ended - begun, response.bytes_written());
-            if (access_log && logging::wants(LogLevel::kInfo)) {
-              logging::log_request(request, response, status, begun, ended);
-            }
-          });
-        };
+  return [counts = http_, routes = routes_, access_log](http::Handler next) -> http::Handler {
+    return [counts, routes, access_log, next = std::move(next)](http::Request& request,
+                                                                http::ResponseWriter& response) {
+      counts->begin();
+      const std::int64_t begun = rt::now_ns();
+      http::observe(next, request, response, [&](int status) {
+        const std::int64_t ended = rt::now_ns();
+        counts->end(request.method(), status, response.bytes_written());
+        routes->add(request.pattern(), status, ended - begun);
+        if (access_log && logging::wants(LogLevel::kInfo)) {
+          logging::log_request(request, response, status, begun, ended);
+        }
+      });
+    };
   };
 }
 
-void Metrics::add_server(std::function<http::ServerStats()> stats) { servers_.push_back(std::move(stats)); }
+Counter Metrics::counter(std::string_view name, std::string_view help) {
+  return counter(name, help, {}).with();
+}
+MetricFamily<Counter> Metrics::counter(std::string_view name, std::string_view help,
+                                       std::vector<std::string> labels) {
+  return MetricFamily<Counter>(
+      own_->declare(declaration(MetricKind::kCounter, name, help, std::move(labels))));
+}
+
+Gauge Metrics::gauge(std::string_view name, std::string_view help) { return gauge(name, help, {}).with(); }
+MetricFamily<Gauge> Metrics::gauge(std::string_view name, std::string_view help,
+                                   std::vector<std::string> labels) {
+  return MetricFamily<Gauge>(own_->declare(declaration(MetricKind::kGauge, name, help, std::move(labels))));
+}
+
+Histogram Metrics::histogram(std::string_view name, std::string_view help, std::vector<double> buckets) {
+  return histogram(name, help, std::move(buckets), {}).with();
+}
+MetricFamily<Histogram> Metrics::histogram(std::string_view name, std::string_view help,
+                                           std::vector<double> buckets, std::vector<std::string> labels) {
+  return MetricFamily<Histogram>(
+      own_->declare(declaration(MetricKind::kHistogram, name, help, std::move(labels), std::move(buckets))));
+}
+
+void Metrics::add_server(std::function<http::ServerStats()> stats) {
+  const LockGuard lock(mutex_);
+  servers_.push_back(std::move(stats));
+}
 
 void Metrics::set_log_lines_dropped(std::function<std::uint64_t()> dropped) {
   log_lines_dropped_ = std::move(dropped);
@@ -39,11 +85,17 @@ void Metrics::set_log_lines_dropped(std::function<std::uint64_t()> dropped) {
 
 http::ServerStats Metrics::all_servers() const {
   http::ServerStats sum;
+  const LockGuard lock(mutex_);
   for (const auto& ask : servers_) {
     const http::ServerStats one = ask();
     sum.accepted += one.accepted;
     sum.open += one.open;
+    sum.connections.over_address_max += one.connections.over_address_max;
+    sum.connections.not_from_proxy += one.connections.not_from_proxy;
+    sum.connections.bad_proxy_headers += one.connections.bad_proxy_headers;
+    sum.connections.made_room += one.connections.made_room;
     for (std::size_t i = 0; i < sum.refused.size(); ++i) sum.refused[i] += one.refused[i];
+    sum.bodies_bytes += one.bodies_bytes;
     sum.idle_timeouts += one.idle_timeouts;
     sum.header_timeouts += one.header_timeouts;
     sum.body_timeouts += one.body_timeouts;
@@ -61,7 +113,9 @@ std::string Metrics::prometheus_text() const {
   snapshot.goroutines = count_goroutines();
   snapshot.process = process_stats();
   snapshot.http = http_->sum();
+  snapshot.routes = routes_->sums();
   snapshot.servers = all_servers();
+  snapshot.own = own_->snapshot();
   if (log_lines_dropped_) snapshot.log_lines_dropped = log_lines_dropped_();
   return tuza::prometheus_text(snapshot);
 }
@@ -77,7 +131,9 @@ Metrics::Http Metrics::http() const {
   }
   result.in_flight = static_cast<std::int64_t>(sum.begun - std::min(sum.begun, result.requests));
   result.response_bytes = sum.response_bytes;
-  result.duration_ns = sum.duration_ns;
+  const RouteCounts::Durations durations = RouteCounts::total(routes_->sums());
+  result.duration_ns = durations.duration_ns;
+  result.duration_buckets = durations.buckets;
   result.servers = all_servers();
   return result;
 }

@@ -1,13 +1,15 @@
 #include <tuza/http/file_server.h>
 
-#include <sys/stat.h>
 #include <tuza/http/files/content_type.h>
+#include <tuza/http/files/file_errors.h>
 #include <tuza/http/files/file_path.h>
+#include <tuza/http/files/file_store.h>
+#include <tuza/http/files/listing.h>
 #include <tuza/http/files/open_beneath.h>
 #include <tuza/http/files/send_file.h>
+#include <tuza/http/files/siblings.h>
+#include <tuza/http/serve/exchange.h>
 #include <tuza/http/wire/chars.h>
-#include <tuza/netpoll/poll/descriptor_limit.h>
-#include <tuza/sched/log.h>
 
 #include <cerrno>
 #include <optional>
@@ -25,60 +27,7 @@ OpenFile folder_or_throw(std::string_view path) {
   return OpenFile(static_cast<int>(fd));
 }
 
-// Maps an open(2) error to the status for the client.
-int status_of(long error) {
-  switch (-error) {
-    case EACCES:
-    case EPERM: return 403;
-    case ENOENT:
-    case ENOTDIR:
-    case ENAMETOOLONG:
-    case EXDEV:  // the path leads out of the folder
-    case ELOOP:
-    case ENXIO:  // a socket
-    case ENODEV: return 404;
-    case EMFILE:
-    case ENFILE:
-    case ENOMEM:
-    case EAGAIN: return 503;
-    default: return 500;
-  }
-}
-
-void refuse(ResponseWriter& response, long error, const std::string& path) {
-  const int status = status_of(error);
-  if (status >= 500) {
-    static LogLimiter limiter;
-    limiter.log(LogLevel::kError,
-                "file server: " + path + ": " + std::system_category().message(static_cast<int>(-error)));
-  }
-  response.error(status);
-}
-
-// True when descriptors are almost exhausted. The kernel assigns the lowest free number, so a high number
-// means that few are left.
-bool is_one_of_the_last(int fd) {
-  return static_cast<std::size_t>(fd) + net::kDescriptorsForOthers / 2 >= net::descriptors_allowed();
-}
-
-// Redirects "/dir?x" to "/dir/?x". The path begins with a single slash; with two, it would name a host.
-void redirect_to_folder(const Request& request, ResponseWriter& response) {
-  std::string location(request.path());
-  location += '/';
-  if (!request.query().empty()) location.append("?").append(request.query());
-  response.status(301);
-  response.header("Location", location);
-  response.text("Moved Permanently\n");
-}
-
-}  // namespace
-
-struct FileServer::State {
-  OpenFile folder;
-  FileServerOptions options;
-};
-
-FileServer::FileServer(std::string_view folder, FileServerOptions options) {
+void check(const FileServerOptions& options) {
   const std::string& prefix = options.prefix;
   if (prefix.empty() || prefix.front() != '/' || prefix.back() != '/') {
     throw std::invalid_argument("FileServer: the prefix \"" + prefix +
@@ -87,7 +36,61 @@ FileServer::FileServer(std::string_view folder, FileServerOptions options) {
   if (has_control_char(options.cache_control)) {
     throw std::invalid_argument("FileServer: a control character in the Cache-Control header");
   }
-  state_ = std::make_unique<const State>(folder_or_throw(folder), std::move(options));
+  if (options.cache_age_max < std::chrono::milliseconds(0) ||
+      options.cache_age_max > std::chrono::seconds(1)) {
+    throw std::invalid_argument("FileServer: cache_age_max is 0 to 1 s");
+  }
+  check_codings(options.precompressed);
+}
+
+// Redirects "/dir?x" to "/dir/?x". The path begins with a single slash; with two, it would name a host.
+void redirect_to_folder(const Request& request, ResponseWriter& response) {
+  std::string location(request.mount_path());
+  location.append(request.path()).append("/");
+  if (!request.query().empty()) location.append("?").append(request.query());
+  response.status(301);
+  response.set_header("Location", location);
+  response.text("Moved Permanently\n");
+}
+
+void send(Request& request, ResponseWriter& response, const FoundFile& found, std::string_view type,
+          std::string_view coding, const FileRules& rules) {
+  if (found.kind == FoundFile::Kind::kOpen) {
+    Representation representation = representation_of(found.info, type, rules);
+    representation.content_encoding = coding;
+    return send_file(request, response, representation, {.fd = found.open.fd()});
+  }
+  const CachedFile& file = *found.cached;
+  // The usual case: its lines are ready, unless middleware has set fields.
+  if (!asks_for_more_than_the_file(request) && request.exchange().set_first_headers(file.fields)) {
+    if (!coding.empty()) response.set_header("Content-Encoding", coding);
+    return response.send(type, file.content);
+  }
+  Representation representation = file.representation;
+  representation.content_type = type;
+  representation.content_encoding = coding;
+  send_file(request, response, representation, {.bytes = file.content});
+}
+
+}  // namespace
+
+struct FileServer::State {
+  State(std::string_view path, FileServerOptions from)
+      : options(std::move(from)),
+        files(folder_or_throw(path),
+              {.bytes_max = options.cache_bytes_max,
+               .entries_max = options.cache_entries_max,
+               .file_bytes_max = options.cache_file_bytes_max,
+               .age_max = options.cache_age_max},
+              {.cache_control = options.cache_control, .varies = !options.precompressed.empty()}) {}
+
+  const FileServerOptions options;
+  FileStore files;
+};
+
+FileServer::FileServer(std::string_view folder, FileServerOptions options) {
+  check(options);
+  state_ = std::make_unique<State>(folder, std::move(options));
 }
 FileServer::FileServer(FileServer&&) noexcept = default;
 FileServer& FileServer::operator=(FileServer&&) noexcept = default;
@@ -96,27 +99,34 @@ FileServer::~FileServer() = default;
 void FileServer::operator()(Request& request, ResponseWriter& response) const {
   const FileServerOptions& options = state_->options;
   if (request.method() != Method::kGet && request.method() != Method::kHead) {
-    response.status(405);
-    response.header("Allow", "GET, HEAD");
-    return response.text("Method Not Allowed\n");
+    response.set_header("Allow", "GET, HEAD");
+    return response.error(405);
   }
   const std::string_view encoded = request.path();
   if (!encoded.starts_with(options.prefix)) return response.error(404);
   std::optional<std::string> path =
       file_path(encoded.substr(options.prefix.size()), options.names_that_begin_with_dot);
   if (!path) return response.error(404);
+  FileStore& files = state_->files;
   const bool folder = path->empty() || path->back() == '/';
-  if (folder && options.index.empty()) return response.error(404);
+  const std::size_t folder_size = path->size();
+  FoundFile found;
+  found.error = -ENOENT;
   if (folder) *path += options.index;
-  const long fd = open_beneath(state_->folder.fd(), *path);
-  if (fd < 0) return refuse(response, fd, *path);
-  const OpenFile file(static_cast<int>(fd));
-  if (is_one_of_the_last(file.fd())) return refuse(response, -EMFILE, *path);
-  struct stat info{};
-  if (const long error = file.stat(info); error < 0) return refuse(response, error, *path);
-  if (S_ISDIR(info.st_mode) && !folder) return redirect_to_folder(request, response);
-  if (!S_ISREG(info.st_mode)) return response.error(404);
-  send_file(request, response, file, info, content_type_of(*path), options.cache_control);
+  if (!folder || !options.index.empty()) found = files.find(*path);
+  if (folder && found.error == -ENOENT && options.listing) {
+    path->resize(folder_size);
+    return send_listing(request, response, files.folder(), *path, options.names_that_begin_with_dot);
+  }
+  if (found.kind == FoundFile::Kind::kFolder && !folder) return redirect_to_folder(request, response);
+  if (found.kind == FoundFile::Kind::kFolder) return response.error(404);
+  if (!found.is_file()) return refuse_file(response, found.error, *path);
+  const std::string_view type = content_type_of(*path);
+  if (!options.precompressed.empty()) {
+    const std::optional<Sibling> sibling = find_sibling(request, files, *path, found, options.precompressed);
+    if (sibling) return send(request, response, sibling->file, type, sibling->coding, files.rules());
+  }
+  send(request, response, found, type, {}, files.rules());
 }
 
 }  // namespace tuza::http

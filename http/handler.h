@@ -6,21 +6,68 @@
 #include <tuza/http/request.h>
 #include <tuza/http/response_writer.h>
 
+#include <concepts>
+#include <cstddef>
 #include <functional>
+#include <type_traits>
+#include <utility>
 
 namespace tuza::http {
+
+namespace detail {
+
+using HandlerFunction = std::move_only_function<void(Request&, ResponseWriter&) const>;
+
+template <class F>
+concept Answers = std::is_invocable_v<const F&, Request&, ResponseWriter&>;
+
+// A type whose conversion to a Handler is somebody's intent, and so deserves an explanation if it fails.
+template <class F>
+concept IsFunction = std::is_function_v<std::remove_pointer_t<F>> || requires { &F::operator(); } ||
+                     std::invocable<F&> || std::is_invocable_v<F&, Request&, ResponseWriter&>;
+
+}  // namespace detail
 
 // Called on the connection's goroutine, for many connections at once: a handler must be thread-safe. It may
 // block, park, stream and throw. An exception is logged, becomes a 500 if the response has not begun, and
 // closes the connection; the close is a reset if the response has begun and its end is marked by the end of
-// the connection (possible in HTTP/1.0). goexit() also closes the connection, without an answer.
+// the connection (possible in HTTP/1.0). The 500 has none of the header fields that were set, those of
+// middleware included; middleware that wants them there catches the exception and calls
+// ResponseWriter::error(500). goexit() also closes the connection, without an answer.
 //
 // Request and ResponseWriter become invalid when the handler returns: goroutines started by the handler must
 // not use them later.
 //
-// Responses to pipelined requests are sent together: when the last received request has been answered, or
-// when the responses exceed 64 KiB. A fast response may therefore wait for a slow one behind it;
+// Responses to pipelined requests are sent together: when the last received request has been answered, when
+// the responses exceed 64 KiB, or when the next handler parks. Only behind a handler that computes does a response wait;
 // ResponseWriter::flush() sends at once.
-using Handler = std::move_only_function<void(Request&, ResponseWriter&) const>;
+//
+// Any function object that can be called as const with (Request&, ResponseWriter&) becomes a Handler. A Handler
+// is movable and not copyable; without a function it is empty, and compares equal to nullptr.
+class Handler : public detail::HandlerFunction {
+ public:
+  Handler() = default;
+  Handler(std::nullptr_t) noexcept {}  // NOLINT: converts, as for every function type
+  template <class F>
+    requires(!std::same_as<std::decay_t<F>, Handler> && detail::Answers<std::decay_t<F>> &&
+             std::constructible_from<std::decay_t<F>, F>)
+  Handler(F&& function) : detail::HandlerFunction(std::forward<F>(function)) {}  // NOLINT
+  template <class F>
+    requires(!std::same_as<std::decay_t<F>, Handler> && detail::IsFunction<std::decay_t<F>> &&
+             !(detail::Answers<std::decay_t<F>> && std::constructible_from<std::decay_t<F>, F>))
+  Handler(F&&) {  // NOLINT: says what is wrong with the function
+    using Function = std::decay_t<F>;
+    constexpr bool kOnlyMutable =
+        !detail::Answers<Function> && std::is_invocable_v<Function&, Request&, ResponseWriter&>;
+    static_assert(
+        !kOnlyMutable,
+        "an http::Handler answers many requests at once and is called as const: a mutable lambda, or an "
+        "operator() that is not const, cannot be one");
+    static_assert(kOnlyMutable || detail::Answers<Function>,
+                  "an http::Handler is called with (http::Request&, http::ResponseWriter&)");
+    static_assert(std::constructible_from<Function, F>,
+                  "this handler cannot be copied: pass it with std::move()");
+  }
+};
 
 }  // namespace tuza::http

@@ -3,6 +3,8 @@
 // The request methods and their names.
 #pragma once
 
+#include <tuza/sched/detail/language.h>  // first
+
 #include <cstdint>
 #include <optional>
 #include <string_view>

@@ -13,11 +13,13 @@
 //     http::Server server(http::with(std::move(router), std::move(timed), std::move(authenticated)));
 //
 // Requests that the server refuses before it has parsed them (malformed, too large, too slow) reach no
-// middleware: Server::stats() counts them.
+// middleware: Server::stats() counts them, and ServerOptions::on_refused is told of each.
 #pragma once
 
 #include <tuza/http/handler.h>
+#include <tuza/http/status_error.h>
 
+#include <exception>
 #include <functional>
 #include <utility>
 
@@ -36,13 +38,16 @@ Handler with(Handler handler, First&& first, Rest&&... rest) {
 }
 
 // Calls `handler`, and then done(status) with the status that the client gets. If the handler throws, the
-// status is 500, and the exception propagates to the server, which answers 500. If the handler ends by
+// status is 500, or that of a StatusError, and the exception propagates to the server, which answers so. If the handler ends by
 // goexit(), which leaves no answer, the status is 0. A response that has begun keeps its status, and is cut
 // off. `done` must not throw. Parks if the handler does.
 template <class Done>
 void observe(const Handler& handler, Request& request, ResponseWriter& response, Done&& done) {
   try {
     handler(request, response);
+  } catch (const StatusError& e) {
+    done(response.head_sent() ? response.status_code() : e.status());
+    throw;
   } catch (...) {
     const bool thrown = std::current_exception() != nullptr;  // no C++ exception: goexit()
     done(response.head_sent() ? response.status_code() : thrown ? 500 : 0);

@@ -3,9 +3,18 @@
 // Limits and timeouts of a server. The defaults are strict; each unit is in the type or in the name.
 #pragma once
 
+#include <tuza/sched/detail/language.h>  // first
+
+#include <tuza/http/refused_request.h>
+#include <tuza/netpoll/network.h>
+#include <tuza/netpoll/proxy_protocol.h>
+
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <string>
+#include <vector>
 
 namespace tuza::http {
 
@@ -15,26 +24,58 @@ struct ServerOptions {
   std::size_t head_bytes_max = 32 << 10;         // request line and all header fields; more: 431
   std::size_t headers_max = 100;                 // more: 431; at most 256
   std::size_t body_bytes_max = 8 << 20;          // more: 413
-  // Bytes of a chunked body that are not data: sizes, extensions, trailers. More in a row, without a byte of
-  // data: 400.
+  // Of all bodies together that handlers hold as a whole (Request::body(), form(), json()), and of the messages of
+  // WebSockets, beyond 16 KiB each. A request whose body does not fit any more gets 503 with Retry-After, a WebSocket
+  // 1013. 0: no limit.
+  std::size_t bodies_bytes_max = 512 << 20;
+  // Bytes of a chunked body that are not data: sizes, extensions, trailers; in all, beyond eight for each byte
+  // of data. More: 400.
   std::size_t chunk_overhead_bytes_max = 16 << 10;
 
   // -- Timeouts. A client that is too slow gets 408; between requests the connection is just closed.
   std::chrono::milliseconds header_timeout{10'000};  // from the first byte of a request to its last header
   std::chrono::milliseconds idle_timeout{75'000};    // between requests, and before the first
+  // From the head of a request to the end of Request::context(), and of nothing else; 0: no limit.
+  std::chrono::milliseconds request_timeout{0};
   // The body must arrive within this time plus the time it takes at the minimum rate.
   std::chrono::milliseconds body_timeout{30'000};
   std::size_t body_rate_min_bytes_per_second = 1 << 10;
-  // Time limit for reading the unread rest of a body after the handler has answered, to keep the connection.
+  // Time limit for reading the unread rest of a body after the handler has answered, to keep the connection. The answer
+  // to a chunked body waits for that: whether the connection is kept must be known before.
   std::chrono::milliseconds skip_timeout{2'000};
-  // Time without any progress. There is no minimum rate: a client that takes a few bytes now and then may
-  // prolong a response indefinitely.
+  // How long all waits for a client that does not take its responses may last, beyond the time that they take at the
+  // minimum rate; then the connection is closed. The time that a handler takes does not count.
   std::chrono::milliseconds write_timeout{30'000};
+  std::uint32_t response_rate_min_bytes_per_second = 1
+                                                     << 10;  // 0: only waits without any progress are limited
 
   // -- The server itself.
-  std::size_t max_connections = 0;                     // open at once; 0: what the descriptor limit allows
+  // A connection ends with the response to this request, and with the first one after this age, less up to a tenth, so that
+  // clients of a fleet do not all come back at once; 0: no limit. The response says "Connection: close".
+  std::size_t requests_per_connection_max = 0;
+  std::chrono::milliseconds connection_age_max{0};
+  // Open at once; 0: what the descriptor limit allows. For a further one, that which has been idle for longest is closed; if
+  // none is idle, it waits.
+  std::size_t max_connections = 0;
+  // From one IPv4 address, or one IPv6 network of 64 bits; further ones are closed at once. 0: no limit. Behind a proxy all
+  // clients have its address, unless it speaks the PROXY protocol.
+  std::size_t connections_per_address_max = 0;
+  // With kRequired, each connection begins with a PROXY header (netpoll/proxy_protocol.h), which must be complete within
+  // header_timeout, and connections that are not from `proxies` are closed at once. Request::remote() is then the client.
+  net::ProxyProtocol proxy_protocol = net::ProxyProtocol::kOff;
+  std::vector<net::Network> proxies{};
+  // CONNECT reaches the handler, as CONNECT / with the target as Request::host(); otherwise it gets 501. For proxies: the
+  // handler dials, and hijacks the connection. A response with 2xx has no body, and ends the connection.
+  bool connect = false;
   std::chrono::milliseconds shutdown_timeout{10'000};  // for requests in flight; they are then cut off
   std::string server_name = "Tuza";                    // Server header; empty: no header
+  // Is told of each request that no handler gets, before it is answered; on the connection's goroutine. Must be thread-safe,
+  // and must not throw. For logs: refused_log().
+  std::function<void(const RefusedRequest&)> on_refused{};
 };
+
+// Throws std::invalid_argument if headers_max is above 256, or server_name has a control character, or if there is a
+// proxy_protocol, but no proxies.
+void check(const ServerOptions& options);
 
 }  // namespace tuza::http

@@ -1,8 +1,11 @@
 #include <tuza/http/request.h>
 
-#include <tuza/http/serve/request_loop.h>
+#include <tuza/http/serve/exchange.h>
+#include <tuza/http/status_error.h>
 #include <tuza/http/wire/chars.h>
 
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace tuza::http {
@@ -39,39 +42,46 @@ std::string_view decode(ExchangeBuffers& buffers, std::string_view text, bool pl
 
 }  // namespace
 
-Method Request::method() const { return loop_.buffers().head.method; }
-int Request::version_minor() const { return loop_.buffers().head.version_minor; }
+Method Request::method() const { return exchange_.buffers().head.method; }
+int Request::version_minor() const { return exchange_.buffers().head.version_minor; }
 
 std::string_view Request::target() const {
-  const ExchangeBuffers& buffers = loop_.buffers();
+  const ExchangeBuffers& buffers = exchange_.buffers();
   return buffers.head.target.in(buffers.head_base);
 }
 std::string_view Request::path() const {
-  const ExchangeBuffers& buffers = loop_.buffers();
+  const ExchangeBuffers& buffers = exchange_.buffers();
   return buffers.head.path.in(buffers.head_base);
 }
 std::string_view Request::query() const {
-  const ExchangeBuffers& buffers = loop_.buffers();
+  const ExchangeBuffers& buffers = exchange_.buffers();
   return buffers.head.query.in(buffers.head_base);
 }
 std::string_view Request::host() const {
-  const ExchangeBuffers& buffers = loop_.buffers();
+  const ExchangeBuffers& buffers = exchange_.buffers();
   return buffers.head.host.in(buffers.head_base);
 }
 
-std::string_view Request::path_value(std::string_view name) const {
-  ExchangeBuffers& buffers = loop_.buffers();
+std::string_view Request::mount_path() const {
+  const std::string_view rest = path();
+  const std::size_t cut = exchange_.buffers().mounted_bytes;
+  return {rest.data() - cut, cut};
+}
+std::string_view Request::pattern() const { return exchange_.buffers().pattern; }
+
+std::optional<std::string_view> Request::path_value(std::string_view name) const {
+  ExchangeBuffers& buffers = exchange_.buffers();
   for (std::size_t i = 0; i < buffers.path_value_count; ++i) {
     ExchangeBuffers::PathValue& found = buffers.path_values[i];
     if (found.name != name) continue;
     if (!std::exchange(found.decoded, true)) found.value = decode(buffers, found.value, false);
     return found.value;
   }
-  return {};
+  return std::nullopt;
 }
 
 std::optional<std::string_view> Request::query_value(std::string_view name) const {
-  ExchangeBuffers& buffers = loop_.buffers();
+  ExchangeBuffers& buffers = exchange_.buffers();
   std::string_view rest = query();
   while (!rest.empty()) {
     const std::string_view pair = rest.substr(0, rest.find('&'));
@@ -84,30 +94,60 @@ std::optional<std::string_view> Request::query_value(std::string_view name) cons
 }
 
 std::optional<std::string_view> Request::header(std::string_view name) const {
-  for (std::size_t i = 0; i < header_count(); ++i) {
-    const Header field = header_at(i);
+  for (const HeaderField field : headers()) {
     if (equals_ignoring_case(field.name, name)) return field.value;
   }
   return std::nullopt;
 }
 
-std::size_t Request::header_count() const { return loop_.buffers().head.field_count; }
+RequestHeaders Request::headers() const { return RequestHeaders(exchange_.buffers()); }
 
-Request::Header Request::header_at(std::size_t index) const {
-  const ExchangeBuffers& buffers = loop_.buffers();
-  const Head::Field& field = buffers.head.fields[index];
-  return {field.name.in(buffers.head_base), trim(field.value.in(buffers.head_base))};
+HeaderLines Request::trailers() const {
+  return HeaderLines(exchange_.body_ended() ? exchange_.buffers().chunks.trailers() : std::string_view());
+}
+
+std::optional<std::string_view> Request::trailer(std::string_view name) const {
+  for (const HeaderField field : trailers()) {
+    if (equals_ignoring_case(field.name, name)) return field.value;
+  }
+  return std::nullopt;
 }
 
 std::optional<std::uint64_t> Request::content_length() const {
-  const Head& head = loop_.buffers().head;
+  const Head& head = exchange_.buffers().head;
   if (head.chunked) return std::nullopt;
   return head.content_length;
 }
 
-Result<std::size_t> Request::read_body(std::span<std::byte> into) { return loop_.read_body(into); }
-Result<std::string_view> Request::body() { return loop_.pull_body(); }
-Result<net::Endpoint> Request::remote_endpoint() const { return loop_.conn().remote_endpoint(); }
-std::string_view Request::remote() const { return loop_.remote(); }
+Result<std::size_t> Request::read_body(std::span<std::byte> into) {
+  return exchange_.take_body(into, nullptr);
+}
+Result<std::size_t> Request::read_body(const Context& ctx, std::span<std::byte> into) {
+  return exchange_.take_body(into, &ctx);
+}
+Result<std::string_view> Request::body() { return exchange_.pull_body(nullptr); }
+Result<std::string_view> Request::body(const Context& ctx) { return exchange_.pull_body(&ctx); }
+const Context& Request::context() const { return exchange_.context(); }
+const Context& Request::until_shutdown() const { return exchange_.until_shutdown(); }
+Result<net::Endpoint> Request::remote_endpoint() const {
+  const auto& client = exchange_.buffers().client;
+  return client ? client->endpoint : exchange_.remote_endpoint();
+}
+std::optional<net::TlsInfo> Request::tls_info() const { return exchange_.tls_info(); }
+std::string_view Request::remote() const {
+  const auto& client = exchange_.buffers().client;
+  return client ? client->text : exchange_.remote();
+}
+void detail::no_such_path() { throw StatusError(404); }
+void detail::malformed_value(std::string_view what, std::string_view name) {
+  throw StatusError(400, "malformed " + std::string(what) + " " + std::string(name));
+}
+void detail::no_such_path_value(std::string_view name) {
+  throw std::logic_error("the route's pattern has no {" + std::string(name) + "}");
+}
+
+void* Request::allocate(std::size_t bytes, std::size_t alignment) {
+  return exchange_.buffers().arena().allocate(bytes, alignment);
+}
 
 }  // namespace tuza::http

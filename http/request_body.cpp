@@ -1,4 +1,5 @@
 // Reads a request's body, of known length or chunked, within its size and time limits.
+#include <tuza/http/serve/early_sending.h>
 #include <tuza/http/serve/request_loop.h>
 #include <tuza/netpoll/tls.h>
 #include <tuza/sched/rt/base/clock.h>
@@ -9,9 +10,6 @@
 
 namespace tuza::http {
 namespace {
-
-// A body that is wanted as a whole is read in pieces of this size, directly into its final place.
-constexpr std::size_t kPulledPiece = 16 << 10;
 
 constexpr BadRequest kTooLarge{413, "request body too large", 0};
 constexpr BadRequest kTooSlow{408, "the body did not arrive in time", 0};
@@ -34,10 +32,14 @@ Result<std::size_t> RequestLoop::fail_body(const Error& error) {
 
 // Sets the read deadline: the body must keep up with the minimum rate, after a grace period that covers slow
 // starts.
-void RequestLoop::prepare_to_wait_for_body() {
+// False: the connection is broken.
+bool RequestLoop::prepare_to_wait_for_body() {
+  // The client may wait for an answer that was held back. (Not once the handler has returned: see finish_request().)
+  if (in_handler_ != nullptr && response_.finished && !response_.started) give_held_back();
   // In the middle of the response, or after it, the client would take this line for a part of the response or
   // for another response.
-  if (std::exchange(body_.continue_wanted, false) && !response_.head_sent) {
+  if (std::exchange(body_.continue_wanted, false) && !response_.started) {
+    stop_early_sending(*buffers_);
     buffers_->out += "HTTP/1.1 100 Continue\r\n\r\n";
   }
   if (body_.started_ns == 0) body_.started_ns = rt::now_ns();
@@ -47,19 +49,30 @@ void RequestLoop::prepare_to_wait_for_body() {
   const std::int64_t by_ns = rt::time_after(
       rt::time_after(body_.started_ns, rt::whole_ns(options_.body_timeout)), rt::whole_ns(at_rate));
   conn().set_read_deadline(std::min(net::TimePoint(std::chrono::nanoseconds(by_ns)), body_.deadline));
+  return flush();
 }
 
-Result<std::size_t> RequestLoop::read_body(std::span<std::byte> into) {
+// A read that ended with the caller's context takes nothing from the body: it may go on.
+Result<std::size_t> RequestLoop::read_for_body(std::span<std::byte> into, const Context* ctx) {
+  if (!prepare_to_wait_for_body()) return fail_body(kCutOff);
+  const Result<std::size_t> got = ctx != nullptr ? conn().read(*ctx, into) : conn().read(into);
+  if (got && *got > 0) return got;
+  if (got) return fail_body(kCutOff);
+  if (ctx != nullptr && ctx->done()) return got;
+  return fail_body(got.error());
+}
+
+Result<std::size_t> RequestLoop::read_body(std::span<std::byte> into, const Context* ctx) {
   if (body_.error) return fail_body(*body_.error);
   if (body_.complete || into.empty()) return std::size_t{0};
-  const Result<std::size_t> n = body_.chunked ? read_chunked(into) : read_known_length(into);
+  const Result<std::size_t> n = body_.chunked ? read_chunked(into, ctx) : read_known_length(into, ctx);
   if (!n) return n;
   body_.received += *n;
   if (body_.received > options_.body_bytes_max) return fail_body(kTooLarge);
   return n;
 }
 
-Result<std::size_t> RequestLoop::read_known_length(std::span<std::byte> into) {
+Result<std::size_t> RequestLoop::read_known_length(std::span<std::byte> into, const Context* ctx) {
   Input& input = buffers_->input;
   into = into.first(static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), body_.remaining)));
   std::size_t n = std::min(input.unread().size(), into.size());
@@ -67,11 +80,8 @@ Result<std::size_t> RequestLoop::read_known_length(std::span<std::byte> into) {
     std::memcpy(into.data(), input.unread().data(), n);
     input.consume(n);
   } else {
-    prepare_to_wait_for_body();
-    if (!flush()) return fail_body(kCutOff);
-    const Result<std::size_t> got = conn().read(into);  // straight into the caller's buffer
-    if (!got) return fail_body(got.error());
-    if (*got == 0) return fail_body(kCutOff);
+    const Result<std::size_t> got = read_for_body(into, ctx);  // straight into the caller's buffer
+    if (!got) return got;
     n = *got;
   }
   body_.remaining -= n;
@@ -79,24 +89,15 @@ Result<std::size_t> RequestLoop::read_known_length(std::span<std::byte> into) {
   return n;
 }
 
-// Reads more bytes of a chunked body into the input buffer, where they are decoded.
-Result<std::size_t> RequestLoop::fill_body_input() {
-  prepare_to_wait_for_body();
-  if (!flush()) return fail_body(kCutOff);
-  const Result<std::size_t> got = conn().read(buffers_->input.space());
-  if (!got) return fail_body(got.error());
-  if (*got == 0) return fail_body(kCutOff);
-  buffers_->input.filled(*got);
-  return got;
-}
-
-Result<std::size_t> RequestLoop::read_chunked(std::span<std::byte> into) {
+Result<std::size_t> RequestLoop::read_chunked(std::span<std::byte> into, const Context* ctx) {
   Input& input = buffers_->input;
   while (body_.slice.empty()) {
     if (input.empty()) {
-      if (const Result<std::size_t> filled = fill_body_input(); !filled) return filled;
+      const Result<std::size_t> got = read_for_body(input.space(), ctx);
+      if (!got) return got;
+      input.filled(*got);
     }
-    const auto step = buffers_->parser.feed_body(input.unread());
+    const auto step = buffers_->chunks.feed(input.unread());
     if (!step) return fail_body(step.error());
     body_.slice = step->data;
     input.consume(step->consumed);
@@ -109,22 +110,6 @@ Result<std::size_t> RequestLoop::read_chunked(std::span<std::byte> into) {
   std::memcpy(into.data(), body_.slice.data(), n);
   body_.slice.remove_prefix(n);
   return n;
-}
-
-Result<std::string_view> RequestLoop::pull_body() {
-  std::string& pulled = buffers_->pulled;
-  if (!body_.chunked && body_.remaining > pulled.capacity()) {
-    pulled.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(body_.remaining, 1 << 20)));
-  }
-  for (;;) {
-    const std::size_t had = pulled.size();
-    const std::size_t most = body_.chunked ? Input::kInlineBytes : body_.remaining;
-    pulled.resize(had + std::min<std::size_t>(most, kPulledPiece));
-    const Result<std::size_t> n = read_body(std::as_writable_bytes(std::span(pulled).subspan(had)));
-    pulled.resize(had + n.value_or(0));
-    if (!n) return std::unexpected(n.error());
-    if (*n == 0) return std::string_view(pulled);
-  }
 }
 
 }  // namespace tuza::http

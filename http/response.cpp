@@ -1,26 +1,21 @@
-// Writes a response: head, body with a length or in chunks, end.
+// Writes a response in HTTP/1.1: head, body with a length or in chunks, end.
+#include <tuza/http/serve/early_sending.h>
 #include <tuza/http/serve/request_loop.h>
 #include <tuza/http/status.h>
-#include <tuza/http/wire/chars.h>
 #include <tuza/sched/detail/coarse_clock.h>
 
 #include <sys/uio.h>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
-#include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace tuza::http {
 namespace {
 
-// A body up to this size is held back until the handler has returned, so that its length can be sent.
-constexpr std::size_t kKeptBackMax = 16 << 10;
-// Smaller pieces of a stream are collected up to this size.
+// Smaller pieces of a stream are collected up to this size; larger ones are sent in place, without a copy.
 constexpr std::size_t kStreamedPiece = 16 << 10;
-// A body up to this size is copied behind its head; a larger body is sent in place, without a copy.
-constexpr std::size_t kCopiedMax = 16 << 10;
 
 void append_number(std::string& out, std::uint64_t value, int base = 10) {
   std::array<char, 20> digits;
@@ -46,75 +41,13 @@ void append_chunk_size(std::string& out, std::size_t size) {
   out += "\r\n";
 }
 
-// A line end in a value would let the source of that value write the rest of the response.
-void require_one_line(std::string_view name, std::string_view value) {
-  if (has_control_char(value)) [[unlikely]] {
-    throw std::invalid_argument("control character in the value of " + std::string(name));
-  }
-}
-
-// The handler has called functions in the wrong order. The error ends like any exception of a handler: this
-// request fails, no other.
-void require(bool in_order, const char* otherwise) {
-  if (!in_order) throw std::logic_error(otherwise);
+Result<void> write_result(bool written, const Context* ctx) {
+  if (written) return {};
+  if (ctx != nullptr && ctx->done()) return std::unexpected(ctx->cause());
+  return std::unexpected(Error(Errc::kClosed, "write"));
 }
 
 }  // namespace
-
-bool RequestLoop::body_allowed() const {
-  return response_.status >= 200 && response_.status != 204 && response_.status != 205 &&
-         response_.status != 304;
-}
-
-int RequestLoop::status_code() const {
-  return body_.error && !response_.head_sent ? body_.error->status : response_.status;
-}
-
-std::uint64_t RequestLoop::bytes_written() const {
-  return buffers_->head.method == Method::kHead || !body_allowed() ? 0 : response_.written;
-}
-
-void RequestLoop::set_status(int code) {
-  require(!response_.head_sent, "status() after the response has begun");
-  if (code < 200 || code > 599)
-    throw std::invalid_argument("HTTP status out of range: " + std::to_string(code));
-  response_.status = code;
-}
-
-void RequestLoop::add_header(std::string_view name, std::string_view value) {
-  require(!response_.head_sent, "header() after the response has begun");
-  const bool token =
-      !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return is(c, kTokenChar); });
-  if (!token) throw std::invalid_argument("malformed header field name");
-  require_one_line(name, value);
-  if (equals_ignoring_case(name, "Transfer-Encoding") || equals_ignoring_case(name, "Connection")) {
-    throw std::invalid_argument(std::string(name) + " is set by the server");
-  }
-  if (equals_ignoring_case(name, "Content-Length")) {
-    std::uint64_t length = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), length);
-    if (error != std::errc{} || end != value.data() + value.size()) {
-      throw std::invalid_argument("malformed Content-Length");
-    }
-    response_.declared_length = length;
-    return;
-  }
-  response_.has_content_type = response_.has_content_type || equals_ignoring_case(name, "Content-Type");
-  response_.has_date = response_.has_date || equals_ignoring_case(name, "Date");
-  response_.has_server = response_.has_server || equals_ignoring_case(name, "Server");
-  std::string& extra = buffers_->extra;
-  extra.append(name).append(": ").append(value).append("\r\n");
-}
-
-void RequestLoop::drop_prepared_response() {
-  const bool close = response_.close;
-  response_ = Response{};
-  response_.close = close;
-  buffers_->extra.clear();
-  buffers_->body.clear();
-}
-
-void RequestLoop::close_after_response() { response_.close = true; }
 
 // Appends the head. The body has a length, or is chunked, or is ended by the end of the connection.
 void RequestLoop::append_head(std::optional<std::uint64_t> length) {
@@ -134,48 +67,36 @@ void RequestLoop::append_head(std::optional<std::uint64_t> length) {
     append_number(out, *length);
     out += "\r\n";
   } else if (buffers_->head.version_minor >= 1) {
-    response_.chunked = true;
+    framing_.chunked = true;
     out += "Transfer-Encoding: chunked\r\n";
   } else {
-    response_.close = response_.ends_with_connection = true;
+    response_.close = framing_.ends_with_connection = true;
   }
-  if (response_.close) keep_alive_ = false;
+  if (response_.close || opens_tunnel()) keep_alive_ = false;
   if (!keep_alive_) {
     out += "Connection: close\r\n";
   } else if (buffers_->head.version_minor == 0) {
     out += "Connection: keep-alive\r\n";
   }
   out += "\r\n";
-  response_.head_sent = true;
+  response_.begun = response_.started = true;
 }
 
-void RequestLoop::send_whole(std::string_view content_type, std::string_view body) {
-  require(!response_.head_sent && buffers_->body.empty(), "send() after the response has begun");
-  if (!response_.has_content_type && body_allowed()) {
-    require_one_line("Content-Type", content_type);
-    buffers_->extra.append("Content-Type: ").append(content_type).append("\r\n");
-    response_.has_content_type = true;
-  }
+void RequestLoop::start(std::optional<std::uint64_t> length) {
+  stop_early_sending(*buffers_);
   // Whether the connection stays open must be known before the head is written.
-  if (session_.draining() || body_.continue_wanted || body_.error) keep_alive_ = false;
-  append_head(body.size());
-  response_.declared_length = response_.written = body.size();
-  response_.finished = true;
-  if (buffers_->head.method == Method::kHead || !body_allowed()) return;
-  if (body.size() <= kCopiedMax) {
-    buffers_->out += body;
-  } else {
-    (void)send_large(body);
-  }
+  const bool too_much_left = body_.remaining > kSkippedBodyMax;
+  if (session_.draining() || body_.continue_wanted || body_.error || too_much_left) keep_alive_ = false;
+  append_head(length);
 }
 
 // Sends the collected output, `body` in place, and `end`.
-Result<void> RequestLoop::send_large(std::string_view body, std::string_view end) {
+Result<void> RequestLoop::send_large(std::string_view body, std::string_view end, const Context* ctx) {
   std::string& out = buffers_->out;
   std::array<struct iovec, 3> pieces{{{out.data(), out.size()},
                                       {const_cast<char*>(body.data()), body.size()},
                                       {const_cast<char*>(end.data()), end.size()}}};
-  Result<void> result = conn().writev_all(pieces);
+  Result<void> result = ctx != nullptr ? conn().writev_all(*ctx, pieces) : conn().writev_all(pieces);
   out.clear();
   broken_ = !sent(result);
   return result;
@@ -183,7 +104,7 @@ Result<void> RequestLoop::send_large(std::string_view body, std::string_view end
 
 void RequestLoop::append_chunk(std::string_view data) {
   std::string& out = buffers_->out;
-  if (!response_.chunked) {
+  if (!framing_.chunked) {
     out += data;
     return;
   }
@@ -191,68 +112,67 @@ void RequestLoop::append_chunk(std::string_view data) {
   out.append(data).append("\r\n");
 }
 
-Result<void> RequestLoop::write_body(std::string_view data) {
-  require(!response_.finished, "write() after the response was complete");
-  if (broken_) return std::unexpected(Error(Errc::kClosed, "write"));
-  response_.written += data.size();
-  require(!response_.declared_length || response_.written <= *response_.declared_length,
-          "write() exceeds Content-Length");
-  if (buffers_->head.method == Method::kHead || !body_allowed() || data.empty()) return {};
-  if (!response_.head_sent) {
-    if (buffers_->body.size() + data.size() <= kKeptBackMax) {
-      buffers_->body += data;
-      return {};
-    }
-    begin_stream();
-  }
-  bool written = false;
-  if (data.size() >= kStreamedPiece) {
-    if (response_.chunked) append_chunk_size(buffers_->out, data.size());
-    written = send_large(data, response_.chunked ? "\r\n" : "").has_value();
-  } else {
+void RequestLoop::end_chunks() {
+  std::string& out = buffers_->out;
+  out.append("0\r\n").append(buffers_->trailers).append("\r\n");
+}
+
+Result<void> RequestLoop::send(std::string_view data, const Context* ctx) {
+  if (data.size() < kStreamedPiece) {
     append_chunk(data);
-    written = buffers_->out.size() < kStreamedPiece || flush();
+    return buffers_->out.size() < kStreamedPiece ? Result<void>() : send_all(ctx);
   }
-  if (written) return {};
-  return std::unexpected(Error(Errc::kClosed, "write"));
+  if (framing_.chunked) append_chunk_size(buffers_->out, data.size());
+  return write_result(send_large(data, framing_.chunked ? "\r\n" : "", ctx).has_value(), ctx);
 }
 
-// Appends the head, followed by the body data held back so far.
-void RequestLoop::begin_stream() {
-  if (session_.draining() || body_.continue_wanted || body_.error) keep_alive_ = false;
-  append_head(response_.declared_length);
-  if (!buffers_->body.empty()) append_chunk(buffers_->body);
+Result<void> RequestLoop::send_file(net::FileSlice& slice, const Context* ctx) {
+  std::string& out = buffers_->out;
+  if (framing_.chunked) append_chunk_size(out, slice.length);
+  const Result<void> result =
+      ctx != nullptr ? conn().send_file(*ctx, slice, out) : conn().send_file(slice, out);
+  out.clear();
+  broken_ = !sent(result);
+  if (framing_.chunked && result) out += "\r\n";
+  return result;
+}
+
+Result<void> RequestLoop::send_all(const Context* ctx) { return write_result(flush(false, ctx), ctx); }
+
+// A response that was held back goes into the output.
+void RequestLoop::give_held_back() {
+  const bool in_chunks = sends_trailers();
+  start(in_chunks ? std::nullopt : response_.declared_length);
+  if (!in_chunks) {
+    if (!head_only()) buffers_->out += buffers_->body;
+  } else {
+    if (!buffers_->body.empty()) append_chunk(buffers_->body);
+    end_chunks();
+  }
   buffers_->body.clear();
-}
-
-Result<void> RequestLoop::flush_response() {
-  if (!response_.head_sent) begin_stream();
-  if (flush()) return {};
-  return std::unexpected(Error(Errc::kClosed, "write"));
 }
 
 // The handler has returned: completes the response if the handler has not.
 void RequestLoop::finish_response() {
-  if (response_.finished) return;
-  response_.finished = true;
-  const bool head_only = buffers_->head.method == Method::kHead || !body_allowed();
-  if (!response_.head_sent) {
-    std::string& body = buffers_->body;
-    const std::uint64_t length = head_only && response_.declared_length ? *response_.declared_length
-                                 : head_only                            ? response_.written
-                                                                        : body.size();
-    if (!head_only && response_.declared_length && *response_.declared_length != length) keep_alive_ = false;
-    append_head(response_.declared_length.value_or(length));
-    if (!head_only) buffers_->out += body;
-    return;
+  if (!response_.started) {
+    if (!response_.finished) {
+      const std::uint64_t held = head_only() ? response_.written : buffers_->body.size();
+      // The body is shorter than promised: the client must not take the next response for the rest.
+      if (!head_only() && response_.declared_length.value_or(held) != held) keep_alive_ = false;
+      if (!response_.declared_length) response_.declared_length = held;
+    }
+    response_.begun = response_.finished = true;
+    return give_held_back();
   }
-  if (head_only) return;
-  if (response_.chunked) buffers_->out += "0\r\n\r\n";
-  // The body is shorter than promised: the client must not take the next response for the rest.
-  if (response_.declared_length && response_.written != *response_.declared_length) {
+  if (std::exchange(response_.finished, true) || head_only()) return;
+  if (!wrote_all_it_declared()) {
+    // The body gets no end, so that the client does not take the part for the whole.
     keep_alive_ = false;
     (void)flush();
+    if (framing_.ends_with_connection) broken_ = true;
+    return;
   }
+  if (framing_.chunked) end_chunks();
 }
 
 }  // namespace tuza::http

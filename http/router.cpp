@@ -1,130 +1,27 @@
 #include <tuza/http/router.h>
 
-#include <tuza/http/route/pattern.h>
-#include <tuza/http/serve/request_loop.h>
-#include <tuza/http/wire/chars.h>
+#include <tuza/http/route/clean_path.h>
+#include <tuza/http/route/route_tree.h>
+#include <tuza/http/serve/exchange.h>
 
 #include <algorithm>
-#include <array>
-#include <functional>
-#include <map>
+#include <cstring>
+#include <new>
+#include <ranges>
 #include <stdexcept>
 #include <string>
-#include <vector>
+#include <utility>
 
 namespace tuza::http {
-namespace {
 
-// True if `segment`, percent-encoded, decodes to `text`.
-bool matches(std::string_view text, std::string_view segment) {
-  if (segment.find('%') == std::string_view::npos) return text == segment;
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < segment.size(); ++i, ++at) {
-    char c = segment[i];
-    if (is_percent_escape(segment, i)) {
-      c = static_cast<char>(hex_value(segment[i + 1]) * 16 + hex_value(segment[i + 2]));
-      i += 2;
-    }
-    if (at == text.size() || text[at] != c) return false;
-  }
-  return at == text.size();
-}
-
-}  // namespace
-
-// A node of the pattern tree: one segment, shared by all patterns with the same beginning.
-struct Router::Node {
-  std::map<std::string, std::unique_ptr<Node>, std::less<>> texts;
-  std::unique_ptr<Node> name;  // {name}
-  std::unique_ptr<Node> rest;  // {name...}; a leaf
-
-  // For patterns that end at this node: the handler, and the names of the wildcards in order.
-  struct Route {
-    Handler handler;
-    std::vector<std::string> names;
-  };
-  std::array<std::unique_ptr<Route>, kMethodCount> by_method;
-  std::unique_ptr<Route> any_method;
-
-  [[nodiscard]] const Route* route(Method method) const;
-  void add_allowed(unsigned& methods) const;
+// What a router has found for a request.
+struct RouteTarget {
+  const Handler* handler = nullptr;  // null: nothing
+  unsigned allowed = 0;
+  std::string location;  // redirect to it; empty: do not
 };
 
-const Router::Node::Route* Router::Node::route(Method method) const {
-  if (const auto& exact = by_method[static_cast<std::size_t>(method)]) return exact.get();
-  if (method == Method::kHead) {
-    if (const auto& get = by_method[static_cast<std::size_t>(Method::kGet)]) return get.get();
-  }
-  return any_method.get();
-}
-
-void Router::Node::add_allowed(unsigned& methods) const {
-  for (int i = 0; i < kMethodCount; ++i) {
-    if (route(static_cast<Method>(i)) != nullptr) methods |= 1u << i;
-  }
-}
-
 namespace {
-
-// The search for one request: depth first, the more specific branch first, with backtracking.
-template <class Node>
-class Search {
- public:
-  Search(ExchangeBuffers& buffers, Method method) : buffers_(buffers), method_(method) {}
-
-  // `rest` is the remaining path: empty, or beginning with the slash before the next segment.
-  const typename Node::Route* find(const Node& node, std::string_view rest, std::size_t values) {
-    if (rest.empty()) return accept(node, values);
-    const std::size_t slash = std::min(rest.find('/', 1), rest.size());
-    const std::string_view segment = rest.substr(1, slash - 1);
-    const std::string_view behind = rest.substr(slash);
-    if (!segment.empty()) {
-      if (const Node* child = text_child(node, segment)) {
-        if (const auto* route = find(*child, behind, values)) return route;
-      }
-      if (node.name != nullptr) {
-        values_[values] = segment;
-        if (const auto* route = find(*node.name, behind, values + 1)) return route;
-      }
-    }
-    if (node.rest == nullptr) return nullptr;
-    values_[values] = rest.substr(1);
-    return accept(*node.rest, values + 1);
-  }
-
-  [[nodiscard]] unsigned allowed() const { return allowed_; }
-
- private:
-  static const Node* text_child(const Node& node, std::string_view segment) {
-    if (segment.find('%') == std::string_view::npos) {
-      const auto found = node.texts.find(segment);
-      return found == node.texts.end() ? nullptr : found->second.get();
-    }
-    for (const auto& [text, child] : node.texts) {
-      if (matches(text, segment)) return child.get();
-    }
-    return nullptr;
-  }
-
-  const typename Node::Route* accept(const Node& node, std::size_t values) {
-    const auto* route = node.route(method_);
-    if (route == nullptr) {
-      node.add_allowed(allowed_);
-      return nullptr;
-    }
-    buffers_.path_value_count = 0;
-    for (std::size_t i = 0; i < values; ++i) {
-      if (route->names[i].empty()) continue;
-      buffers_.path_values[buffers_.path_value_count++] = {route->names[i], values_[i]};
-    }
-    return route;
-  }
-
-  ExchangeBuffers& buffers_;
-  const Method method_;
-  unsigned allowed_ = 0;  // one bit per method that would have found a handler
-  std::array<std::string_view, ExchangeBuffers::kPathValuesMax + 1> values_;
-};
 
 std::string allow_list(unsigned methods) {
   std::string list;
@@ -136,61 +33,219 @@ std::string allow_list(unsigned methods) {
   return list;
 }
 
+// The method stays the same, unlike after 301.
+void redirect(const Request& request, ResponseWriter& response, std::string path) {
+  if (!request.query().empty()) path.append("?").append(request.query());
+  response.set_header("Location", path);
+  response.error(308);
+}
+
+// Where the path begins in "GET host/path".
+std::size_t path_of(std::string_view pattern) {
+  const std::size_t behind_method = pattern.find_first_of(" \t");
+  const std::size_t from = behind_method == std::string_view::npos ? 0 : behind_method;
+  return std::min(pattern.find('/', from), pattern.size());
+}
+
+void require_prefix(std::string_view prefix) {
+  if (prefix.empty() || prefix == "/" || !prefix.starts_with('/') || prefix.ends_with('/')) {
+    throw std::invalid_argument("prefix \"" + std::string(prefix) +
+                                "\": must begin with a slash, and end with none");
+  }
+}
+
+// "GET /x" behind "/debug" is "GET /debug/x".
+void join_patterns(ExchangeBuffers& buffers, std::string_view prefix) {
+  const std::string_view inner = buffers.pattern;
+  const std::size_t at = path_of(inner);
+  const std::size_t size = inner.size() + prefix.size();
+  auto* text = static_cast<char*>(buffers.arena().allocate(size, 1));
+  std::memcpy(text, inner.data(), at);
+  std::memcpy(text + at, prefix.data(), prefix.size());
+  std::memcpy(text + at + prefix.size(), inner.data() + at, inner.size() - at);
+  buffers.pattern = {text, size};
+}
+
+// Cuts `prefix` off the path of a request, for the length of a scope. Puts it in front of the pattern that a router has
+// found meanwhile.
+class WithoutPrefix {
+ public:
+  WithoutPrefix(ExchangeBuffers& buffers, std::string_view prefix)
+      : buffers_(buffers),
+        prefix_(prefix),
+        path_(buffers.head.path),
+        pattern_(buffers.pattern),
+        mounted_(buffers.mounted_bytes) {
+    std::string_view rest = path_.in(buffers.head_base);
+    // Not by the length of the prefix: the segments may be encoded.
+    std::ptrdiff_t segments = std::ranges::count(prefix, '/');
+    for (; segments > 0; --segments) rest.remove_prefix(std::min(rest.find('/', 1), rest.size()));
+    const auto cut = static_cast<std::uint32_t>(path_.size - rest.size());
+    buffers.head.path = {path_.begin + cut, path_.size - cut};
+    buffers.mounted_bytes += cut;
+  }
+  ~WithoutPrefix() {
+    buffers_.head.path = path_;
+    buffers_.mounted_bytes = mounted_;
+    if (buffers_.pattern.data() == pattern_.data()) return;
+    try {
+      join_patterns(buffers_, prefix_);
+    } catch (const std::bad_alloc&) {
+      buffers_.pattern = pattern_;
+    }
+  }
+  WithoutPrefix(const WithoutPrefix&) = delete;
+  WithoutPrefix& operator=(const WithoutPrefix&) = delete;
+
+ private:
+  ExchangeBuffers& buffers_;
+  const std::string_view prefix_;
+  const HeadSlice path_;
+  const std::string_view pattern_;
+  const std::uint32_t mounted_;
+};
+
+void answer(const RouteTarget& target, Request& request, ResponseWriter& response) {
+  if (!target.location.empty()) return redirect(request, response, target.location);
+  if (target.handler != nullptr) return (*target.handler)(request, response);
+  if (target.allowed == 0) return response.error(404);
+  response.set_header("Allow", allow_list(target.allowed | 1u << static_cast<int>(Method::kOptions)));
+  if (request.method() == Method::kOptions) return response.status(204);
+  response.error(405);
+}
+
+RouteTarget find(const RouteTree& tree, const Request& request, ExchangeBuffers& buffers) {
+  RouteTarget target;
+  const std::string_view path = request.path();
+  if (path == "*") {
+    // Not a path; only OPTIONS can request it. The methods that some resource may support: CONNECT is not among them,
+    // it gets 501.
+    target.allowed = ((1u << kMethodCount) - 1) & ~(1u << static_cast<int>(Method::kConnect));
+    return target;
+  }
+  if (const auto clean = clean_path(path)) {
+    target.location.append(request.mount_path()).append(*clean);
+    return target;
+  }
+  const RouteTree::Found found = tree.find(request.method(), request.host(), path, buffers);
+  if (found.slash_is_missing) {
+    target.location.append(request.mount_path()).append(path).append("/");
+    return target;
+  }
+  buffers.pattern = found.pattern;
+  target.handler = found.handler;
+  target.allowed = found.allowed;
+  return target;
+}
+
 }  // namespace
 
-Router::Router() : root_(std::make_unique<Node>()) {}
+// The middleware of a router. It is called when the target is known, so that it sees the pattern; the innermost handler
+// takes the target from the request.
+struct Router::Chain {
+  static constexpr Key<const RouteTarget*> kTarget{};
+
+  // Grows inwards: what stands for the next middleware is the target's handler until there is one.
+  struct Place {
+    Handler next;
+  };
+  Handler outermost;
+  std::shared_ptr<Place> innermost;
+
+  // The target is the request's for the length of a scope: behind a mount, there is another chain with another one.
+  class Current {
+   public:
+    Current(Request& request, const RouteTarget& target) : request_(request) {
+      if (const RouteTarget* const* const set = request.get(kTarget)) outer_ = *set;
+      request.set(kTarget, &target);
+    }
+    ~Current() { *request_.get(kTarget) = outer_; }
+    Current(const Current&) = delete;
+    Current& operator=(const Current&) = delete;
+
+   private:
+    Request& request_;
+    const RouteTarget* outer_ = nullptr;
+  };
+
+  static void call_target(Request& request, ResponseWriter& response) {
+    answer(**request.get(kTarget), request, response);
+  }
+  void add(Middleware& middleware) {
+    const auto place = std::make_shared<Place>(Place{&call_target});
+    Handler around =
+        middleware([place](Request& request, ResponseWriter& response) { place->next(request, response); });
+    (innermost == nullptr ? outermost : innermost->next) = std::move(around);
+    innermost = place;
+  }
+};
+
+Router::Router() : tree_(std::make_unique<RouteTree>()) {}
 Router::Router(Router&&) noexcept = default;
 Router& Router::operator=(Router&&) noexcept = default;
 Router::~Router() = default;
 
-void Router::handle(std::string_view text, Handler handler) {
-  Pattern pattern = Pattern::parse(text);
-  if (!handler) throw std::invalid_argument("pattern \"" + std::string(text) + "\": no handler");
-  Node* node = root_.get();
-  std::vector<std::string> names;
-  for (Pattern::Segment& segment : pattern.segments) {
-    std::unique_ptr<Node>& child = segment.kind == Pattern::Kind::kText   ? node->texts[segment.text]
-                                   : segment.kind == Pattern::Kind::kName ? node->name
-                                                                          : node->rest;
-    if (child == nullptr) child = std::make_unique<Node>();
-    if (segment.kind != Pattern::Kind::kText) names.push_back(std::move(segment.text));
-    node = child.get();
+void Router::handle(std::string_view pattern, Handler handler, const std::source_location& where) {
+  tree_->add(pattern, std::move(handler), where);
+}
+
+void Router::use(Middleware middleware) {
+  if (chain_ == nullptr) chain_ = std::make_unique<Chain>();
+  chain_->add(middleware);
+}
+
+RouteGroup Router::group(std::string_view prefix) {
+  require_prefix(prefix);
+  return RouteGroup(*this, std::string(prefix));
+}
+
+void Router::mount(std::string_view prefix, Handler handler, const std::source_location& where) {
+  require_prefix(prefix);
+  if (prefix.find('{') != std::string_view::npos) {
+    throw std::invalid_argument("prefix \"" + std::string(prefix) +
+                                "\": no wildcards in the prefix of a mount");
   }
-  std::unique_ptr<Node::Route>& slot =
-      pattern.method ? node->by_method[static_cast<std::size_t>(*pattern.method)] : node->any_method;
-  if (slot != nullptr) {
-    throw std::invalid_argument("pattern \"" + std::string(text) +
-                                "\": another pattern matches the same requests");
-  }
-  slot = std::make_unique<Node::Route>(std::move(handler), std::move(names));
+  if (!handler) throw std::invalid_argument("prefix \"" + std::string(prefix) + "\": no handler");
+  const std::string pattern = std::string(prefix) + "/";
+  auto behind_prefix = [prefix = std::string(prefix), handler = std::move(handler)](
+                           Request& request, ResponseWriter& response) {
+    const WithoutPrefix cut(request.exchange().buffers(), prefix);
+    handler(request, response);
+  };
+  handle(pattern, std::move(behind_prefix), where);
 }
 
 void Router::operator()(Request& request, ResponseWriter& response) const {
-  ExchangeBuffers& buffers = request.loop().buffers();
-  const std::string_view path = request.path();
-  Search<Node> search(buffers, request.method());
-  // "/" has no segments. "*" is not a path, and only OPTIONS can request it.
-  const std::string_view rest = path == "/" ? std::string_view{} : path;
-  if (path != "*") {
-    if (const Node::Route* route = search.find(*root_, rest, 0)) {
-      route->handler(request, response);
-      return;
-    }
-    if (search.allowed() == 0) return response.error(404);
+  const RouteTarget target = find(*tree_, request, request.exchange().buffers());
+  if (chain_ == nullptr) return answer(target, request, response);
+  const Chain::Current current(request, target);
+  chain_->outermost(request, response);
+}
+
+void RouteGroup::handle(std::string_view pattern, Handler handler, const std::source_location& where) {
+  const std::size_t path = path_of(pattern);
+  const bool method_only = pattern.empty() || pattern.back() == ' ';
+  if (path == pattern.size() && !method_only) {
+    throw std::invalid_argument("pattern \"" + std::string(pattern) +
+                                "\" in a group: a method and a space, if any, then a path or nothing");
   }
-  unsigned allowed = search.allowed();
-  if (path == "*") {
-    // The methods that some resource may support. CONNECT is not among them: it gets 501.
-    allowed = ((1u << kMethodCount) - 1) & ~(1u << static_cast<int>(Method::kConnect));
+  for (const std::shared_ptr<Middleware>& one : middleware_ | std::views::reverse) {
+    handler = (*one)(std::move(handler));
   }
-  allowed |= 1u << static_cast<int>(Method::kOptions);
-  response.header("Allow", allow_list(allowed));
-  if (request.method() == Method::kOptions) {
-    response.status(204);
-    return;
-  }
-  response.status(405);
-  response.text("Method Not Allowed\n");
+  std::string whole(pattern.substr(0, path));
+  whole.append(prefix_).append(pattern.substr(path));
+  router_.handle(whole, std::move(handler), where);
+}
+
+void RouteGroup::use(Middleware middleware) {
+  middleware_.push_back(std::make_shared<Middleware>(std::move(middleware)));
+}
+
+RouteGroup RouteGroup::group(std::string_view prefix) const {
+  require_prefix(prefix);
+  RouteGroup inner(router_, prefix_ + std::string(prefix));
+  inner.middleware_ = middleware_;
+  return inner;
 }
 
 }  // namespace tuza::http

@@ -2,33 +2,69 @@
 //
 // Router: maps each request to its handler.
 //
-//     router.handle("GET /", home);                         // this path only
+//     router.handle("GET /{$}", home);                      // "/" only
 //     router.handle("GET /items/{id}", item);               // one segment, req.path_value("id")
-//     router.handle("/files/{path...}", files);             // the rest of the path, any method
 //     router.handle("POST /items", add);
+//     router.handle("/files/", files);                      // everything below, any method
+//     router.handle("static.example.com/{path...}", files); // the rest of the path, for one host
+//     router.use(access_log);                               // around all of them
+//     auto api = router.group("/api/v1");                   // a prefix and middleware of its own
+//     api.use(authenticated);
+//     api.handle("GET /users/{id}", user);                  // GET /api/v1/users/{id}
+//     router.mount("/debug", std::move(other));             // `other` sees what is behind "/debug"
 //
-// Patterns are those of Go 1.22 without hosts: [METHOD ]/segment/{name}/{rest...}. A pattern without a method
-// answers all methods; a pattern for GET also answers HEAD. A pattern that ends in "/" (other than "/"
-// itself) answers everything below it. If several patterns match, the most specific one answers: segment by
-// segment from the left, text precedes {name}, and {name} precedes {rest...}; a pattern with a method
-// precedes one without.
-//
-// Differences from Go: there is no "{$}", "/dir" is not redirected to "/dir/", and paths are not cleaned. The
-// path is split into segments before decoding, so "..", "%2e%2e", "%2F" and "%00" reach {name} and {rest...}
-// unchanged (decoded by path_value()): a handler that builds a file name from them must check them.
+// Patterns are those of Go 1.22: [METHOD ][HOST]/[PATH].
+//   - {name} matches one segment, {name...} at the end the rest of the path, {$} at the end nothing behind the slash. A
+//     pattern that ends in "/" answers everything below it: "/" everything.
+//   - A pattern without a method answers all methods, one for GET also HEAD. A host matches without its port, in any case.
+//   - If several patterns match a request, the most specific one answers: that whose requests are a subset of the others'. A
+//     pattern with a host takes precedence over one without. Two patterns that match the same request, and of which neither is more
+//     specific ("/a/{x}" and "/{y}/b"), conflict: the second one is refused.
+//   - If "/dir/" matches and "/dir" does not, "/dir" is redirected to "/dir/" (308). So is a path with empty segments, "."
+//     or "..", encoded or not, to the one that it means.
+// The path is split into segments before decoding: "%2F" and "%00" reach {name} and {name...}, decoded by path_value().
+// A handler that builds a file name from them must check them.
 //
 // A path that matches no pattern gets 404. A path that matches only with other methods gets 405 with Allow,
-// and for OPTIONS 204 with Allow.
+// and for OPTIONS 204 with Allow. Both errors keep the header fields that middleware has set, as
+// ResponseWriter::error() does.
 //
 // Thread-compatible: set it up first, then serve. Lookups of concurrent goroutines are independent.
 #pragma once
 
 #include <tuza/http/handler.h>
+#include <tuza/http/middleware.h>
 
 #include <memory>
+#include <source_location>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace tuza::http {
+
+class RouteTree;
+class Router;
+
+// Patterns of a Router with a common prefix, and middleware around them. Valid as long as the router stays where it is.
+class RouteGroup {
+ public:
+  // As Router::handle(), with the prefix before the path of `pattern`, and the group's middleware around `handler`. Without
+  // a path ("GET ", ""), the prefix itself.
+  void handle(std::string_view pattern, Handler handler,
+              const std::source_location& where = std::source_location::current());
+  // Around the handlers that are registered afterwards; the first is the outermost. Called once for each of them.
+  void use(Middleware middleware);
+  // A group within this one: it has this one's prefix and, so far, this one's middleware.
+  [[nodiscard]] RouteGroup group(std::string_view prefix) const;
+
+ private:
+  friend class Router;
+  RouteGroup(Router& router, std::string prefix) : router_(router), prefix_(std::move(prefix)) {}
+  Router& router_;
+  std::string prefix_;
+  std::vector<std::shared_ptr<Middleware>> middleware_;
+};
 
 class Router {
  public:
@@ -37,16 +73,29 @@ class Router {
   Router& operator=(Router&&) noexcept;
   ~Router();
 
-  // Throws std::invalid_argument, naming the pattern, if the pattern is malformed or already registered, or
-  // the handler is empty.
-  void handle(std::string_view pattern, Handler handler);
+  // Throws std::invalid_argument, naming the pattern, if it is malformed or the handler is empty; and naming both patterns
+  // with their places in the program if it conflicts with another one.
+  void handle(std::string_view pattern, Handler handler,
+              const std::source_location& where = std::source_location::current());
+
+  // Around everything that this router answers, 404, 405 and redirects included; the first is the outermost. It sees
+  // Request::pattern().
+  void use(Middleware middleware);
+  // `prefix`: a path, "/api"; it may have {name}s.
+  [[nodiscard]] RouteGroup group(std::string_view prefix);
+  // All requests below `prefix` go to `handler`, which sees the path without it: another router, a file server.
+  // Request::mount_path() is the prefix. If `handler` is a router, it and its handlers see its own pattern in
+  // Request::pattern(); when it has returned, the pattern has the prefix, too. `prefix` has no wildcards.
+  void mount(std::string_view prefix, Handler handler,
+             const std::source_location& where = std::source_location::current());
 
   // Answers one request; this operator makes a Router a Handler.
   void operator()(Request& request, ResponseWriter& response) const;
 
  private:
-  struct Node;
-  std::unique_ptr<Node> root_;
+  struct Chain;
+  std::unique_ptr<RouteTree> tree_;
+  std::unique_ptr<Chain> chain_;  // null: no middleware
 };
 
 }  // namespace tuza::http

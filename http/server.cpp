@@ -1,8 +1,10 @@
 #include <tuza/http/server.h>
 
 #include <signal.h>
+#include <tuza/http/serve/body_budget.h>
 #include <tuza/http/serve/request_loop.h>
 #include <tuza/netpoll/signals.h>
+#include <tuza/sched/detail/keep_for_ever.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/rt/base/check.h>
@@ -13,7 +15,6 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -23,12 +24,14 @@ namespace tuza::http {
 using namespace std::chrono_literals;
 
 Server::Server(Handler handler, ServerOptions options)
-    : handler_(std::move(handler)), options_(std::move(options)) {
+    : handler_(std::move(handler)),
+      options_(std::move(options)),
+      bodies_(std::make_unique<BodyBudget>(options_.bodies_bytes_max)) {
   if (!handler_) throw std::invalid_argument("http::Server: no handler");
+  check(options_);
 }
 Server::~Server() = default;
 
-// The caller holds mutex_.
 Result<void> Server::may_listen(std::string_view address) const {
   if (shut_down_) return std::unexpected(Error(Errc::kClosed, "listen", std::string(address)));
   if (server_ != nullptr) return std::unexpected(Error::from_errno(EBUSY, "listen", std::string(address)));
@@ -38,7 +41,7 @@ Result<void> Server::may_listen(std::string_view address) const {
 Result<void> Server::listen(std::string_view address) {
   {
     // Check first, so that no port is taken for nothing.
-    const std::scoped_lock lock(mutex_);
+    const LockGuard lock(mutex_);
     if (Result<void> may = may_listen(address); !may) return may;
   }
   Result<net::Listener> listener = net::listen(address);
@@ -47,21 +50,26 @@ Result<void> Server::listen(std::string_view address) {
 }
 
 Result<void> Server::listen(net::Listener&& listener) {
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   if (Result<void> may = may_listen(listener.address()); !may) return may;
   server_ = std::make_unique<net::Server>(
       std::move(listener),
       [this](net::Session& session) {
         ServerCounters::add(counters_.accepted);
         session.conn().set_write_timeout(options_.write_timeout);
-        RequestLoop(session, handler_, options_, counters_).serve();
+        session.conn().set_write_rate_min(options_.response_rate_min_bytes_per_second);
+        RequestLoop(session, handler_, options_, counters_, *bodies_).serve();
       },
-      net::ServeOptions{.max_connections = options_.max_connections});
+      net::ServeOptions{.max_connections = options_.max_connections,
+                        .connections_per_address_max = options_.connections_per_address_max,
+                        .proxy_protocol = options_.proxy_protocol,
+                        .proxies = options_.proxies,
+                        .proxy_header_timeout = options_.header_timeout});
   return {};
 }
 
 net::Server* Server::listening() const {
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   return server_.get();
 }
 
@@ -77,18 +85,19 @@ const std::string& Server::address() const { return after_listen("address()").ad
 Result<void> Server::serve() {
   net::Server* server = nullptr;
   {
-    const std::scoped_lock lock(mutex_);
+    const LockGuard lock(mutex_);
     if (shut_down_) return {};
     server = server_.get();
   }
   if (server == nullptr) rt::fatal("http::Server::serve() before listen()");
+  if (server->connections() == 0) bodies_->clear();
   return server->serve();
 }
 
 bool Server::shutdown() {
   net::Server* server = nullptr;
   {
-    const std::scoped_lock lock(mutex_);
+    const LockGuard lock(mutex_);
     shut_down_ = true;
     server = server_.get();
   }
@@ -100,14 +109,20 @@ std::size_t Server::connections() const {
   return server == nullptr ? 0 : server->connections();
 }
 
-ServerStats Server::stats() const { return counters_.read(connections()); }
+ServerStats Server::stats() const {
+  ServerStats stats = counters_.read(connections());
+  if (const net::Server* server = listening(); server != nullptr) stats.connections = server->stats();
+  stats.bodies_bytes = bodies_->held();
+  return stats;
+}
 
 namespace {
 
 // How long the end of the server waits for its log line to be written.
 constexpr std::chrono::milliseconds kLogTime{100};
 
-void end_on_signal(Server& server, net::SignalSet& signals) {
+// `cut_off`: the shutdown has cut requests off.
+void end_on_signal(Server& server, net::SignalSet& signals, bool& cut_off) {
   const Result<int> signal = signals.wait();
   if (!signal) return;
   // The shutdown begins before the log line is written, and does not wait for that line: standard error may
@@ -120,24 +135,12 @@ void end_on_signal(Server& server, net::SignalSet& signals) {
   });
   WaitGroup shutting_down;
   shutting_down.go([&] {
-    server.shutdown();
+    cut_off = !server.shutdown();
     signals.close();
   });
   if (signals.wait()) std::_Exit(1);  // second signal: do not wait
   shutting_down.wait();
   for (auto waited = 0ms; waited < kLogTime && !logged->load(); waited += 1ms) sleep_for(1ms);
-}
-
-// Handlers that have not ended still use the server. It stays reachable, so that leak checkers do not report
-// it.
-void keep_for_ever(std::unique_ptr<Server> server) {
-  struct Kept {
-    std::unique_ptr<Server> server;
-    Kept* next;
-  };
-  static std::atomic<Kept*> all{nullptr};
-  auto* kept = new Kept{std::move(server), nullptr};
-  kept->next = all.exchange(kept);
 }
 
 }  // namespace
@@ -148,16 +151,19 @@ Result<void> listen_and_serve(std::string_view address, Handler handler, ServerO
   Result<net::SignalSet> signals = net::SignalSet::open({SIGTERM, SIGINT});
   if (!signals) return std::unexpected(signals.error());
   WaitGroup waiting;
-  waiting.go([&] { end_on_signal(*server, *signals); });
+  bool cut_off = false;
+  waiting.go([&] { end_on_signal(*server, *signals, cut_off); });
   log_line(LogLevel::kInfo, "tuza: serving HTTP on " + server->address());
   Result<void> served = server->serve();
   signals->close();
   waiting.wait();
   const std::size_t left = server->connections();
+  if (left == 0 && cut_off && served)
+    return std::unexpected(Error(Errc::kTimeout, "shutdown", "requests were cut off"));
   if (left == 0) return served;
   log_line(LogLevel::kError, "tuza: " + std::to_string(left) + (left == 1 ? " request" : " requests") +
                                  " did not end even after being cut off");
-  keep_for_ever(std::move(server));
+  keep_for_ever<std::unique_ptr<Server>>(std::move(server));  // the handlers left still use it
   return std::unexpected(Error(Errc::kTimeout, "shutdown"));
 }
 

@@ -6,7 +6,7 @@
 //       return tuza::run([] {
 //         tuza::http::Router router;
 //         router.handle("GET /hello/{name}", [](tuza::http::Request& req, tuza::http::ResponseWriter& res) {
-//           res.text("Hello, " + std::string(req.path_value("name")) + "!\n");
+//           res.text("Hello, " + req.path_value<std::string>("name") + "!\n");
 //         });
 //         return tuza::http::listen_and_serve("0.0.0.0:8080", std::move(router));
 //       });
@@ -14,6 +14,8 @@
 //
 // Thread-safe, except for construction and destruction. Goroutines only.
 #pragma once
+
+#include <tuza/sched/detail/language.h>  // first
 
 #include <tuza/http/handler.h>
 #include <tuza/http/options.h>
@@ -29,9 +31,11 @@
 
 namespace tuza::http {
 
+class BodyBudget;
+
 class Server {
  public:
-  // Throws std::invalid_argument if the handler is empty.
+  // Throws std::invalid_argument if the handler is empty, or as check(options) does.
   explicit Server(Handler handler, ServerOptions options = {});
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -40,9 +44,9 @@ class Server {
 
   // Opens the listening socket; connections wait in its backlog until serve(). "127.0.0.1:80", ":80", or
   // "unix:/run/app.sock". An error if the server already has a socket, or after shutdown().
-  Result<void> listen(std::string_view address);
+  [[nodiscard]] Result<void> listen(std::string_view address);
   // The same with a socket that is already open: a TLS listener, or one inherited from systemd.
-  Result<void> listen(net::Listener&& listener);
+  [[nodiscard]] Result<void> listen(net::Listener&& listener);
   // The listening address, with the system-chosen port if the port was 0; endpoint() is for TCP only. Call
   // them only after listen().
   [[nodiscard]] const net::Endpoint& endpoint() const;
@@ -50,7 +54,7 @@ class Server {
 
   // Serves until shutdown(). Returns when the last connection has ended, or when shutdown() has given up (see
   // connections()); after shutdown() it returns at once. Call it only after listen(). Parks.
-  Result<void> serve();
+  [[nodiscard]] Result<void> serve();
 
   // Stops accepting, ends idle connections that send nothing within a moment, lets requests in flight finish
   // (their responses say "Connection: close"), and cuts off the remaining ones after
@@ -67,19 +71,21 @@ class Server {
  private:
   [[nodiscard]] net::Server* listening() const;
   [[nodiscard]] net::Server& after_listen(const char* call) const;
-  [[nodiscard]] Result<void> may_listen(std::string_view address) const;
+  [[nodiscard]] Result<void> may_listen(std::string_view address) const TUZA_REQUIRES(mutex_);
 
   Handler handler_;
   const ServerOptions options_;
   ServerCounters counters_;
+  const std::unique_ptr<BodyBudget> bodies_;
   mutable Mutex mutex_;
-  bool shut_down_ = false;               // guarded by mutex_
-  std::unique_ptr<net::Server> server_;  // guarded by mutex_; set once
+  bool shut_down_ TUZA_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<net::Server> server_ TUZA_GUARDED_BY(mutex_);  // set once
 };
 
 // Serves on `address` until SIGTERM or SIGINT, then shuts down gracefully; a second signal ends the process
-// at once. Also returns an error if requests are still running a second after they were cut off; objects used
-// by their handlers must outlive them. Parks.
-Result<void> listen_and_serve(std::string_view address, Handler handler, ServerOptions options = {});
+// at once. Also returns an error (Errc::kTimeout) if the shutdown had to cut requests off. Objects used by handlers that
+// still run a second later must outlive them. Parks.
+[[nodiscard]] Result<void> listen_and_serve(std::string_view address, Handler handler,
+                                            ServerOptions options = {});
 
 }  // namespace tuza::http

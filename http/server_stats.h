@@ -3,6 +3,10 @@
 // Counters of a server: connections, and events that its handlers do not see.
 #pragma once
 
+#include <tuza/sched/detail/language.h>  // first
+
+#include <tuza/netpoll/serve.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -11,16 +15,21 @@
 namespace tuza::http {
 
 // Status codes with which the server itself refuses requests.
-inline constexpr std::array<int, 8> kRefusedStatuses{400, 408, 413, 414, 417, 431, 501, 505};
+inline constexpr std::array<int, 10> kRefusedStatuses{400, 408, 413, 414, 417, 421, 431, 501, 503, 505};
 
 // Counted since the server was made. Each number is exact, but the numbers are not a snapshot of one instant.
 struct ServerStats {
   std::uint64_t accepted = 0;  // connections
   std::size_t open = 0;        // connections, currently
+  // Connections that were closed before their first request, and idle ones that were closed for others.
+  net::ServeStats connections;
 
   // Requests that were answered with kRefusedStatuses[i]. If a handler was already running, because the error
   // was in the body, middleware has seen the request too.
   std::array<std::uint64_t, kRefusedStatuses.size()> refused{};
+
+  // Of request bodies that handlers hold as a whole, currently; those of up to 16 KiB do not count.
+  std::size_t bodies_bytes = 0;
 
   // Connections that ended because the client was too slow: idle between two requests, in sending a head, in
   // sending a body, in taking the response.

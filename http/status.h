@@ -3,6 +3,8 @@
 // Status codes and their reason phrases.
 #pragma once
 
+#include <tuza/sched/detail/language.h>  // first
+
 #include <string_view>
 
 namespace tuza::http {

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/netpoll/proxy_protocol.h>
 #include <tuza/netpoll/socket/socket_name.h>
 #include <tuza/netpoll/socket/transport.h>
 #include <tuza/netpoll/tcp.h>
@@ -118,6 +119,16 @@ Result<void> Conn::write_all(std::span<const std::byte> data) {
 Result<void> Conn::write_all(const Context& ctx, std::span<const std::byte> data) {
   return transport_ ? write_through(*transport_, data, &ctx) : descriptor_->write_all(data, &ctx);
 }
+Result<std::size_t> Conn::try_write(std::string_view data) {
+  if (transport_) return transport_->try_write(std::as_bytes(std::span(data)));
+  const Result<long> sent = descriptor_->control("write", [data](int fd) {
+    const long n =
+        sys::invoke(SYS_sendto, fd, data.data(), data.size(), MSG_NOSIGNAL | MSG_DONTWAIT, nullptr, 0);
+    return n == -EAGAIN || n == -EINTR ? 0 : n;
+  });
+  if (!sent) return std::unexpected(sent.error());
+  return static_cast<std::size_t>(*sent);
+}
 Result<void> Conn::write_last(std::string_view text) {
   const std::span<const std::byte> data = std::as_bytes(std::span(text));
   if (transport_) [[unlikely]]
@@ -135,6 +146,9 @@ Result<void> Conn::writev_all(const Context& ctx, std::span<struct iovec> pieces
 
 void Conn::set_read_deadline(TimePoint when) { descriptor_->set_deadline(Side::kRead, to_ns(when)); }
 void Conn::set_write_deadline(TimePoint when) { descriptor_->set_deadline(Side::kWrite, to_ns(when)); }
+void Conn::set_write_rate_min(std::uint32_t bytes_per_second) {
+  descriptor_->set_write_rate_min(bytes_per_second);
+}
 void Conn::set_write_timeout(rt::AnyDuration timeout) {
   descriptor_->set_write_timeout(timeout.duration.count());
 }
@@ -187,13 +201,26 @@ Result<Endpoint> Conn::local_endpoint() const {
   return get_endpoint(*descriptor_, SYS_getsockname, "getsockname");
 }
 Result<Endpoint> Conn::remote_endpoint() const {
+  if (peer_) return *peer_;
+  if (unix_peer_ != nullptr)
+    return std::unexpected(Error::from_errno(EAFNOSUPPORT, "remote endpoint", *unix_peer_));
   return get_endpoint(*descriptor_, SYS_getpeername, "getpeername");
 }
 Result<std::string> Conn::local_address() const {
   return get_address(*descriptor_, SYS_getsockname, "getsockname");
 }
 Result<std::string> Conn::remote_address() const {
+  if (peer_) return to_string(*peer_);
+  if (unix_peer_ != nullptr) return *unix_peer_;
   return get_address(*descriptor_, SYS_getpeername, "getpeername");
+}
+void Conn::set_client(const ProxyHeader& header) {
+  if (header.client) {
+    peer_ = header.client;
+  } else if (header.unix_client) {
+    peer_.reset();
+    unix_peer_ = std::make_unique<const std::string>("unix:" + *header.unix_client);
+  }
 }
 
 }  // namespace tuza::net

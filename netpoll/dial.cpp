@@ -12,24 +12,29 @@
 #include <chrono>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 namespace tuza::net {
 namespace {
 
 using Side = Descriptor::Side;
 
-Result<SocketName> name_of(std::string_view network, std::string_view address) {
+// The names to try, in this order; at least one.
+Result<std::vector<SocketName>> names_of(std::string_view network, std::string_view address) {
   if (network == "unix") {
-    if (const std::optional<SocketName> name = SocketName::of_path(address)) return *name;
+    if (const std::optional<SocketName> name = SocketName::of_path(address)) return std::vector{*name};
     const bool bad = address.empty() || address.find('\0') != address.npos;
     return std::unexpected(Error::from_errno(bad ? EINVAL : ENAMETOOLONG, "dial", std::string(address)));
   }
-  const Result<Endpoint> endpoint = resolve_for(network, address);
-  if (!endpoint) return std::unexpected(endpoint.error());
-  SocketName name;
-  std::memcpy(&name.storage, endpoint->data(), endpoint->size());
-  name.length = static_cast<socklen_t>(endpoint->size());
-  return name;
+  const Result<std::vector<Endpoint>> endpoints = resolve_for(network, address);
+  if (!endpoints) return std::unexpected(endpoints.error());
+  std::vector<SocketName> names;
+  for (const Endpoint& endpoint : *endpoints) {
+    SocketName& name = names.emplace_back();
+    std::memcpy(&name.storage, endpoint.data(), endpoint.size());
+    name.length = static_cast<socklen_t>(endpoint.size());
+  }
+  return names;
 }
 
 // Calls connect(2); the result is in `begun`. EAGAIN occurs with Unix sockets: the listener's queue is full,
@@ -51,20 +56,18 @@ Result<void> call_peer(const NewSocket& socket, const SocketName& peer, TimePoin
   }
 }
 
-Result<Conn> dial_within(std::string_view network, std::string_view address, TimePoint deadline,
-                         const Context* ctx) {
-  const Result<SocketName> peer = name_of(network, address);
-  if (!peer) return std::unexpected(peer.error());
-  const auto fail = [&](Error error) {
+Result<Conn> dial_one(const SocketName& peer, std::string_view address, TimePoint deadline,
+                      const Context* ctx) {
+  const auto fail = [&](const Error& error) {
     return std::unexpected(Error(error.code(), "dial", std::string(address)));
   };
-  const bool tcp = peer->storage.ss_family != AF_UNIX;
-  NewSocket socket(peer->storage.ss_family, tcp ? IPPROTO_TCP : 0);
+  const bool tcp = peer.storage.ss_family != AF_UNIX;
+  NewSocket socket(peer.storage.ss_family, tcp ? IPPROTO_TCP : 0);
   if (socket.fd() < 0) return fail(Error::from_errno(static_cast<int>(-socket.fd()), "dial"));
   if (tcp) socket.set(IPPROTO_TCP, TCP_NODELAY, 1);
   // Connect before registering: the poller would report a socket that is not yet connecting as hung up.
   long begun = 0;
-  if (Result<void> called = call_peer(socket, *peer, deadline, ctx, begun); !called) {
+  if (Result<void> called = call_peer(socket, peer, deadline, ctx, begun); !called) {
     return ctx != nullptr && ctx->done() ? std::unexpected(ctx->cause()) : fail(called.error());
   }
   if (begun != 0 && begun != -EINPROGRESS) return fail(Error::from_errno(static_cast<int>(-begun), "dial"));
@@ -90,6 +93,20 @@ Result<Conn> dial_within(std::string_view network, std::string_view address, Tim
   if (!connected) return fail(connected.error());
   conn.set_write_deadline(kNoDeadline);
   return conn;
+}
+
+// Tries the addresses of a name one after the other; the error is that of the first.
+Result<Conn> dial_within(std::string_view network, std::string_view address, TimePoint deadline,
+                         const Context* ctx) {
+  const Result<std::vector<SocketName>> peers = names_of(network, address);
+  if (!peers) return std::unexpected(peers.error());
+  Result<Conn> first = dial_one(peers->front(), address, deadline, ctx);
+  for (std::size_t i = 1; i < peers->size(); ++i) {
+    const bool over = first || first.error().timeout() || (ctx != nullptr && ctx->done());
+    if (over) break;
+    if (Result<Conn> other = dial_one((*peers)[i], address, deadline, ctx)) return other;
+  }
+  return first;
 }
 
 }  // namespace

@@ -36,14 +36,16 @@ struct DirectoryEntry {
 class Directory {
  public:
   // ENOTDIR if `path` is not a directory.
-  static Result<Directory> open(std::string_view path);
+  [[nodiscard]] static Result<Directory> open(std::string_view path);
+  // Takes over a directory that is open for reading, and has not been read yet. `path`: for errors.
+  [[nodiscard]] static Directory adopt(int fd, std::string_view path);
 
   Directory(Directory&&) noexcept;
   Directory& operator=(Directory&&) noexcept;
   ~Directory();
 
   // The next entry, or nullopt at the end. "." and ".." are left out.
-  Result<std::optional<DirectoryEntry>> next();
+  [[nodiscard]] Result<std::optional<DirectoryEntry>> next();
 
  private:
   struct State;

@@ -7,11 +7,13 @@
 
 #include <asio/ip/tcp.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace tuza::net {
 namespace {
@@ -66,10 +68,35 @@ Result<Endpoint> parse_endpoint(std::string_view host_port) {
   return *endpoint;
 }
 
-Result<Endpoint> resolve(std::string_view host_port) {
+namespace {
+
+// "localhost" and names below it are loopback addresses, whatever the system's files and name servers say (RFC 6761,
+// section 6.3).
+bool is_localhost(std::string_view host) {
+  constexpr std::string_view kName = "localhost";
+  if (host.ends_with('.')) host.remove_suffix(1);
+  if (host.size() < kName.size()) return false;
+  const std::string_view above = host.substr(0, host.size() - kName.size());
+  const auto same = [](char a, char b) {
+    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a + 32) : a) == b;
+  };
+  return (above.empty() || above.ends_with('.')) &&
+         std::ranges::equal(host.substr(above.size()), kName, same);
+}
+
+Result<std::vector<Endpoint>> resolve_all(std::string_view host_port) {
   const std::optional<HostPort> parts = split(host_port);
   if (!parts) return std::unexpected(bad_address(host_port));
-  if (const std::optional<Endpoint> endpoint = from_address(*parts)) return *endpoint;
+  std::vector<Endpoint> all;
+  if (const std::optional<Endpoint> endpoint = from_address(*parts)) {
+    all.push_back(*endpoint);
+    return all;
+  }
+  if (is_localhost(parts->host)) {
+    all.emplace_back(asio::ip::address_v4::loopback(), parts->port);
+    all.emplace_back(asio::ip::address_v6::loopback(), parts->port);
+    return all;
+  }
   struct addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_ADDRCONFIG;
@@ -88,23 +115,32 @@ Result<Endpoint> resolve(std::string_view host_port) {
     if (at->ai_addrlen > endpoint.capacity()) continue;
     std::memcpy(endpoint.data(), at->ai_addr, at->ai_addrlen);
     endpoint.port(parts->port);
-    return endpoint;
+    all.push_back(endpoint);
   }
-  return std::unexpected(Error(Errc::kNoSuchHost, "resolve", std::string(host_port)));
+  if (all.empty()) return std::unexpected(Error(Errc::kNoSuchHost, "resolve", std::string(host_port)));
+  return all;
 }
 
-Result<Endpoint> resolve_for(std::string_view network, std::string_view address) {
+}  // namespace
+
+Result<Endpoint> resolve(std::string_view host_port) {
+  const Result<std::vector<Endpoint>> all = resolve_all(host_port);
+  if (!all) return std::unexpected(all.error());
+  return all->front();
+}
+
+Result<std::vector<Endpoint>> resolve_for(std::string_view network, std::string_view address) {
   if (network != "tcp" && network != "tcp4" && network != "tcp6") {
     return std::unexpected(Error::from_errno(EPROTONOSUPPORT, "network", std::string(network)));
   }
-  Result<Endpoint> endpoint = resolve(address);
-  if (!endpoint) return endpoint;
-  const bool any = endpoint->address().is_unspecified();
-  if (network == "tcp4" && any) *endpoint = Endpoint(asio::ip::tcp::v4(), endpoint->port());
-  if (endpoint->address().is_v6() ? network == "tcp4" : network == "tcp6") {
-    return std::unexpected(Error::from_errno(EAFNOSUPPORT, "network", std::string(address)));
-  }
-  return endpoint;
+  Result<std::vector<Endpoint>> all = resolve_all(address);
+  if (!all || network == "tcp") return all;
+  Endpoint& first = all->front();
+  if (network == "tcp4" && first.address().is_unspecified())
+    first = Endpoint(asio::ip::tcp::v4(), first.port());
+  std::erase_if(*all, [&](const Endpoint& e) { return e.address().is_v6() == (network == "tcp4"); });
+  if (all->empty()) return std::unexpected(Error::from_errno(EAFNOSUPPORT, "network", std::string(address)));
+  return all;
 }
 
 std::string to_string(const Endpoint& endpoint) {

@@ -27,12 +27,12 @@ using Endpoint = asio::ip::basic_endpoint<asio::ip::tcp>;
 
 // "127.0.0.1:80", "[::1]:80", ":80" (every address of this machine, IPv4 and IPv6). The host must be an
 // address; use resolve() for names. Errc::kBadAddress if the text is not a valid address.
-Result<Endpoint> parse_endpoint(std::string_view host_port);
+[[nodiscard]] Result<Endpoint> parse_endpoint(std::string_view host_port);
 
-// Like parse_endpoint(), but also accepts "localhost:80" or "db.example.org:5432": asks the system's resolver
-// and returns its preferred address. The query is a blocking call (sched/blocking.h), and parks; addresses
-// need no query.
-Result<Endpoint> resolve(std::string_view host_port);
+// Like parse_endpoint(), but also accepts names, such as "db.example.org:5432": asks the system's resolver and
+// returns its preferred address. The query is a blocking call (sched/blocking.h), and parks; addresses need no
+// query. Neither does "localhost", nor a name below it: 127.0.0.1, always (RFC 6761).
+[[nodiscard]] Result<Endpoint> resolve(std::string_view host_port);
 
 std::string to_string(const Endpoint& endpoint);
 

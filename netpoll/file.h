@@ -59,9 +59,9 @@ class File {
  public:
   // Opens an existing file, for reading unless `options` say otherwise. EINVAL for contradictory options.
   // Opening a FIFO waits until its other end is open.
-  static Result<File> open(std::string_view path, const OpenOptions& options = {});
+  [[nodiscard]] static Result<File> open(std::string_view path, const OpenOptions& options = {});
   // A new, empty file for reading and writing; an existing file is truncated.
-  static Result<File> create(std::string_view path, std::uint32_t mode = 0666);
+  [[nodiscard]] static Result<File> create(std::string_view path, std::uint32_t mode = 0666);
 
   File();  // same state as a closed File
   File(File&&) noexcept;
@@ -70,60 +70,66 @@ class File {
 
   // Reads from the current position and advances it. Waits for at least one byte; returns the number of bytes
   // read, 0 at the end of the file. A short count has no meaning.
-  Result<std::size_t> read(std::span<std::byte> into);
-  Result<std::size_t> read(std::span<char> into) { return read(std::as_writable_bytes(into)); }
+  [[nodiscard]] Result<std::size_t> read(std::span<std::byte> into);
+  [[nodiscard]] Result<std::size_t> read(std::span<char> into) { return read(std::as_writable_bytes(into)); }
 
   // Reads from the position to the end. EFBIG if more than `bytes_max` remain; the bytes read so far are then
   // lost.
   static constexpr std::size_t kReadAllBytesMax = std::size_t{16} << 20;
-  Result<std::string> read_all(std::size_t bytes_max = kReadAllBytesMax);
+  [[nodiscard]] Result<std::string> read_all(std::size_t bytes_max = kReadAllBytesMax);
 
   // Writes all of `data` at the position, which advances, or at the end (OpenOptions::append). On an error a
   // part may have been written (ENOSPC, when the disk is full): the message says how much, "write a.log (512
   // of 800 bytes written): No space left on device", and the position has advanced by that amount. Written
   // data is not yet durable: see sync().
-  Result<void> write_all(std::span<const std::byte> data);
-  Result<void> write_all(std::string_view text) { return write_all(std::as_bytes(std::span(text))); }
+  [[nodiscard]] Result<void> write_all(std::span<const std::byte> data);
+  [[nodiscard]] Result<void> write_all(std::string_view text) {
+    return write_all(std::as_bytes(std::span(text)));
+  }
 
   // Reads from `offset`, in bytes from the beginning; the position is neither used nor moved. Fills `into`:
   // the count is short only if the file ends first, or if an error follows, which the next call will report.
   // ESPIPE for files without positions: pipes, terminals.
-  Result<std::size_t> pread(std::span<std::byte> into, std::uint64_t offset);
-  Result<std::size_t> pread(std::span<char> into, std::uint64_t offset) {
+  [[nodiscard]] Result<std::size_t> pread(std::span<std::byte> into, std::uint64_t offset);
+  [[nodiscard]] Result<std::size_t> pread(std::span<char> into, std::uint64_t offset) {
     return pread(std::as_writable_bytes(into), offset);
   }
   // Writes all of `data` at `offset`; errors as in write_all(). A gap before `offset` reads as zeros. With
   // OpenOptions::append Linux ignores `offset` and writes at the end.
-  Result<void> pwrite_all(std::span<const std::byte> data, std::uint64_t offset);
-  Result<void> pwrite_all(std::string_view text, std::uint64_t offset) {
+  [[nodiscard]] Result<void> pwrite_all(std::span<const std::byte> data, std::uint64_t offset);
+  [[nodiscard]] Result<void> pwrite_all(std::string_view text, std::uint64_t offset) {
     return pwrite_all(std::as_bytes(std::span(text)), offset);
   }
 
   // Moves the position; returns the new one, in bytes from the beginning. seek(0, Whence::kCurrent) queries
   // it.
   enum class Whence : std::uint8_t { kBegin, kCurrent, kEnd };
-  Result<std::uint64_t> seek(std::int64_t offset_bytes, Whence whence = Whence::kBegin);
+  [[nodiscard]] Result<std::uint64_t> seek(std::int64_t offset_bytes, Whence whence = Whence::kBegin);
 
   // Shortens the file, or extends it with zeros. The position stays.
-  Result<void> truncate(std::uint64_t size_bytes);
+  [[nodiscard]] Result<void> truncate(std::uint64_t size_bytes);
 
   // Returns when all written data would survive a power failure: milliseconds, on a disk. An error may
   // concern any earlier write, and is reported once. To make the name of a new file durable, call sync() on
   // its directory.
-  Result<void> sync();
+  [[nodiscard]] Result<void> sync();
   // Like sync(), without times and permissions, but with the size. Often cheaper.
-  Result<void> sync_data();
+  [[nodiscard]] Result<void> sync_data();
 
-  Result<FileInfo> stat();
+  [[nodiscard]] Result<FileInfo> stat();
 
   // A returned error is one the system has deferred until now (NFS, quotas); the file is closed all the same,
   // and the call must not be repeated. If other goroutines are using the file, the last of them closes it,
   // and the error is lost. Errc::kClosed if the file was closed before. The destructor also closes the file,
   // and ignores errors.
-  Result<void> close();
+  [[nodiscard]] Result<void> close();
 
   // The path given to open(); empty for File().
   [[nodiscard]] std::string_view path() const;
+
+  // The descriptor, for system calls that File does not have. It stays open for as long as the object exists, even if
+  // close() is called meanwhile. The destructor parks.
+  class Number;
 
  private:
   struct State;
@@ -135,6 +141,19 @@ class File {
   [[nodiscard]] Error closed_error(std::string_view op) const;
 
   std::unique_ptr<State, Dispose> state_;
+};
+
+class File::Number {
+ public:
+  explicit Number(const File& file);
+  Number(const Number&) = delete;
+  Number& operator=(const Number&) = delete;
+  ~Number();
+  // -1 if the file was closed before.
+  [[nodiscard]] int fd() const;
+
+ private:
+  State* state_;
 };
 
 }  // namespace tuza

@@ -5,6 +5,8 @@
 //     if (info.type == tuza::FileType::kRegular && info.size_bytes <= 1 << 20) ...
 #pragma once
 
+#include <tuza/sched/detail/language.h>  // first
+
 #include <chrono>
 #include <cstdint>
 

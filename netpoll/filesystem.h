@@ -27,21 +27,21 @@
 namespace tuza::fs {
 
 // Follows symbolic links: describes the target.
-Result<FileInfo> stat(std::string_view path);
+[[nodiscard]] Result<FileInfo> stat(std::string_view path);
 
 // Removes a file, a symbolic link (its target stays) or an empty directory (ENOTEMPTY otherwise). A process
 // that has the file open can continue to use it.
-Result<void> remove(std::string_view path);
+[[nodiscard]] Result<void> remove(std::string_view path);
 
 // Atomic: what was at `to` is replaced (a file by a file, an empty directory by a directory), and at no time
 // is `to` missing. EXDEV across file systems.
-Result<void> rename(std::string_view from, std::string_view to);
+[[nodiscard]] Result<void> rename(std::string_view from, std::string_view to);
 
 // EEXIST if `path` exists, ENOENT if its parent does not. The umask applies to `mode`.
-Result<void> make_directory(std::string_view path, std::uint32_t mode = 0777);
+[[nodiscard]] Result<void> make_directory(std::string_view path, std::uint32_t mode = 0777);
 
 // All entries of a directory except "." and "..", in no particular order, held in memory. Directory iterates
 // over a directory of any size.
-Result<std::vector<DirectoryEntry>> list(std::string_view path);
+[[nodiscard]] Result<std::vector<DirectoryEntry>> list(std::string_view path);
 
 }  // namespace tuza::fs

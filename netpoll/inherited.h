@@ -26,6 +26,6 @@ struct InheritedListener {
 // nothing. Empty if the variables are meant for another process. An error if a variable is malformed or a
 // descriptor is not a listening stream socket; the sockets are then closed. Changes the environment: call it
 // before other threads read the environment. Goroutines only.
-Result<std::vector<InheritedListener>> inherited_listeners();
+[[nodiscard]] Result<std::vector<InheritedListener>> inherited_listeners();
 
 }  // namespace tuza::net

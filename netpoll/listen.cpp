@@ -12,8 +12,10 @@
 
 #include <asio/ip/tcp.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
+#include <vector>
 
 namespace tuza::net {
 namespace {
@@ -55,30 +57,33 @@ bool is_lost_connection(long error) {
 
 Result<Listener> listen(std::string_view network, std::string_view address, const ListenOptions& options) {
   if (network == "unix") return listen_unix(address, options.backlog);
-  Result<Endpoint> endpoint = resolve_for(network, address);
-  if (!endpoint) return std::unexpected(endpoint.error());
+  const Result<std::vector<Endpoint>> all = resolve_for(network, address);
+  if (!all) return std::unexpected(all.error());
+  // Of a name with several addresses the first one of IPv4, as in Go: clients that try both versions find it, and those
+  // that know only IPv4 do, too.
+  const auto v4 = std::ranges::find_if(*all, [](const Endpoint& e) { return e.address().is_v4(); });
+  Endpoint endpoint = v4 != all->end() ? *v4 : all->front();
   const auto fail = [&](long error) {
     return std::unexpected(Error::from_errno(static_cast<int>(-error), "listen", std::string(address)));
   };
   // On a machine without IPv6, ":80" means "0.0.0.0:80".
   for (;;) {
-    NewSocket socket(endpoint->address().is_v6() ? AF_INET6 : AF_INET, IPPROTO_TCP);
-    const bool any_v6 =
-        network == "tcp" && endpoint->address().is_v6() && endpoint->address().is_unspecified();
+    NewSocket socket(endpoint.address().is_v6() ? AF_INET6 : AF_INET, IPPROTO_TCP);
+    const bool any_v6 = network == "tcp" && endpoint.address().is_v6() && endpoint.address().is_unspecified();
     if (socket.fd() == -EAFNOSUPPORT && any_v6) {
-      *endpoint = Endpoint(asio::ip::tcp::v4(), endpoint->port());
+      endpoint = Endpoint(asio::ip::tcp::v4(), endpoint.port());
       continue;
     }
     if (socket.fd() < 0) return fail(socket.fd());
-    if (const long error = bind_and_listen(socket, *endpoint, network, options); error != 0)
+    if (const long error = bind_and_listen(socket, endpoint, network, options); error != 0)
       return fail(error);
-    socklen_t length = static_cast<socklen_t>(endpoint->capacity());
+    socklen_t length = static_cast<socklen_t>(endpoint.capacity());
     // Without getsockname(), the port chosen by the system would stay unknown.
-    const long named = sys::invoke(SYS_getsockname, socket.fd(), endpoint->data(), &length);
+    const long named = sys::invoke(SYS_getsockname, socket.fd(), endpoint.data(), &length);
     if (named != 0) return fail(named);
     Result<Descriptor*> descriptor = Descriptor::open(socket.release(), "listen");
     if (!descriptor) return std::unexpected(descriptor.error());
-    return Listener(detail::DescriptorOwner(*descriptor), *endpoint, to_string(*endpoint));
+    return Listener(detail::DescriptorOwner(*descriptor), endpoint, to_string(endpoint));
   }
 }
 
@@ -142,10 +147,13 @@ Result<Conn> Listener::accept() { return accept_within(nullptr); }
 Result<Conn> Listener::accept(const Context& ctx) { return accept_within(&ctx); }
 
 Result<Conn> Listener::accept_within(const Context* ctx) {
-  const auto accept_one = [](int listener) {
+  // The peer's address costs nothing here. Later, a peer that has reset the connection has none any more.
+  SocketName peer;
+  const auto accept_one = [&peer](int listener) {
     for (;;) {
+      peer.length = sizeof peer.storage;
       const long accepted =
-          sys::invoke(SYS_accept4, listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+          sys::invoke(SYS_accept4, listener, &peer.storage, &peer.length, SOCK_NONBLOCK | SOCK_CLOEXEC);
       if (accepted >= 0 || !is_lost_connection(accepted)) return accepted;
     }
   };
@@ -161,9 +169,9 @@ Result<Conn> Listener::accept_within(const Context* ctx) {
   if (tls_) [[unlikely]] {
     detail::TransportOwner transport = tls::make_server_transport(*owner, tls_);
     if (transport == nullptr) return std::unexpected(Error::from_errno(ENOMEM, "accept"));
-    return Conn(std::move(owner), std::move(transport));
+    return Conn(std::move(owner), std::move(transport), peer.endpoint());
   }
-  return Conn(std::move(owner));
+  return Conn(std::move(owner), nullptr, peer.endpoint());
 }
 
 void Listener::use_tls(std::shared_ptr<TlsServer> tls) { tls_ = std::move(tls); }

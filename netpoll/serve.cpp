@@ -5,6 +5,7 @@
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/poll/descriptor_limit.h>
 #include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/detail/coarse_clock.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/preempt.h>
@@ -13,7 +14,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <mutex>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -26,6 +28,14 @@ using Clock = std::chrono::steady_clock;
 std::int64_t limit_on_connections(const ServeOptions& options) {
   return static_cast<std::int64_t>(options.max_connections != 0 ? options.max_connections
                                                                 : connections_allowed());
+}
+
+ServeOptions checked(ServeOptions options) {
+  if (options.proxy_protocol != ProxyProtocol::kOff && options.proxies.empty()) {
+    throw std::invalid_argument(
+        "net::ServeOptions: proxy_protocol without proxies, whose headers are believed");
+  }
+  return options;
 }
 
 bool is_out_of_resources(const Error& error) {
@@ -73,6 +83,8 @@ class SpareDescriptor {
 bool Session::begin_idle() {
   // seq_cst on both accesses, against shutdown(): either shutdown() finds this session idle, or the load here
   // sees the shutdown.
+  idle_since_ns_.store(coarse_now_ns(), std::memory_order_relaxed);
+  makes_room_.store(false, std::memory_order_relaxed);
   idle_.store(true, std::memory_order_seq_cst);
   if (!server_.draining_.load(std::memory_order_seq_cst)) [[likely]]
     return true;
@@ -86,26 +98,40 @@ void Session::interrupt_if_idle() {
 
 void Session::take_interruption_back() {
   // shutdown() holds the mutex from its decision until it has set the deadline.
-  const std::scoped_lock lock(server_.mutex_);
+  const LockGuard lock(server_.mutex_);
   conn_.set_read_deadline(kNoDeadline);
 }
 
 bool Session::draining() const { return server_.draining_.load(std::memory_order_relaxed); }
 
+// Either shutdown() finds the notice, or the load here sees the shutdown.
+Context Session::shutdown_notice() {
+  const LockGuard lock(server_.mutex_);
+  if (!server_.notice_) server_.notice_.emplace(with_cancel(Context::background()));
+  if (server_.draining_.load(std::memory_order_seq_cst)) {
+    server_.notice_->cancel(Error(Errc::kClosed, "shutdown"));
+  }
+  return server_.notice_->ctx();
+}
+
 Server::Server(Listener&& listener, Handler handler, const ServeOptions& options)
     : own_listener_(std::move(listener)),
       listener_(*own_listener_),
       handler_(std::move(handler)),
+      options_(checked(options)),
       slots_max_(limit_on_connections(options)),
-      slots_(slots_max_) {
+      slots_(slots_max_),
+      addresses_(options.connections_per_address_max) {
   run_.set();
 }
 
 Server::Server(Listener& listener, Handler handler, const ServeOptions& options)
     : listener_(listener),
       handler_(std::move(handler)),
+      options_(checked(options)),
       slots_max_(limit_on_connections(options)),
-      slots_(slots_max_) {
+      slots_(slots_max_),
+      addresses_(options.connections_per_address_max) {
   run_.set();
 }
 
@@ -116,13 +142,24 @@ Server::~Server() {
 // Discards the connections that the end of a runtime has left open. They are no longer served: their sessions
 // were on stacks that no longer exist, and their slots are never released.
 void Server::begin_run() {
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   if (run_.ended()) {
     slots_.emplace(slots_max_);
     connections_.store(0, std::memory_order_relaxed);
     sessions_ = nullptr;
+    addresses_.clear();
   }
   run_.set();
+}
+
+ServeStats Server::stats() const {
+  const auto value = [](const std::atomic<std::uint64_t>& counter) {
+    return counter.load(std::memory_order_relaxed);
+  };
+  return {.over_address_max = value(over_address_max_),
+          .not_from_proxy = value(not_from_proxy_),
+          .bad_proxy_headers = value(bad_proxy_headers_),
+          .made_room = value(made_room_)};
 }
 
 Result<void> Server::serve() {
@@ -136,23 +173,16 @@ Result<void> Server::serve() {
 
 Result<void> Server::accept_loop() {
   constexpr auto kFirstPause = 5ms;
-  static LogLimiter out_of_resources, limit_reached;
+  static LogLimiter out_of_resources;
   SpareDescriptor spare;
   std::chrono::milliseconds pause = kFirstPause;
-  for (;;) {
-    if (!slots_->try_acquire()) {
-      limit_reached.log(LogLevel::kWarning, "tuza: " + std::to_string(connections()) +
-                                                " connections are open, the limit; new connections wait");
-      slots_->acquire();
-    }
-    if (draining_.load(std::memory_order_relaxed)) return {};
+  while (!draining_.load(std::memory_order_relaxed)) {
     Result<Conn> conn = listener_.accept();
     if (conn) {
       pause = kFirstPause;
-      start(std::move(*conn));
+      admit(std::move(*conn));
       continue;
     }
-    slots_->release();
     if (conn.error().closed()) return {};
     if (!is_out_of_resources(conn.error())) return std::unexpected(conn.error());
     out_of_resources.log(LogLevel::kWarning, "tuza: " + conn.error().message() +
@@ -166,17 +196,23 @@ Result<void> Server::accept_loop() {
     }
     pause = std::min<std::chrono::milliseconds>(pause * 2, 1s);
   }
+  return {};
 }
 
-void Server::start(Conn conn) {
+void Server::start(Conn conn, AddressCounts::Held held) {
   static LogLimiter out_of_memory;
   // seq_cst on all four accesses, against shutdown(): either shutdown() counts this connection, or the load
   // here sees the shutdown. A connection that shutdown() has not counted must not be served: nobody would end
   // it.
   connections_.fetch_add(1, std::memory_order_seq_cst);
-  if (draining_.load(std::memory_order_seq_cst)) return end_connection();
+  if (draining_.load(std::memory_order_seq_cst)) {
+    held = {};
+    return end_connection();
+  }
   const Result<void> started =
-      try_go({.name = "conn"}, [this, conn = std::move(conn)]() mutable { run(std::move(conn)); });
+      try_go({.name = "conn"}, [this, conn = std::move(conn), held = std::move(held)]() mutable {
+        run(std::move(conn), std::move(held));
+      });
   if (started) return;
   out_of_memory.log(LogLevel::kError, "tuza: no memory for another connection's goroutine; it is closed");
   end_connection();
@@ -189,11 +225,15 @@ void Server::end_connection() {
   connections_.fetch_sub(1, std::memory_order_release);
 }
 
-void Server::run(Conn conn) {
+void Server::run(Conn conn, AddressCounts::Held held) {
   struct Ended {
     Server& server;
-    ~Ended() { server.end_connection(); }
-  } ended{*this};
+    AddressCounts::Held held;
+    ~Ended() {
+      held = {};
+      server.end_connection();
+    }
+  } ended{*this, std::move(held)};
   Session session(*this, std::move(conn));
   add(session);
   struct Removed {
@@ -201,12 +241,13 @@ void Server::run(Conn conn) {
     Session& session;
     ~Removed() { server.remove(session); }
   } removed{*this, session};
+  if (options_.proxy_protocol != ProxyProtocol::kOff && !meet_client(session, ended.held)) return;
   handler_(session);
   session.conn_.farewell();
 }
 
 void Server::add(Session& session) {
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   session.next_ = sessions_;
   if (sessions_ != nullptr) sessions_->previous_ = &session;
   sessions_ = &session;
@@ -214,14 +255,14 @@ void Server::add(Session& session) {
 }
 
 void Server::remove(Session& session) {
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   (session.previous_ != nullptr ? session.previous_->next_ : sessions_) = session.next_;
   if (session.next_ != nullptr) session.next_->previous_ = session.previous_;
 }
 
 template <class Action>
 void Server::for_each_session(Action action) {
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   // With thousands of sessions the loop takes longer than a slice, and every session that ends waits for the
   // mutex: this goroutine must not be suspended behind others in the middle of the loop.
   const NoPreempt keep_going;
@@ -242,11 +283,14 @@ bool Server::shutdown(TimePoint deadline) {
   begin_run();
   draining_.store(true, std::memory_order_seq_cst);
   listener_.close();
-  slots_->release();  // the accept loop may be waiting for a slot
   for_each_session([](Session& session) { session.interrupt_if_idle(); });
+  {
+    const LockGuard lock(mutex_);
+    if (notice_) notice_->cancel(Error(Errc::kClosed, "shutdown"));
+  }
   if (wait_for_sessions(deadline)) return true;
   {
-    const std::scoped_lock lock(mutex_);
+    const LockGuard lock(mutex_);
     forced_ = true;  // for a session whose goroutine has not reached add() yet
   }
   for_each_session([](Session& session) { session.conn_.close(); });
@@ -254,8 +298,7 @@ bool Server::shutdown(TimePoint deadline) {
   return false;
 }
 
-Result<void> serve(Listener& listener, std::move_only_function<void(Conn&) const> handler,
-                   const ServeOptions& options) {
+Result<void> serve(Listener& listener, ConnHandler handler, const ServeOptions& options) {
   Server server(listener, [&handler](Session& session) { handler(session.conn()); }, options);
   return server.serve();
 }

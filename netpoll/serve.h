@@ -18,7 +18,12 @@
 // An exception that escapes the handler ends the process, as from any goroutine.
 #pragma once
 
+#include <tuza/netpoll/conn_handler.h>
+#include <tuza/netpoll/detail/address_counts.h>
+#include <tuza/netpoll/network.h>
+#include <tuza/netpoll/proxy_protocol.h>
 #include <tuza/netpoll/tcp.h>
+#include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/detail/run_mark.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/sync/semaphore.h>
@@ -26,8 +31,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
+#include <vector>
 
 namespace tuza::net {
 
@@ -51,6 +58,11 @@ class Session {
   }
   // The server is shutting down: the handler should finish the work it has begun and return.
   [[nodiscard]] bool draining() const;
+  // While idle, this session has been interrupted for a new connection: the handler should return, unless a request has
+  // arrived.
+  [[nodiscard]] bool makes_room() const { return makes_room_.load(std::memory_order_relaxed); }
+  // Ends when the server begins to shut down. Made when it is first asked for, and one for all sessions.
+  [[nodiscard]] Context shutdown_notice();
 
  private:
   friend class Server;
@@ -60,14 +72,34 @@ class Session {
 
   Server& server_;
   Conn conn_;
+  std::atomic<bool> makes_room_{false};
+  std::atomic<std::int64_t> idle_since_ns_{0};
   std::atomic<bool> idle_{false};  // whoever clears it wins: end_idle() or interrupt_if_idle()
   Session* next_ = nullptr;        // guarded by Server::mutex_
   Session* previous_ = nullptr;    // guarded by Server::mutex_
 };
 
 struct ServeOptions {
-  // Maximum number of open connections; further ones wait in the backlog. 0: connections_allowed().
+  // Maximum number of open connections; 0: connections_allowed(). For a further one, the session that has been idle for
+  // longest is interrupted as by a shutdown; if none is idle, it waits.
   std::size_t max_connections = 0;
+  // Maximum number from one IPv4 address, or one IPv6 network of 64 bits; further ones are closed at once. 0: no limit.
+  // Clients without an address do not count: those of Unix sockets, and those that a proxy does not know.
+  std::size_t connections_per_address_max = 0;
+  // With kRequired, only `proxies` may connect; others are closed at once. The client that a header names is the peer of
+  // the connection from then on, also for the limit above.
+  ProxyProtocol proxy_protocol = ProxyProtocol::kOff;
+  std::vector<Network> proxies{};
+  std::chrono::milliseconds proxy_header_timeout{
+      5000};  // from accepting the connection to the header's last byte
+};
+
+// Connections that were closed before their handler was called, so far, and what made room for others.
+struct ServeStats {
+  std::uint64_t over_address_max = 0;
+  std::uint64_t not_from_proxy = 0;     // of `proxies`
+  std::uint64_t bad_proxy_headers = 0;  // malformed, cut off, or too late
+  std::uint64_t made_room = 0;          // idle ones that were closed for new ones
 };
 
 // The descriptor limit of the process, less 32 for other uses (but at least half of the limit). Several
@@ -79,6 +111,7 @@ class Server {
   // Called on the connection's own goroutine; the connection is closed when the handler returns.
   using Handler = std::move_only_function<void(Session&) const>;
 
+  // Throws std::invalid_argument for proxy_protocol without `proxies`.
   Server(Listener&& listener, Handler handler, const ServeOptions& options = {});
   // The caller keeps the listener; closing the listener also ends serve().
   Server(Listener& listener, Handler handler, const ServeOptions& options = {});
@@ -95,10 +128,12 @@ class Server {
     return run_.ended() ? 0 : connections_.load(std::memory_order_acquire);
   }
 
+  [[nodiscard]] ServeStats stats() const;
+
   // Accepts and serves until shutdown() has been called and every connection has ended, or shutdown() has
   // given up; in that case handler goroutines are still running, as many as connections() says. After
   // shutdown() it returns at once. Parks.
-  Result<void> serve();
+  [[nodiscard]] Result<void> serve();
 
   // Stops accepting, interrupts idle sessions, and waits for the others until `deadline`; then closes their
   // connections, and gives their handlers kNoticeTime to notice. True: all had ended by themselves. May be
@@ -109,9 +144,14 @@ class Server {
  private:
   friend class Session;
   void begin_run();
-  Result<void> accept_loop();
-  void start(Conn conn);
-  void run(Conn conn);
+  [[nodiscard]] Result<void> accept_loop();
+  void admit(Conn conn);
+  void start(Conn conn, AddressCounts::Held held);
+  void run(Conn conn, AddressCounts::Held held);
+  [[nodiscard]] std::optional<AddressCounts::Held> hold_address(const Conn& conn);
+  bool meet_client(Session& session, AddressCounts::Held& held);
+  bool wait_for_slot();
+  std::size_t make_room();
   void add(Session& session);
   void remove(Session& session);
   bool wait_for_sessions(TimePoint deadline);
@@ -122,19 +162,22 @@ class Server {
   std::optional<Listener> own_listener_;
   Listener& listener_;
   Handler handler_;
+  const ServeOptions options_;
   const std::int64_t slots_max_;
   std::optional<Semaphore> slots_;
+  AddressCounts addresses_;
   std::atomic<bool> draining_{false};
   std::atomic<bool> given_up_{false};  // set by shutdown() when handlers do not end
   std::atomic<std::size_t> connections_{0};
+  std::atomic<std::uint64_t> over_address_max_{0}, not_from_proxy_{0}, bad_proxy_headers_{0}, made_room_{0};
   rt::RunMark run_;  // the run that owns the slots and the sessions; changed under mutex_
   Mutex mutex_;
-  Session* sessions_ = nullptr;  // guarded by mutex_
-  bool forced_ = false;          // guarded by mutex_: every session must end
+  Session* sessions_ TUZA_GUARDED_BY(mutex_) = nullptr;
+  std::optional<CancellableContext> notice_ TUZA_GUARDED_BY(mutex_);
+  bool forced_ TUZA_GUARDED_BY(mutex_) = false;  // every session must end
 };
 
 // Serves `listener` until it is closed, then waits for the connections to end. Parks.
-Result<void> serve(Listener& listener, std::move_only_function<void(Conn&) const> handler,
-                   const ServeOptions& options = {});
+[[nodiscard]] Result<void> serve(Listener& listener, ConnHandler handler, const ServeOptions& options = {});
 
 }  // namespace tuza::net

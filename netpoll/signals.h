@@ -16,6 +16,7 @@
 #include <tuza/netpoll/tcp.h>
 #include <tuza/sched/result.h>
 
+#include <csignal>  // SIGTERM and the others, for programs
 #include <initializer_list>
 #include <memory>
 
@@ -24,19 +25,19 @@ namespace tuza::net {
 class SignalSet {
  public:
   // Errors: EBUSY if another set is open, EINVAL for a signal that cannot be handled; or the system's error.
-  static Result<SignalSet> open(std::initializer_list<int> signals);
+  [[nodiscard]] static Result<SignalSet> open(std::initializer_list<int> signals);
   SignalSet(SignalSet&&) noexcept;
   SignalSet& operator=(SignalSet&&) = delete;
   ~SignalSet();
 
   // The next signal. Errc::kClosed after close(). Parks.
-  Result<int> wait();
+  [[nodiscard]] Result<int> wait();
   // Like wait(); returns ctx.cause() when the context ends. Parks.
-  Result<int> wait(const Context& ctx);
+  [[nodiscard]] Result<int> wait(const Context& ctx);
   void close();
 
  private:
-  Result<int> wait_within(const Context* ctx);
+  [[nodiscard]] Result<int> wait_within(const Context* ctx);
   struct State;
   explicit SignalSet(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;

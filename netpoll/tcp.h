@@ -15,7 +15,7 @@
 // goroutines read or write: their calls return Errc::kClosed. Destroying the object during a call is not
 // allowed.
 //
-// Errors are values: Errc::kClosed, Errc::kTimeout, or the system's error. SIGPIPE is never raised.
+// Errors are values: Errc::kClosed, Errc::kTimeout, or the system's error. SIGPIPE is never raised, except by send_file().
 //
 // A call with a Context returns the context's cause when the context ends, at once if the context has already
 // ended. The connection stays usable; of a write_all() some bytes may have been sent. The end of the context
@@ -28,7 +28,10 @@
 // stream.
 #pragma once
 
+#include <tuza/sched/detail/language.h>  // first
+
 #include <tuza/netpoll/endpoint.h>
+#include <tuza/netpoll/file_slice.h>
 #include <tuza/sched/result.h>
 #include <tuza/sched/time/sleep.h>
 
@@ -54,6 +57,7 @@ class LazyBuffer;
 class TlsServer;
 class Transport;
 class UnixSocketFile;
+struct ProxyHeader;
 struct TlsInfo;
 
 namespace detail {
@@ -82,44 +86,59 @@ template <class Rep, class Period>
 class Conn {
  public:
   // `transport`, if not null, is the layer between the calls here and the socket
-  // (netpoll/socket/transport.h).
-  explicit Conn(detail::DescriptorOwner descriptor, detail::TransportOwner transport = nullptr)
-      : descriptor_(std::move(descriptor)), transport_(std::move(transport)) {}
+  // (netpoll/socket/transport.h). `peer`: the remote address, if it is known.
+  explicit Conn(detail::DescriptorOwner descriptor, detail::TransportOwner transport = nullptr,
+                std::optional<Endpoint> peer = std::nullopt)
+      : descriptor_(std::move(descriptor)), transport_(std::move(transport)), peer_(std::move(peer)) {}
   Conn(Conn&&) = default;
   Conn& operator=(Conn&& other) noexcept {
     transport_ = std::move(other.transport_);  // first: the old transport says goodbye over the old socket
     descriptor_ = std::move(other.descriptor_);
+    peer_ = other.peer_;
+    unix_peer_ = std::move(other.unix_peer_);
     return *this;
   }
 
   // Waits for at least one byte; returns the number of bytes read, 0 at the end of the stream. Parks.
-  Result<std::size_t> read(std::span<std::byte> into);
-  Result<std::size_t> read(const Context& ctx, std::span<std::byte> into);
-  Result<std::size_t> read(std::span<char> into) { return read(std::as_writable_bytes(into)); }
-  Result<std::size_t> read(const Context& ctx, std::span<char> into) {
+  [[nodiscard]] Result<std::size_t> read(std::span<std::byte> into);
+  [[nodiscard]] Result<std::size_t> read(const Context& ctx, std::span<std::byte> into);
+  [[nodiscard]] Result<std::size_t> read(std::span<char> into) { return read(std::as_writable_bytes(into)); }
+  [[nodiscard]] Result<std::size_t> read(const Context& ctx, std::span<char> into) {
     return read(ctx, std::as_writable_bytes(into));
   }
   // Like read(), but takes the buffer only when there is data to read: an idle connection needs no buffer.
-  Result<std::size_t> read(LazyBuffer& into);
-  Result<std::size_t> read(const Context& ctx, LazyBuffer& into);
+  [[nodiscard]] Result<std::size_t> read(LazyBuffer& into);
+  [[nodiscard]] Result<std::size_t> read(const Context& ctx, LazyBuffer& into);
   // Fills `into`; Errc::kEndOfStream if the stream ends first. Parks.
-  Result<void> read_full(std::span<std::byte> into);
-  Result<void> read_full(const Context& ctx, std::span<std::byte> into);
+  [[nodiscard]] Result<void> read_full(std::span<std::byte> into);
+  [[nodiscard]] Result<void> read_full(const Context& ctx, std::span<std::byte> into);
 
   // Sends all data, or returns an error after a part may have been sent. Parks.
-  Result<void> write_all(std::span<const std::byte> data);
-  Result<void> write_all(std::string_view text) { return write_all(std::as_bytes(std::span(text))); }
-  Result<void> write_all(const Context& ctx, std::span<const std::byte> data);
-  Result<void> write_all(const Context& ctx, std::string_view text) {
+  [[nodiscard]] Result<void> write_all(std::span<const std::byte> data);
+  [[nodiscard]] Result<void> write_all(std::string_view text) {
+    return write_all(std::as_bytes(std::span(text)));
+  }
+  [[nodiscard]] Result<void> write_all(const Context& ctx, std::span<const std::byte> data);
+  [[nodiscard]] Result<void> write_all(const Context& ctx, std::string_view text) {
     return write_all(ctx, std::as_bytes(std::span(text)));
   }
+  // Sends what the socket takes without waiting, and returns how much that was: 0 if it has no room, if another goroutine
+  // writes over TLS, or before the TLS handshake. Not while another goroutine writes without TLS. Does not park.
+  [[nodiscard]] Result<std::size_t> try_write(std::string_view data);
   // Like write_all(), for the last data of the stream: over TLS the close notification goes with it in one
   // system call. No more can be written afterwards; reading continues to work. close() or close_write() must
   // follow. Parks.
-  Result<void> write_last(std::string_view text);
+  [[nodiscard]] Result<void> write_last(std::string_view text);
   // Writes several pieces with as few system calls as possible. Changes the elements of `pieces`. Parks.
-  Result<void> writev_all(std::span<struct iovec> pieces);
-  Result<void> writev_all(const Context& ctx, std::span<struct iovec> pieces);
+  [[nodiscard]] Result<void> writev_all(std::span<struct iovec> pieces);
+  [[nodiscard]] Result<void> writev_all(const Context& ctx, std::span<struct iovec> pieces);
+  // Writes `head`, and then a part of a file, by sendfile(2): the bytes do not pass through the process, and a writer that
+  // waits for the peer holds no memory for them. With TLS, or from a file system without it, in pieces of 32 KiB. What has
+  // been sent is taken off `slice`, also if the call fails: Errc::kEndOfStream if the file ends before the slice, or the
+  // error of the file or of the connection. A program that handles SIGPIPE itself gets it here if the peer has closed.
+  // Parks; blocks the thread while the disk is read, as File does.
+  [[nodiscard]] Result<void> send_file(FileSlice& slice, std::string_view head = {});
+  [[nodiscard]] Result<void> send_file(const Context& ctx, FileSlice& slice, std::string_view head = {});
 
   // From this point in time on, calls of that direction fail with Errc::kTimeout, calls that already wait
   // included. The deadline stays until it is set again; kNoDeadline removes it. Cheap: two memory operations,
@@ -131,30 +150,35 @@ class Conn {
   // Limits each wait of a write for the peer to accept data. 0 means no limit, and is the default. Costs
   // nothing while writes do not wait. Replaces a write deadline.
   void set_write_timeout(rt::AnyDuration timeout);
+  // With a write timeout: a peer that accepts less than this, measured over all waits of writes, is given up as well. The
+  // waits of all writes together may take the timeout, plus the time that the accepted bytes take at this rate. Call it
+  // before the first write; 0 means no limit, and is the default.
+  void set_write_rate_min(std::uint32_t bytes_per_second);
 
   // Ends the stream to the peer; reading continues to work.
-  Result<void> close_write();
+  [[nodiscard]] Result<void> close_write();
   // Closes the connection; waiting calls return Errc::kClosed. May be called repeatedly. Does not park.
   void close();
   // Makes the following close abort the connection: the peer sees a reset, and nothing lingers. Unix sockets
   // have no reset: they close normally, except that TLS sends no close notification.
-  Result<void> set_linger_zero();
+  [[nodiscard]] Result<void> set_linger_zero();
 
-  Result<void> set_no_delay(bool on);  // initially on; TCP only
-  Result<void> set_keep_alive(bool on);
+  [[nodiscard]] Result<void> set_no_delay(bool on);  // initially on; TCP only
+  [[nodiscard]] Result<void> set_keep_alive(bool on);
 
-  // TCP only; EAFNOSUPPORT otherwise.
-  Result<Endpoint> local_endpoint() const;
-  Result<Endpoint> remote_endpoint() const;
+  // TCP only; EAFNOSUPPORT otherwise. The remote address of an accepted connection is known from then on, also after
+  // the peer has reset it. Behind a proxy it is the client's, after receive_proxy_header() (netpoll/proxy_protocol.h).
+  [[nodiscard]] Result<Endpoint> local_endpoint() const;
+  [[nodiscard]] Result<Endpoint> remote_endpoint() const;
   // For all sockets, as text: "127.0.0.1:80", "unix:/run/app.sock"; "unix:" for a peer without a name, such
   // as a dialer.
-  Result<std::string> local_address() const;
-  Result<std::string> remote_address() const;
+  [[nodiscard]] Result<std::string> local_address() const;
+  [[nodiscard]] Result<std::string> remote_address() const;
 
   // TLS: performs the handshake now if it has not happened yet; if it has failed, returns the same error
   // again. Otherwise does nothing. Parks.
-  Result<void> handshake();
-  Result<void> handshake(const Context& ctx);
+  [[nodiscard]] Result<void> handshake();
+  [[nodiscard]] Result<void> handshake(const Context& ctx);
   // nullopt if the connection is not TLS, or before the handshake.
   [[nodiscard]] std::optional<TlsInfo> tls_info() const;
 
@@ -164,11 +188,17 @@ class Conn {
  private:
   friend class Server;     // farewell()
   friend class TlsClient;  // inserts its transport
+  friend Result<ProxyHeader> receive_proxy_header(Conn& conn);
+  void set_client(const ProxyHeader& header);
   // Tells the peer that the stream ends, if closing the socket does not tell it. Parks if it has to wait.
   void farewell();
+  [[nodiscard]] Result<void> send_file_within(FileSlice& slice, std::string_view head, const Context* ctx);
 
   detail::DescriptorOwner descriptor_;
   detail::TransportOwner transport_;  // null: none, the usual case. Destroyed before the descriptor
+  std::optional<Endpoint> peer_;      // of an accepted TCP connection
+  // The client's Unix socket, "unix:/path", if a proxy has said that it is one; it has no endpoint then. Otherwise null.
+  std::unique_ptr<const std::string> unix_peer_;
 };
 
 struct ListenOptions {
@@ -187,13 +217,13 @@ class Listener {
   // from then on, even on an error: not a TCP or Unix stream socket, or not listening. When this listener is
   // closed, the socket continues to listen for other processes that hold it, and the file of a Unix socket
   // stays.
-  static Result<Listener> adopt(int fd);
+  [[nodiscard]] static Result<Listener> adopt(int fd);
 
   // Returns the next connection. Parks. An error that concerns a single connection is not reported: accept()
   // waits for the next connection. Out of descriptors or memory (EMFILE, ENFILE, ENOBUFS, ENOMEM): the
   // connection stays in the backlog; see serve() for how to handle that.
-  Result<Conn> accept();
-  Result<Conn> accept(const Context& ctx);
+  [[nodiscard]] Result<Conn> accept();
+  [[nodiscard]] Result<Conn> accept(const Context& ctx);
   // Ends waiting and later accept() calls with Errc::kClosed, and removes the file of a Unix socket. Does not
   // park.
   void close();
@@ -209,7 +239,7 @@ class Listener {
  private:
   friend class SpareDescriptor;
   friend Result<Listener> listen_unix(std::string_view path, int backlog);
-  Result<Conn> accept_within(const Context* ctx);
+  [[nodiscard]] Result<Conn> accept_within(const Context* ctx);
   detail::DescriptorOwner descriptor_;
   Endpoint endpoint_;
   std::string address_;
@@ -220,24 +250,25 @@ class Listener {
 
 // `network` is "tcp", "tcp4", "tcp6" or "unix".
 //
-// TCP: ":80" listens on every address; so does "[::]:80", for both IPv4 and IPv6 with "tcp". Parks if the
-// host is a name: see resolve().
+// TCP: ":80" listens on every address; so does "[::]:80", for both IPv4 and IPv6 with "tcp". A name listens on
+// its first IPv4 address, if it has one: "localhost:80" is 127.0.0.1. Parks if the host is a name: see resolve().
 //
 // Unix: the address is a path of at most 107 bytes. Write permission on the file allows connecting; the umask
 // applies. An existing socket file is replaced if nobody listens on it, as after a crash; if a process
 // listens on it, or the file is not a socket, the error is EADDRINUSE.
 //
 // Goroutines only.
-Result<Listener> listen(std::string_view network, std::string_view address,
-                        const ListenOptions& options = {});
+[[nodiscard]] Result<Listener> listen(std::string_view network, std::string_view address,
+                                      const ListenOptions& options = {});
 
 // The same with a single text: "unix:/run/app.sock", or a TCP address.
-Result<Listener> listen(std::string_view address, const ListenOptions& options = {});
+[[nodiscard]] Result<Listener> listen(std::string_view address, const ListenOptions& options = {});
 
-// Connects; `network` as above. Gives up at `deadline`. The deadline does not limit the time of the resolver
+// Connects; `network` as above. Tries the addresses of a name in turn. Gives up at `deadline`. The deadline does not limit the time of the resolver
 // if the host is a name. Parks. Goroutines only.
-Result<Conn> dial(std::string_view network, std::string_view address, TimePoint deadline = kNoDeadline);
+[[nodiscard]] Result<Conn> dial(std::string_view network, std::string_view address,
+                                TimePoint deadline = kNoDeadline);
 // The same, but gives up when `ctx` ends; the end of `ctx` does not interrupt the resolver either.
-Result<Conn> dial(const Context& ctx, std::string_view network, std::string_view address);
+[[nodiscard]] Result<Conn> dial(const Context& ctx, std::string_view network, std::string_view address);
 
 }  // namespace tuza::net

@@ -53,6 +53,13 @@ struct TlsCertificate {
   std::string key_file{};
 };
 
+// When the first certificate of a PEM file is valid. Errors as in TlsServer::load(). Reads the file: a blocking call, and
+// parks.
+struct TlsValidity {
+  std::chrono::system_clock::time_point from, until;
+};
+[[nodiscard]] Result<TlsValidity> tls_validity(const std::string& cert_file);
+
 struct TlsServerOptions {
   // At least one. The client's server name (SNI) selects by subject alternative name, wildcards included,
   // exact names first; the first certificate is for all other clients. If two certificates share a name, the
@@ -73,7 +80,7 @@ struct TlsServerOptions {
 class TlsServer {
  public:
   // The error names the file: it cannot be read, is not PEM, or certificate and key do not match.
-  static Result<std::shared_ptr<TlsServer>> load(TlsServerOptions options);
+  [[nodiscard]] static Result<std::shared_ptr<TlsServer>> load(TlsServerOptions options);
   explicit TlsServer(std::unique_ptr<TlsServerState> state);  // load() calls it
   ~TlsServer();
   TlsServer(const TlsServer&) = delete;
@@ -81,7 +88,7 @@ class TlsServer {
 
   // Reads the same files again. Handshakes that begin from now on use the new content; existing connections
   // are unaffected, and tickets remain valid. On an error, which names the file, nothing changes.
-  Result<void> reload();
+  [[nodiscard]] Result<void> reload();
 
   [[nodiscard]] TlsServerState& state() { return *state_; }  // for connections
 
@@ -106,7 +113,7 @@ struct TlsClientOptions {
 class TlsClient : public std::enable_shared_from_this<TlsClient> {
  public:
   // Errors as in TlsServer::load().
-  static Result<std::shared_ptr<TlsClient>> load(TlsClientOptions options);
+  [[nodiscard]] static Result<std::shared_ptr<TlsClient>> load(TlsClientOptions options);
   explicit TlsClient(std::unique_ptr<TlsClientState> state);  // load() calls it
   ~TlsClient();
   TlsClient(const TlsClient&) = delete;
@@ -115,14 +122,15 @@ class TlsClient : public std::enable_shared_from_this<TlsClient> {
   // Connects and performs the handshake. An error if the server's certificate has expired, is for other
   // names, or is not signed by a trusted authority. `network` as for net::dial(); "unix" is allowed too, but
   // requires server_name. `deadline` limits connecting, handshake_timeout the handshake. Parks.
-  Result<Conn> dial(std::string_view network, std::string_view address, TimePoint deadline = kNoDeadline);
-  Result<Conn> dial(const Context& ctx, std::string_view network, std::string_view address);
+  [[nodiscard]] Result<Conn> dial(std::string_view network, std::string_view address,
+                                  TimePoint deadline = kNoDeadline);
+  [[nodiscard]] Result<Conn> dial(const Context& ctx, std::string_view network, std::string_view address);
   // The same over an existing connection, for example through a proxy. `server_name`: the options' if empty.
-  Result<Conn> start(Conn conn, std::string_view server_name = {});
-  Result<Conn> start(const Context& ctx, Conn conn, std::string_view server_name = {});
+  [[nodiscard]] Result<Conn> start(Conn conn, std::string_view server_name = {});
+  [[nodiscard]] Result<Conn> start(const Context& ctx, Conn conn, std::string_view server_name = {});
 
  private:
-  Result<Conn> start(Conn conn, std::string_view server_name, const Context* ctx);
+  [[nodiscard]] Result<Conn> start(Conn conn, std::string_view server_name, const Context* ctx);
   const std::unique_ptr<TlsClientState> state_;
 };
 

@@ -26,6 +26,8 @@
 // they do nothing.
 #pragma once
 
+#include <tuza/sched/detail/language.h>  // first
+
 #include <cstdint>
 #include <functional>
 #include <utility>

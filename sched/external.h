@@ -18,12 +18,14 @@
 // Thread-safe. Create it before the first goroutine can wait for the thread, inside tuza::run.
 #pragma once
 
+#include <tuza/sched/detail/language.h>  // first
+
 #include <cstdint>
 #include <utility>
 
 namespace tuza {
 
-class ExternalWaker {
+class [[nodiscard]] ExternalWaker {
  public:
   ExternalWaker();
   ~ExternalWaker();

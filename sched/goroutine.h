@@ -6,6 +6,8 @@
 // variables and errno are that thread's. See docs/reference/contract.md.
 #pragma once
 
+#include <tuza/sched/detail/language.h>  // first
+
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

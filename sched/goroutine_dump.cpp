@@ -1,15 +1,18 @@
 #include <tuza/sched/goroutine_dump.h>
 
+#include <tuza/sched/blocking.h>
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/park.h>
 #include <tuza/sched/rt/report/goroutine_record.h>
+#include <tuza/sched/rt/report/sample.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/stats.h>
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -24,6 +27,31 @@ constexpr std::size_t kAtOnce = 64;
 // and polls, only before every 61st pick.
 constexpr std::size_t kYieldInterval = 4;
 constexpr std::size_t kPieceBytes = 32 << 10;
+// How long a dump waits for the place of one running goroutine, and of all of them. A thread that has a core
+// answers within microseconds; the others wait for one.
+constexpr std::int64_t kSamplePatienceNs = 100'000'000;
+constexpr std::int64_t kSamplesNs = 2'000'000'000;
+
+// Asks running goroutines where they are.
+class Sampler {
+ public:
+  // False: the run has ended.
+  bool sample(GoroutineRecord& record, std::uint64_t run) {
+    if (!record.runs_on_m() || record.id == goroutine_id()) return true;
+    std::optional<BlockingCall> blocks;  // on a goroutine: the others need the P meanwhile
+    if (rt::current_g() != nullptr) blocks.emplace();
+    const rt::ExternalEntry entry;
+    if (entry.sched() == nullptr || entry.sched()->run_number != run) return false;
+    const std::int64_t began = rt::now_ns();
+    rt::take_sample(entry.sched()->ms[record.machine], record.id, std::min(kSamplePatienceNs, left_ns_),
+                    record.where);
+    left_ns_ = std::max<std::int64_t>(left_ns_ - (rt::now_ns() - began), 0);
+    return true;
+  }
+
+ private:
+  std::int64_t left_ns_ = kSamplesNs;
+};
 
 // Reads all goroutines, a batch at a time, and passes each to `take`. Calls `pause` after each batch; a
 // false result ends the loop.
@@ -32,6 +60,7 @@ void each_goroutine(bool stacks, Take&& take, Pause&& pause) {
   const auto batch = std::make_unique<std::array<GoroutineRecord, kAtOnce>>();
   const bool on_goroutine = rt::current_g() != nullptr;
   std::uint64_t run = 0;
+  Sampler sampler;
   for (std::size_t at = 0, end = 1; at < end;) {
     std::size_t n = 0;
     {
@@ -48,6 +77,7 @@ void each_goroutine(bool stacks, Take&& take, Pause&& pause) {
       }
     }
     for (std::size_t i = 0; i < n; ++i) {
+      if (stacks && !sampler.sample((*batch)[i], run)) return;
       take((*batch)[i]);
       if (i % kYieldInterval == kYieldInterval - 1 && on_goroutine) yield();
     }
@@ -67,7 +97,7 @@ std::string headline() {
 struct Group {
   GoroutineRecord first;
   std::size_t count = 0;
-  std::int64_t oldest_ns = 0, youngest_ns = 0;  // when their waits began
+  std::int64_t oldest_ns = 0, youngest_ns = 0;  // their ages
   std::vector<std::uint64_t> ids;               // only the first few
 };
 
@@ -78,12 +108,12 @@ class Groups {
     std::vector<Group>& same_hash = groups_[record.hash()];
     auto found = std::ranges::find_if(same_hash, [&](const Group& g) { return g.first.same_kind(record); });
     if (found == same_hash.end()) {
-      same_hash.push_back(Group{record, 0, record.wait_since_ns, record.wait_since_ns, {}});
+      same_hash.push_back(Group{record, 0, record.since_ns, record.since_ns, {}});
       found = same_hash.end() - 1;
     }
     ++found->count;
-    found->oldest_ns = std::min(found->oldest_ns, record.wait_since_ns);
-    found->youngest_ns = std::max(found->youngest_ns, record.wait_since_ns);
+    found->oldest_ns = std::min(found->oldest_ns, record.since_ns);
+    found->youngest_ns = std::max(found->youngest_ns, record.since_ns);
     if (found->ids.size() < kIdsMax) found->ids.push_back(record.id);
   }
 
@@ -106,7 +136,7 @@ void append(std::string& out, rt::FrameNames& names, const Group& group, std::in
   if (group.count == 1) return append_goroutine(out, names, group.first, now);
   out += '\n' + std::to_string(group.count) + " goroutines [";
   append_state(out, group.first);
-  if (group.first.waits()) {
+  if (group.first.has_age()) {
     out += ", ";
     rt::append_duration(out, now - group.youngest_ns);
     out += " to ";

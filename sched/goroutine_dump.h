@@ -16,12 +16,16 @@
 //
 // Waiting goroutines are shown with a stack. The dump holds each of them in its wait while it reads the
 // stack (sched/rt/report/walk.h), for less than a microsecond unless the kernel takes the reader's core
-// during the read. Running and runnable goroutines have no stack in the dump. Frames of functions that were
-// compiled without frame pointers are missing.
+// during the read. Running goroutines are interrupted by the runtime's own signal for about a microsecond, and
+// say where they are, for how long they have run and which HTTP request they serve; those whose threads wait in
+// the kernel are left alone and show only the call (sched/rt/report/sample.h). Runnable goroutines have no
+// stack in the dump. Frames of functions that were compiled without frame pointers are missing.
 //
 // Nothing is stopped: the goroutines continue during the dump. Each entry was true at some moment, but not
 // all at the same moment. A goroutine that began or ended during the dump may be missing.
 #pragma once
+
+#include <tuza/sched/detail/language.h>  // first
 
 #include <cstddef>
 #include <functional>
@@ -37,7 +41,8 @@ struct DumpOptions {
 
 // Passes the text to `write` in pieces of some tens of kilobytes; the dump ends if `write` returns false.
 // `write` may park. Any thread; on a goroutine the call parks between the pieces, so that other goroutines
-// can run. Outside tuza::run there are no goroutines, and the text says so.
+// can run. Waits up to 100 ms for the place of a running goroutine, and 2 s for all. Outside tuza::run there are
+// no goroutines, and the text says so.
 void dump_goroutines(const std::function<bool(std::string_view text)>& write, DumpOptions options = {});
 
 // Returns the whole dump: about 1 KB per goroutine or, grouped, per group.

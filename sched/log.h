@@ -8,6 +8,8 @@
 // Thread-safe. Must not be called with a runtime lock held.
 #pragma once
 
+#include <tuza/sched/detail/language.h>  // first
+
 #include <atomic>
 #include <cstdint>
 #include <string_view>

@@ -18,6 +18,8 @@
 //     }
 #pragma once
 
+#include <tuza/sched/detail/language.h>  // first
+
 namespace tuza {
 
 // If the goroutine has lost its P, it takes an idle P or queues for one. If it has been asked to yield while

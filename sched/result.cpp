@@ -16,8 +16,16 @@ class Category final : public std::error_category {
       case Errc::kNoSuchHost: return "no such host";
       case Errc::kBadMessage: return "malformed message";
       case Errc::kNotRunning: return "no runtime: call it inside tuza::run";
+      case Errc::kOther: return "error";
     }
     return "unknown error";
+  }
+  std::error_condition default_error_condition(int code) const noexcept override {
+    switch (static_cast<Errc>(code)) {
+      case Errc::kTimeout: return std::errc::timed_out;
+      case Errc::kCancelled: return std::errc::operation_canceled;
+      default: return {code, *this};
+    }
   }
 };
 
@@ -29,6 +37,7 @@ const std::error_category& error_category() {
 }
 
 std::string Error::message() const {
+  if (op_.data() == kWholeMessage) return subject_;
   std::string text(op_);
   if (!subject_.empty()) text += (text.empty() ? "" : " ") + subject_;
   return text + ": " + code_.message();

@@ -6,18 +6,26 @@
 //     if (!conn) return std::unexpected(conn.error());       // or: log(conn.error().message())
 //
 // An Error states the attempted operation (op), its object (subject), and the system's answer (code).
+// TUZA_TRY() (sched/try.h) is short for the `if`; errorf() (sched/errorf.h) adds words of your own.
 // Programming errors are not Errors: they abort.
 #pragma once
+
+#include <tuza/sched/detail/language.h>  // first
+
+#include <tuza/sched/detail/sanitizers.h>
 
 #include <cerrno>
 #include <expected>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace tuza {
 
 // Conditions for which the operating system has no error number.
+// kTimeout is equivalent to std::errc::timed_out, and kCancelled to std::errc::operation_canceled: a
+// test for the condition finds the deadline of a call as well as the kernel's own ETIMEDOUT.
 enum class Errc {
   kClosed = 1,   // the object was closed, before or during the call
   kTimeout,      // its deadline passed
@@ -27,6 +35,7 @@ enum class Errc {
   kNoSuchHost,   // the resolver does not know the name
   kBadMessage,   // the peer's message violates the protocol
   kNotRunning,   // no tuza::run is active
+  kOther,        // an error of the program's own, made by errorf() without a cause
 };
 
 const std::error_category& error_category();
@@ -45,6 +54,12 @@ class [[nodiscard]] Error {
     return {std::error_code(number, std::system_category()), op, std::move(subject)};
   }
 
+  // With a whole message: errorf().
+  static Error from_text(std::error_code code, std::string message) {
+    return {code, std::string_view(kWholeMessage).substr(0, 0), std::move(message)};
+  }
+
+  // Of errorf(): the code is that of its cause, the op is empty, and the subject is the text.
   [[nodiscard]] std::error_code code() const { return code_; }
   [[nodiscard]] std::string_view op() const { return op_; }
   [[nodiscard]] const std::string& subject() const { return subject_; }
@@ -55,10 +70,12 @@ class [[nodiscard]] Error {
   [[nodiscard]] bool cancelled() const { return is(Errc::kCancelled); }
   [[nodiscard]] bool closed() const { return is(Errc::kClosed); }
 
-  // "listen 127.0.0.1:8080: Address already in use"
+  // "listen 127.0.0.1:8080: Address already in use"; of errorf(), its text.
   [[nodiscard]] std::string message() const;
 
  private:
+  static constexpr char kWholeMessage[] = "";  // op_ points here if subject_ is the message
+
   std::error_code code_;
   std::string_view op_;
   std::string subject_;

@@ -31,6 +31,8 @@
 // Starting and ending a runtime takes about a millisecond. docs/internals/lifecycle.md describes every step.
 #pragma once
 
+#include <tuza/sched/detail/language.h>  // first
+
 #include <tuza/sched/result.h>
 
 #include <concepts>

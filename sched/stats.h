@@ -9,6 +9,8 @@
 // to let others run between pieces of its work.
 #pragma once
 
+#include <tuza/sched/detail/language.h>  // first
+
 #include <tuza/sched/wait_reason.h>
 
 #include <array>

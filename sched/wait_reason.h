@@ -3,6 +3,8 @@
 // The reason why a goroutine waits: shown in dumps and in the deadlock report, in Go's words.
 #pragma once
 
+#include <tuza/sched/detail/language.h>  // first
+
 #include <cstddef>
 #include <cstdint>
 

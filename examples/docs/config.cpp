@@ -1,15 +1,32 @@
 // The code on docs/guide/config.md.
 #include <tuza/framework/app.h>
+#include <tuza/framework/log.h>
 #include <tuza/tuza.h>
+
+#include <spdlog/spdlog.h>
 
 #include <chrono>
 #include <string>
+#include <string_view>
 
 namespace config_page {
 
 struct Database {
   static tuza::Result<Database> open(const std::string&, std::chrono::milliseconds) { return Database(); }
 };
+
+struct Collector {
+  void send(std::string_view) {}
+};
+
+//! [sink]
+int main_of_a_service_with_a_collector(int argc, char** argv) {
+  static Collector collector;  // until the process ends, as the sink: remove_log_sink() would end it sooner
+  tuza::add_log_sink([](std::string_view line) { collector.send(line); });
+  tuza::App app("orders");
+  return app.run(argc, argv, [] { spdlog::info("ready"); });
+}
+//! [sink]
 
 int serve(int argc, char** argv) {
   //! [settings]

@@ -61,7 +61,7 @@ void channel() {
   tuza::Chan<Job> jobs{64};
   tuza::WaitGroup worker;
   worker.go([&jobs] {
-    for (auto job : jobs) work(job);
+    for (auto& job : jobs) work(job);
   });
   jobs.send(Job{});
   jobs.close();
@@ -88,7 +88,7 @@ void selecting(tuza::Chan<Job>& jobs) {
                              [](std::optional<Job> job) {
                                if (job) work(*job);
                              }),
-               tuza::after(1s, [] { idle(); }));
+               tuza::on_timeout(1s, [] { idle(); }));
   //! [select]
 }
 
@@ -171,11 +171,9 @@ void ticking(const tuza::Context& ctx) {
 
 //! [error]
 tuza::Result<std::string> first_line(const std::string& path) {
-  auto file = tuza::File::open(path);
-  if (!file) return std::unexpected(file.error());  // "open notes.txt: Permission denied"
-  auto text = file->read_all();
-  if (!text) return std::unexpected(text.error());
-  return text->substr(0, text->find('\n'));
+  TUZA_TRY(auto file, tuza::File::open(path));  // or returns "open notes.txt: Permission denied"
+  TUZA_TRY(auto text, file.read_all());
+  return text.substr(0, text.find('\n'));
 }
 //! [error]
 
@@ -185,6 +183,12 @@ bool is_missing(const tuza::Error& error) {
   if (error.timeout()) return false;
   //! [error_is]
   return false;
+}
+
+tuza::Result<void> wrap(const std::string& url, const tuza::Error& error) {
+  //! [errorf]
+  return std::unexpected(tuza::errorf("get {}: {}", url, error));
+  //! [errorf]
 }
 
 void recover(const Job& job) {
@@ -224,7 +228,7 @@ int http() {
   return tuza::run([] {
     tuza::http::Router router;
     router.handle("GET /items/{id}", [](Request& req, ResponseWriter& res) {
-      res.text("item " + std::string(req.path_value("id")) + "\n");
+      res.text("item " + req.path_value<std::string>("id") + "\n");
     });
     return tuza::http::listen_and_serve(":8080", std::move(router));
   });

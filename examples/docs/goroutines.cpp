@@ -5,8 +5,10 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -22,6 +24,7 @@ struct Database {
   long query(const std::string& text) { return static_cast<long>(text.size()); }
 };
 void add(const Row&) {}
+void add_all(const std::vector<Row>& rows, std::size_t& total) { total += rows.size(); }
 void compact() {}
 int compute() { return 42; }
 
@@ -35,9 +38,10 @@ int first() {
   //! [run]
 }
 
-tuza::Result<void> starting() {
+tuza::Result<void> starting(std::size_t& total) {
   //! [go]
   tuza::go([text = std::string("moved in")] { std::puts(text.c_str()); });
+  tuza::go(add_all, std::vector<Row>(3), std::ref(total));  // add_all(rows, total)
   tuza::go({.name = "compactor", .stack_bytes = 1 << 20}, [] { compact(); });
 
   auto started = tuza::try_go({.name = "guest"}, [] { compact(); });

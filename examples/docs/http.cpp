@@ -1,5 +1,6 @@
 // The code on docs/guide/http.md.
 #include <tuza/http.h>
+#include <tuza/http/testing.h>
 #include <tuza/net.h>
 #include <tuza/tuza.h>
 
@@ -19,6 +20,7 @@ struct Row {
   std::string csv() const { return "1,2\n"; }
 };
 std::vector<Row> rows() { return {}; }
+std::string find(int) { return {}; }
 std::string find(std::string_view) { return {}; }
 void store(std::span<const std::byte>) {}
 void note(std::string_view, int, std::uint64_t, std::chrono::nanoseconds) {}
@@ -26,14 +28,28 @@ bool is_allowed(std::string_view) { return true; }
 
 void routes(tuza::http::Router& router) {
   //! [routes]
-  router.handle("GET /", [](Request&, ResponseWriter& res) { res.text("home\n"); });
+  router.handle("GET /{$}", [](Request&, ResponseWriter& res) { res.text("home\n"); });
   router.handle("GET /items/{id}", [](Request& req, ResponseWriter& res) {
-    const std::string item = find(req.path_value("id"));  // decoded
+    const std::string item = find(req.path_value<int>("id"));  // decoded
     if (item.empty()) return res.error(404);
     res.json(item);
   });
   router.handle("/old/{rest...}", [](Request&, ResponseWriter& res) { res.error(410); });
   //! [routes]
+}
+
+tuza::http::Middleware timed();
+tuza::http::Middleware only_with_token();
+void user(Request&, ResponseWriter&) {}
+
+void groups(tuza::http::Router& router, tuza::http::Router reports) {
+  //! [groups]
+  router.use(timed());                           // around everything that this router answers
+  auto api = router.group("/api/v1");            // patterns with this prefix
+  api.use(only_with_token());                    // around the handlers that follow
+  api.handle("GET /users/{id}", user);           // GET /api/v1/users/{id}
+  router.mount("/reports", std::move(reports));  // a router that sees the path behind /reports
+  //! [groups]
 }
 
 //! [body]
@@ -51,12 +67,35 @@ void upload(Request& req, ResponseWriter& res) {
 
 //! [stream]
 void report(Request&, ResponseWriter& res) {
-  res.header("Content-Type", "text/csv");
+  res.set_header("Content-Type", "text/csv");
   for (const Row& row : rows()) {
     if (!res.write(row.csv())) return;  // the client has gone, or reads nothing
   }
 }
 //! [stream]
+
+tuza::Result<std::string> ask_others(const tuza::Context&, std::string_view) { return ""; }
+
+//! [context]
+void search(Request& req, ResponseWriter& res) {
+  auto [ctx, cancel] = tuza::with_timeout(req.context(), 2s);
+  const auto answer = ask_others(ctx, req.query_value("q").value_or(""));
+  if (answer) return res.json(*answer);
+  res.error(504);  // or the client has gone, and nobody reads it
+}
+//! [context]
+
+void test_of_items(const tuza::http::Router& router) {
+  const auto expect = [](bool) {};
+  //! [testing]
+  const auto res = tuza::http::testing::call(router, "GET /items/7");
+  expect(res.status == 200 && res.header("Content-Type") == "application/json");
+
+  const auto made = tuza::http::testing::call(
+      router, "POST /items", {.headers = {{"Authorization", "Bearer 1"}}, .body = R"({"name": "x"})"});
+  expect(made.status == 201 && made.header("Location") == "/items/8");
+  //! [testing]
+}
 
 //! [middleware]
 tuza::http::Middleware timed() {
@@ -73,7 +112,10 @@ tuza::http::Middleware timed() {
 tuza::http::Middleware only_with_token() {
   return [](tuza::http::Handler next) -> tuza::http::Handler {
     return [next = std::move(next)](Request& req, ResponseWriter& res) {
-      if (!is_allowed(req.header("Authorization").value_or(""))) return res.error(401);
+      if (!is_allowed(req.header("Authorization").value_or(""))) {
+        res.set_header("WWW-Authenticate", "Bearer");
+        return res.error(401);
+      }
       next(req, res);
     };
   };
@@ -84,12 +126,27 @@ tuza::http::Handler assemble(tuza::http::Router router) {
 }
 //! [middleware]
 
-void files(tuza::http::Router& router) {
-  //! [files]
-  router.handle("/assets/", tuza::http::FileServer("/srv/assets",
-                                                   {.prefix = "/assets/", .cache_control = "max-age=3600"}));
-  //! [files]
+//! [values]
+struct User {
+  std::string name;
+};
+inline constexpr tuza::http::Key<User> kUser;  // in a header that middleware and handlers include
+
+tuza::http::Middleware authenticated() {
+  return [](tuza::http::Handler next) -> tuza::http::Handler {
+    return [next = std::move(next)](Request& req, ResponseWriter& res) {
+      const auto token = req.header("Authorization");
+      if (token && is_allowed(*token)) req.set(kUser, {find(*token)});
+      next(req, res);
+    };
+  };
 }
+
+void greet(Request& req, ResponseWriter& res) {
+  const User* const user = req.get(kUser);  // null if none was set
+  res.text(user != nullptr ? "hello, " + user->name + "\n" : "hello\n");
+}
+//! [values]
 
 //! [server]
 tuza::Result<void> serve_until(const tuza::Context& end, tuza::http::Handler handler) {

@@ -1,13 +1,44 @@
 // The code of docs/reference/metrics.md.
 #include <tuza/framework/admin.h>
+#include <tuza/framework/app.h>
 #include <tuza/framework/metrics.h>
 #include <tuza/http/server.h>
 #include <tuza/sched/sync/wait_group.h>
 
+#include <chrono>
 #include <memory>
+#include <string>
 #include <utility>
 
 namespace metrics_page {
+
+using tuza::http::Request;
+using tuza::http::ResponseWriter;
+
+void accept() {}
+std::string state_of_queue() { return {}; }
+
+//! [own]
+int serve_orders(int argc, char** argv) {
+  tuza::App app("orders");
+  tuza::Metrics& metrics = app.metrics();
+  const tuza::Gauge waiting = metrics.gauge("orders_waiting", "Orders in the queue");
+  const tuza::Histogram times = metrics.histogram("order_seconds", "Time to accept an order", {0.01, 0.1, 1});
+  const auto orders = metrics.counter("orders_total", "Orders accepted", {"kind"});
+  return app.run(argc, argv, [&] {
+    app.router().handle("POST /tea", [&, teas = orders.with("tea")](Request&, ResponseWriter& res) {
+      const auto begun = std::chrono::steady_clock::now();
+      waiting.add();
+      accept();
+      waiting.subtract();
+      teas.add();
+      times.observe(std::chrono::steady_clock::now() - begun);
+      res.status(204);
+    });
+    app.admin().handle("GET /queue", [](Request&, ResponseWriter& res) { res.text(state_of_queue()); });
+  });
+}
+//! [own]
 
 //! [server]
 tuza::Result<void> serve_with_metrics(tuza::http::Router router) {

@@ -4,6 +4,9 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -32,6 +35,7 @@ void use(const Answer&) {}
 void too_late() {}
 void report() {}
 void rotate_keys() {}
+std::vector<std::string> files_below(const std::string& folder) { return {folder}; }
 std::string render(const std::string& text) { return text; }
 tuza::Result<void> fetch(const tuza::Context&, const Url&) { return {}; }
 long sum(std::span<const long> numbers) { return static_cast<long>(numbers.size()); }
@@ -42,7 +46,7 @@ void channels() {
   tuza::WaitGroup workers;
   for (int i = 0; i < 8; ++i) {
     workers.go([&jobs] {
-      for (auto job : jobs) handle(job);  // until the channel is closed and empty
+      for (auto& job : jobs) handle(job);  // until the channel is closed and empty
     });
   }
   jobs.send(Job{});
@@ -51,10 +55,37 @@ void channels() {
   //! [channels]
 }
 
-void selecting(const tuza::Context& request, tuza::Chan<Answer>& answers, tuza::Chan<Job>& jobs,
+//! [make_chan]
+tuza::SharedChan<std::string> walk(const std::string& folder) {
+  auto paths = tuza::make_chan<std::string>(64);
+  tuza::go([paths, folder] {
+    for (auto& path : files_below(folder)) paths.send(std::move(path));
+    paths.close();  // the last handle destroys the channel; only close() ends the loop below
+  });
+  return paths;
+}
+
+void print_below(const std::string& folder) {
+  for (auto& path : walk(folder)) std::puts(path.c_str());
+}
+//! [make_chan]
+
+//! [send_within]
+tuza::Result<void> walk_within(const tuza::Context& ctx, const std::string& folder,
+                               tuza::Chan<std::string>& paths) {
+  for (auto& path : files_below(folder)) {
+    // ctx.cause() if nobody receives any more, and the context ends.
+    if (auto sent = paths.send(ctx, std::move(path)); !sent) return sent;
+  }
+  paths.close();
+  return {};
+}
+//! [send_within]
+
+void selecting(const tuza::Context& parent, tuza::Chan<Answer>& answers, tuza::Chan<Job>& jobs,
                const Job& job) {
   //! [select]
-  auto [ctx, cancel] = tuza::with_timeout(request, 2s);
+  auto [ctx, cancel] = tuza::with_timeout(parent, 2s);
   tuza::select(tuza::on_recv(answers,
                              [](std::optional<Answer> answer) {
                                if (answer) use(*answer);  // nullopt: closed and empty
@@ -81,21 +112,21 @@ void select_in_a_loop(tuza::Chan<Job>& jobs, tuza::Chan<int>& quit) {
 //! [context]
 inline constexpr tuza::ContextKey<User> kUser{"user"};
 
-tuza::Result<void> search(const tuza::Context& request, tuza::Chan<Answer>& answers) {
-  auto [ctx, cancel] = tuza::with_timeout(request, 500ms);
+tuza::Result<void> search(const tuza::Context& parent, tuza::Chan<Answer>& answers) {
+  auto [ctx, cancel] = tuza::with_timeout(parent, 500ms);
   const auto answer = answers.recv(ctx);
-  if (!answer) return std::unexpected(answer.error());  // ctx.cause(): a timeout, or what ended `request`
+  if (!answer) return std::unexpected(answer.error());  // ctx.cause(): a timeout, or what ended `parent`
   if (const User* user = ctx.value(kUser)) tuza::set_goroutine_name(user->name);
   return {};
 }  // `cancel` ends ctx here: like `defer cancel()`
 //! [context]
 
-tuza::Result<void> errors(const tuza::Context& request, const std::vector<Url>& urls) {
+tuza::Result<void> errors(const tuza::Context& parent, const std::vector<Url>& urls) {
   //! [error_group]
-  tuza::ErrorGroup group(request);
+  tuza::ErrorGroup group(parent);
   group.set_limit(8);  // eight at a time
   for (const Url& url : urls) {
-    group.go([&url, ctx = group.context()] { return fetch(ctx, url); });  // Result<void>, or void
+    group.go(fetch, group.context(), std::cref(url));  // a function that returns Result<void>, or void
   }
   return group.wait();  // the first error; it has ended the context of the others
   //! [error_group]
@@ -115,7 +146,7 @@ long halves(std::span<const long> numbers) {
 
 void results(const std::string& url) {
   //! [future]
-  tuza::Future<std::string> page = tuza::async([&] { return render(url); });
+  tuza::Future<std::string> page = tuza::async(render, url);
   const std::string text = std::move(page).get();  // waits; rethrows what the function threw
 
   static tuza::singleflight::Group<std::string, std::string> pages;
@@ -135,6 +166,17 @@ tuza::Result<void> locks(const tuza::Context& ctx, std::map<int, int>& table, in
   ++table[key];
   //! [locks]
   return {};
+}
+
+tuza::Result<std::string> render_large(const tuza::Context& ctx, const std::string& text) {
+  //! [semaphore]
+  static tuza::Semaphore megabytes(100);
+  const auto needed = static_cast<std::int64_t>(text.size() >> 20) + 1;
+  if (auto got = megabytes.acquire(ctx, needed); !got) return std::unexpected(got.error());
+  std::string page = render(text);
+  megabytes.release(needed);
+  return page;
+  //! [semaphore]
 }
 
 void timers(const tuza::Context& ctx, tuza::net::Conn& conn) {
@@ -170,7 +212,7 @@ class Cache {
  public:
   explicit Cache(std::chrono::hours life) : life_(life) {
     cleaner_.go([this] {
-      while (tuza::sleep_for(end_.ctx, life_)) values_.clear();
+      while (tuza::sleep_for(end_.ctx(), life_)) values_.clear();
     });
   }
   ~Cache() {

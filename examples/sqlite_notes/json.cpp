@@ -40,8 +40,11 @@ std::expected<NoteText, std::string> parse_note(std::string_view json) {
   Json parsed;
   try {
     parsed = Json::parse(json);
-  } catch (const Json::exception& error) {
-    return std::unexpected(std::string("malformed JSON: ") + error.what());
+  } catch (const Json::parse_error& error) {
+    // The library's text names its own exceptions. Its position counts from 1, and may be one past the end.
+    return std::unexpected("body is not valid JSON at byte " + std::to_string(error.byte));
+  } catch (const Json::exception&) {
+    return std::unexpected(std::string("body has a number that is too large"));
   }
   if (!parsed.is_object()) return std::unexpected(std::string("expected an object, {\"title\": \"...\"}"));
   for (const auto& [name, value] : parsed.items()) {

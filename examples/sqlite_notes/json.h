@@ -9,7 +9,8 @@
 
 namespace notes {
 
-// Parses {"title": ..., "body": ...}, where the body is optional. The error is a message for the client.
+// Parses {"title": ..., "body": ...}, where the body is optional. The error is a message for the client; bytes
+// are counted from 1.
 std::expected<NoteText, std::string> parse_note(std::string_view json);
 
 std::string to_json(const Note& note);

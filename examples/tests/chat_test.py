@@ -83,6 +83,18 @@ class Chat(unittest.TestCase):
         for guest in guests:
             guest.close()
 
+    def test_no_line_controls_the_terminals_of_others(self):
+        speaker, listener = self.guest(), self.guest()
+        for said, heard in ((b"a\x1b]0;owned\x07b\x1b[2Jc", "a?]0;owned?b?[2Jc"),
+                            (b"one\rguest 1: forged\x08\x7f", "one?guest 1: forged??"),
+                            ("caf\u00e9\u009b2Jx".encode(), "caf\u00e9??2Jx"), (b"tab\tx\x00", "tab\tx?"),
+                            (b"\x9b2Jx", "?2Jx"), ("\u202ex\u2066 \U0001f600".encode(), "???x??? \U0001f600"),
+                            ("\u2028x".encode(), "???x"), (b"windows\r", "windows")):
+            speaker.socket.sendall(said + b"\n")
+            self.assertEqual(listener.hears(f"{speaker.name}: "), f"{speaker.name}: {heard}\n")
+        speaker.close()
+        listener.close()
+
     def test_who_does_not_read_stops_nobody(self):
         slow, speaker, listener = self.guest(), self.guest(), self.guest()
         sent = 0

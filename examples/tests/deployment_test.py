@@ -149,7 +149,8 @@ class Kubernetes(unittest.TestCase):
     def setUp(self):
         documents = list(yaml.safe_load_all((CONF / "kubernetes" / "hello.yaml").read_text()))
         self.of = {document["kind"]: document for document in documents}
-        self.assertEqual(set(self.of), {"Deployment", "Service", "HorizontalPodAutoscaler", "PodDisruptionBudget"})
+        self.assertEqual(set(self.of), {"Deployment", "Service", "HorizontalPodAutoscaler", "PodDisruptionBudget",
+                                        "NetworkPolicy"})
         self.pod = self.of["Deployment"]["spec"]["template"]
         self.container = self.pod["spec"]["containers"][0]
         self.ports = {port["name"]: port["containerPort"] for port in self.container["ports"]}
@@ -170,7 +171,8 @@ class Kubernetes(unittest.TestCase):
         labels = self.pod["metadata"]["labels"]
         for selector in (self.of["Deployment"]["spec"]["selector"]["matchLabels"],
                          self.of["Service"]["spec"]["selector"],
-                         self.of["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"]):
+                         self.of["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"],
+                         self.of["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"]):
             self.assertEqual(selector, labels)
         target = self.of["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]
         self.assertEqual((target["kind"], target["name"]), ("Deployment", self.of["Deployment"]["metadata"]["name"]))
@@ -182,6 +184,19 @@ class Kubernetes(unittest.TestCase):
         args = self.container["args"]
         longest = pause + sum(seconds(setting(f"shutdown.{name}", *args)) for name in ("delay", "timeout"))
         self.assertLess(longest, self.pod["spec"]["terminationGracePeriodSeconds"])
+
+    def test_image_is_that_of_this_version_and_is_pulled_as_its_tag_needs(self):
+        version = re.search(r"^project\(tuza VERSION (\S+)", (CONF.parent / "CMakeLists.txt").read_text(), re.M)[1]
+        self.assertEqual(self.container["image"], f"tuza-hello:{version}")
+        self.assertEqual(self.container["imagePullPolicy"], "IfNotPresent")
+
+    def test_everybody_may_connect_to_the_service_and_only_prometheus_to_the_admin_port(self):
+        policy = self.of["NetworkPolicy"]["spec"]
+        self.assertEqual((policy["policyTypes"], policy["egress"]), (["Ingress", "Egress"], []))
+        allowed = {port["port"]: rule.get("from") for rule in policy["ingress"] for port in rule["ports"]}
+        self.assertEqual(set(allowed), set(self.ports))
+        self.assertIsNone(allowed["http"])
+        self.assertEqual([list(peer) for peer in allowed["admin"]], [["namespaceSelector"]])
 
     def test_it_runs_as_the_user_of_the_image(self):
         dockerfile = (CONF.parent / "Dockerfile").read_text()

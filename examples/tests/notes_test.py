@@ -77,6 +77,14 @@ class Notes(unittest.TestCase):
             status, _, answer = self.ask(server, "POST", "/notes", body, Content_Type="application/json")
             self.assertEqual(status, 400, body[:40])
             self.assertIn(reason, answer["error"])
+        for body, error in ((b'{"title": x}', "body is not valid JSON at byte 11"),
+                            (b'{"title": "a"', "body is not valid JSON at byte 14"),
+                            (b"", "body is not valid JSON at byte 1"),
+                            (b'{"title": "a"} b', "body is not valid JSON at byte 16"),
+                            (b'{"title": "\xff"}', "body is not valid JSON at byte 12"),
+                            (b'{"title": 1e999}', "body has a number that is too large")):
+            status, _, answer = self.ask(server, "POST", "/notes", body, Content_Type="application/json")
+            self.assertEqual((status, answer), (400, {"error": error}))
         self.assertEqual(self.ask(server, "POST", "/notes", b"title=a", Content_Type="text/plain")[0], 415)
         self.assertEqual(self.ask(server, "POST", "/notes", b"{}")[0], 415)
         self.assertEqual(self.ask(server, "POST", "/notes", b" " * 600_000, Content_Type="application/json")[0], 413)

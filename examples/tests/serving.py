@@ -12,13 +12,16 @@ PATIENCE_S = 60
 
 
 class Server:
-    """`program` with `settings`, listening on a port of its own. `popen` is passed to subprocess.Popen."""
+    """`program` with `settings`, listening on a port of its own, started by the command `launcher`.
 
-    def __init__(self, program: str, *settings: str, **popen):
+    `popen` is passed to subprocess.Popen.
+    """
+
+    def __init__(self, program: str, *settings: str, launcher=(), **popen):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
-        arguments = [program, "--listen", f"127.0.0.1:{self.port}"]
+        arguments = [*launcher, program, "--listen", f"127.0.0.1:{self.port}"]
         for setting in settings:
             arguments += ["--set", setting]
         self.process = subprocess.Popen(arguments, **popen)

@@ -141,7 +141,7 @@ class Steps(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         cert, key = f"{folder.name}/cert.pem", f"{folder.name}/key.pem"
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                        "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-days", "1",
+                        "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-days", "1",
                         "-keyout", key, "-out", cert], check=True, capture_output=True)
         return cert, key
 
@@ -151,7 +151,7 @@ class Steps(unittest.TestCase):
                                  f"tls.key={key}")
         trust = ssl.create_default_context(cafile=cert)
         ada = self.talk(port, tls=trust)
-        with contextlib.closing(http.client.HTTPSConnection("localhost", server.port, timeout=PATIENCE_S,
+        with contextlib.closing(http.client.HTTPSConnection("127.0.0.1", server.port, timeout=PATIENCE_S,
                                                             context=trust)) as client:
             client.request("POST", "/say/curl", b"over TLS")
             self.assertEqual(client.getresponse().status, 204)

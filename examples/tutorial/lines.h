@@ -16,7 +16,7 @@ class LineReader {
   // is longer than 1,000 bytes. Parks.
   std::optional<std::string> next() {
     for (;;) {
-      if (const std::size_t end = text_.find('\n'); end != std::string::npos && end <= kLineBytesMax) {
+      if (const std::size_t end = text_.find('\n'); end <= kLineBytesMax) {  // npos is larger
         std::string line = text_.substr(0, end);
         text_.erase(0, end + 1);
         return line;

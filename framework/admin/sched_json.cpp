@@ -1,10 +1,12 @@
 #include <tuza/framework/admin/sched_json.h>
 
+#include <tuza/framework/metrics/http_counts.h>
 #include <tuza/framework/metrics/process_stats.h>
 #include <tuza/sched/stats.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <concepts>
 #include <utility>
 #include <vector>
@@ -137,7 +139,8 @@ void add_procs(Json& json) {
 void add_machines(Json& json) {
   std::vector<MachineStats> all = machine_stats();
   if (all.size() > kMachinesMax) {
-    std::ranges::stable_partition(all, [](const MachineStats& m) { return m.state != MachineState::kIdle; });
+    std::ranges::sort(all, {},
+                      [](const MachineStats& m) { return std::pair(m.state == MachineState::kIdle, m.id); });
     all.resize(kMachinesMax);
   }
   json.open("machines", '[');
@@ -175,6 +178,12 @@ void add_http(Json& json, const Metrics::Http& http) {
   json.add("in_flight", http.in_flight);
   json.add("response_bytes", http.response_bytes);
   json.add("duration_ns", http.duration_ns);
+  json.open("duration_bounds_ns", '[');
+  for (const double seconds : HttpCounts::kBoundsSeconds) json.element(std::llround(seconds * 1e9));
+  json.close(']');
+  json.open("duration_buckets", '[');
+  for (const std::uint64_t count : http.duration_buckets) json.element(count);
+  json.close(']');
   json.add("connections", http.servers.open);
   json.add("accepted", http.servers.accepted);
   json.close('}');
@@ -193,9 +202,10 @@ std::string sched_json(std::string_view service, const Metrics& metrics) {
   add_goroutines(json);
   add_http(json, metrics.http());
   json.open("process", '{');
-  json.add("cpu_seconds", process.cpu_seconds);
-  json.add("resident_bytes", process.resident_bytes);
-  json.add("open_fds", process.open_fds);
+  // What cannot be read is left out.
+  if (process.cpu_seconds) json.add("cpu_seconds", *process.cpu_seconds);
+  if (process.resident_bytes) json.add("resident_bytes", *process.resident_bytes);
+  if (process.open_fds) json.add("open_fds", *process.open_fds);
   json.close('}');
   json.close('}');
   return json.take();

@@ -13,8 +13,10 @@ struct AppArguments {
   bool print_config = false;
 };
 
-// Parses the command line. An unknown option prints the usage and ends the program with status 2; --help ends it
-// with status 0.
-AppArguments parse_app_arguments(int argc, char** argv, const std::string& name);
+// Parses the command line. An unknown option ends the program with status 2 and a line that names it; --help and
+// --version end it with status 0. --help lists the settings of `schema` that the program has added. `version` is the
+// program's own; it may be empty.
+AppArguments parse_app_arguments(int argc, char** argv, const std::string& name, const std::string& version,
+                                 const config::Schema& schema);
 
 }  // namespace tuza

@@ -6,30 +6,34 @@
 
 namespace tuza {
 
-Result<Listeners> open_listeners(const config::Config& config) {
+std::expected<Listeners, std::string> open_listeners(const config::Config& config) {
   Listeners result;
   auto inherited = net::inherited_listeners();
-  if (!inherited) return std::unexpected(inherited.error());
+  if (!inherited) return std::unexpected("LISTEN_FDS: " + inherited.error().message());
   for (net::InheritedListener& one : *inherited) {
     if (one.name == "admin") {
       // An admin socket is not public, so an extra one must not serve the public routes instead.
-      if (result.admin)
-        return std::unexpected(Error(Errc::kBadAddress, "listen", "a second socket named admin"));
+      if (result.admin) return std::unexpected("LISTEN_FDNAMES: a second socket named admin");
       result.admin = std::move(one.listener);
     } else {
       result.http.push_back(std::move(one.listener));
     }
   }
+  const auto open = [&config](std::string_view setting,
+                              const std::string& address) -> std::expected<net::Listener, std::string> {
+    Result<net::Listener> listener = net::listen(address);
+    if (listener) return std::move(*listener);
+    return std::unexpected(config.place(setting) + ": " + listener.error().message());
+  };
   if (result.http.empty()) {
     for (const std::string& address : config.list("http.listen")) {
-      Result<net::Listener> listener = net::listen(address);
+      auto listener = open("http.listen", address);
       if (!listener) return std::unexpected(listener.error());
       result.http.push_back(std::move(*listener));
     }
   }
-  const std::string& admin = config.text("admin.listen");
-  if (!result.admin && !admin.empty()) {
-    Result<net::Listener> listener = net::listen(admin);
+  if (const std::string& admin = config.text("admin.listen"); !result.admin && !admin.empty()) {
+    auto listener = open("admin.listen", admin);
     if (!listener) return std::unexpected(listener.error());
     result.admin = std::move(*listener);
   }

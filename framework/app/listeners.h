@@ -3,9 +3,10 @@
 
 #include <tuza/framework/config/config.h>
 #include <tuza/netpoll/tcp.h>
-#include <tuza/sched/result.h>
 
+#include <expected>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace tuza {
@@ -15,7 +16,7 @@ struct Listeners {
   std::optional<net::Listener> admin;  // an inherited socket must be named "admin" (FileDescriptorName=)
 };
 
-// An error names the address. Call once, on a goroutine.
-Result<Listeners> open_listeners(const config::Config& config);
+// An error names the setting and the address. Call once, on a goroutine.
+std::expected<Listeners, std::string> open_listeners(const config::Config& config);
 
 }  // namespace tuza

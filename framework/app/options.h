@@ -9,5 +9,7 @@ namespace tuza {
 
 http::ServerOptions server_options(const config::Config& config);
 LogOptions log_options(const config::Config& config);
+// Whether the log file could be opened; does not make it.
+void check_log_file(const config::Config& config, config::Problems& problems);
 
 }  // namespace tuza

@@ -6,6 +6,7 @@
 #include <tuza/framework/app/notify.h>
 #include <tuza/framework/app/options.h>
 #include <tuza/framework/app/tls_settings.h>
+#include <tuza/framework/config/units.h>
 #include <tuza/framework/log.h>
 #include <tuza/framework/log/current.h>
 #include <tuza/framework/log/output.h>
@@ -17,23 +18,28 @@
 #include <tuza/sched/time/sleep.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 namespace tuza {
 namespace {
 
 // Few connections, so that they cannot cost much; short idle times, so that the next health check finds a free one.
-constexpr std::size_t kAdminConnectionsMax = 64;
+// One address cannot have all of them. A client that reads a dump too slowly is cut off.
+constexpr std::size_t kAdminConnectionsMax = 128, kAdminConnectionsPerAddressMax = 96;
+constexpr std::chrono::milliseconds kAdminWriteTimeout{5000};
+constexpr std::uint32_t kAdminResponseRateMin = 16 << 10;
 constexpr std::chrono::milliseconds kAdminIdleTimeout{5000};
 constexpr std::chrono::milliseconds kAdminShutdownTimeout{500};
 
 }  // namespace
 
-Service::Service(std::string name, config::Config config, Reread reread)
+Service::Service(std::string name, config::Config config, Reread reread, std::shared_ptr<Metrics> metrics)
     : name_(std::move(name)),
       config_(std::move(config)),
       log_is_stderr_(config_.text("log.file") == "stderr"),
-      reread_(std::move(reread)) {}
+      reread_(std::move(reread)),
+      metrics_(std::move(metrics)) {}
 
 // Reports in one line why the service does not start. The line reaches standard error even if the log goes elsewhere.
 void Service::complain(std::string_view what) const {
@@ -44,9 +50,9 @@ void Service::complain(std::string_view what) const {
   logging::write_patiently(2, line + "\n", tries);
 }
 
-int Service::run(MakeHandler make_handler) {
+int Service::run(MakeHandlers make_handlers) {
   set_max_threads(static_cast<int>(config_.number("runtime.max_threads")));
-  const std::expected<void, std::string> ready = start(std::move(make_handler));
+  const std::expected<void, std::string> ready = start(std::move(make_handlers));
   started_.store(true);
   int status = 0;
   if (!ready) {
@@ -61,35 +67,39 @@ int Service::run(MakeHandler make_handler) {
   return status;
 }
 
-std::expected<void, std::string> Service::start(MakeHandler make_handler) {
+std::expected<void, std::string> Service::start(MakeHandlers make_handlers) {
   const auto fail = [](const Error& error) { return std::unexpected(error.message()); };
   if (const Result<void> watching = watch_signals(); !watching) return fail(watching.error());
-  std::expected<http::Handler, std::string> handler = make_handler();
-  if (!handler) return std::unexpected(handler.error());
+  std::expected<Handlers, std::string> handlers = make_handlers();
+  if (!handlers) return std::unexpected(handlers.error());
   if (draining()) return {};
-  if (const Result<void> opened = open(std::move(*handler)); !opened) return fail(opened.error());
+  std::expected<Listeners, std::string> listeners = open_listeners(config_);
+  if (!listeners) return std::unexpected(listeners.error());
+  std::expected<std::shared_ptr<net::TlsServer>, std::string> tls = load_tls(config_);
+  if (!tls) return std::unexpected(tls.error());
+  tls_ = std::move(*tls);
+  if (const Result<void> opened = open(std::move(*handlers), std::move(*listeners)); !opened) {
+    return fail(opened.error());
+  }
   return {};
 }
 
-Result<void> Service::open(http::Handler handler) {
-  Result<Listeners> listeners = open_listeners(config_);
-  if (!listeners) return std::unexpected(listeners.error());
-  Result<std::shared_ptr<net::TlsServer>> tls = load_tls(config_);
-  if (!tls) return std::unexpected(tls.error());
-  tls_ = std::move(*tls);
+Result<void> Service::open(Handlers handlers, Listeners listeners) {
+  http::Handler handler = std::move(handlers.service);
   const bool log_requests = config_.boolean("http.access_log");
-  if (listeners->admin) {
-    if (Result<void> opened = open_admin(std::move(*listeners->admin)); !opened) return opened;
+  if (listeners.admin) {
+    if (Result<void> opened = open_admin(std::move(handlers.admin), std::move(*listeners.admin)); !opened)
+      return opened;
   }
-  if (metrics_ != nullptr && config_.boolean("metrics.enabled")) {
+  if (admin_ != nullptr && config_.boolean("metrics.enabled")) {
     handler = http::with(std::move(handler), metrics_->middleware(log_requests));
   } else if (log_requests) {
     handler = http::with(std::move(handler), access_log());
   }
-  const std::size_t n = listeners->http.size();
-  if (n == 1) return add_server(std::move(handler), std::move(listeners->http.front()), n);
+  const std::size_t n = listeners.http.size();
+  if (n == 1) return add_server(std::move(handler), std::move(listeners.http.front()), n);
   const auto shared = std::make_shared<const http::Handler>(std::move(handler));
-  for (net::Listener& listener : listeners->http) {
+  for (net::Listener& listener : listeners.http) {
     const auto call_it = [shared](http::Request& req, http::ResponseWriter& res) { (*shared)(req, res); };
     if (Result<void> added = add_server(call_it, std::move(listener), n); !added) return added;
   }
@@ -99,26 +109,27 @@ Result<void> Service::open(http::Handler handler) {
 Result<void> Service::add_server(http::Handler handler, net::Listener listener, std::size_t listeners) {
   if (tls_ != nullptr) listener.use_tls(tls_);
   http::ServerOptions options = server_options(config_);
+  if (config_.boolean("http.access_log")) options.on_refused = log_refused;
   // The connections that the descriptor limit allows are shared by all listeners.
   if (options.max_connections == 0) {
     options.max_connections = std::max<std::size_t>(net::connections_allowed() / listeners, 1);
   }
   auto server = std::make_unique<http::Server>(std::move(handler), std::move(options));
   if (Result<void> listening = server->listen(std::move(listener)); !listening) return listening;
-  if (metrics_ != nullptr) metrics_->add_server([one = server.get()] { return one->stats(); });
+  if (admin_ != nullptr) metrics_->add_server([one = server.get()] { return one->stats(); });
   servers_.push_back(std::move(server));
   return {};
 }
 
-Result<void> Service::open_admin(net::Listener listener) {
-  metrics_ = std::make_shared<Metrics>();
-  metrics_->set_log_lines_dropped(&log_lines_dropped);
+Result<void> Service::open_admin(http::Handler handler, net::Listener listener) {
   admin_ = std::make_unique<http::Server>(
-      make_admin_router({.ready = [this] { return !draining(); }, .metrics = metrics_, .service = name_}),
-      http::ServerOptions{.header_timeout = kAdminIdleTimeout,
-                          .idle_timeout = kAdminIdleTimeout,
-                          .max_connections = kAdminConnectionsMax,
-                          .shutdown_timeout = kAdminShutdownTimeout});
+      std::move(handler), http::ServerOptions{.header_timeout = kAdminIdleTimeout,
+                                              .idle_timeout = kAdminIdleTimeout,
+                                              .write_timeout = kAdminWriteTimeout,
+                                              .response_rate_min_bytes_per_second = kAdminResponseRateMin,
+                                              .max_connections = kAdminConnectionsMax,
+                                              .connections_per_address_max = kAdminConnectionsPerAddressMax,
+                                              .shutdown_timeout = kAdminShutdownTimeout});
   return admin_->listen(std::move(listener));
 }
 
@@ -147,7 +158,7 @@ int Service::serve() {
       if (served) return;
       log_line(LogLevel::kError, name_ + ": " + served.error().message());
       failed.store(true);
-      begin_drain();
+      if (!draining_.exchange(true)) begin_drain();
     });
   }
   ended_.wait();
@@ -170,6 +181,11 @@ bool Service::drain() {
   if (const auto delay = std::chrono::milliseconds(config_.number("shutdown.delay")); delay.count() > 0) {
     sleep_for(delay);
   }
+  std::size_t open = 0;
+  for (const auto& server : servers_) open += server->connections();
+  log_line(LogLevel::kInfo,
+           name_ + ": no more connections are accepted; " + std::to_string(open) + " open, requests have " +
+               config::duration_text(config_.number("shutdown.timeout")) + " to finish (shutdown.timeout)");
   std::atomic<bool> clean{true};
   WaitGroup shutting_down;
   for (const auto& server : servers_) {

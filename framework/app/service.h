@@ -28,6 +28,7 @@
 namespace tuza {
 
 class Metrics;
+struct Listeners;
 
 namespace net {
 class TlsServer;
@@ -37,30 +38,34 @@ class Service {
  public:
   using Reread = std::function<std::expected<config::Config, config::Problems>()>;
   // The error is the text to print.
-  using MakeHandler = std::move_only_function<std::expected<http::Handler, std::string>()>;
+  struct Handlers {
+    http::Handler service, admin;
+  };
+  using MakeHandlers = std::move_only_function<std::expected<Handlers, std::string>()>;
 
   // Everything that `reread` uses must live until the process ends.
-  Service(std::string name, config::Config config, Reread reread);
+  Service(std::string name, config::Config config, Reread reread, std::shared_ptr<Metrics> metrics);
 
   // Returns the exit status. Parks.
-  int run(MakeHandler make_handler);
+  int run(MakeHandlers make_handlers);
   [[nodiscard]] bool draining() const { return draining_.load(std::memory_order_relaxed); }
 
  private:
   Result<void> watch_signals();
   void on_signal(int number);
   void on_end_signal(std::string_view name);
+  [[nodiscard]] std::string what_follows_an_end_signal() const;
   void end_by_force(std::string_view why);
-  void begin_drain();
+  void begin_drain();  // called once, by the thread that sets draining_
   void limit_the_start();
   void reload_beside();
   void reload();
-  std::string reload_settings();
+  bool reload_settings();
   void dump_beside();
 
-  std::expected<void, std::string> start(MakeHandler make_handler);
-  Result<void> open(http::Handler handler);
-  Result<void> open_admin(net::Listener listener);
+  std::expected<void, std::string> start(MakeHandlers make_handlers);
+  Result<void> open(Handlers handlers, Listeners listeners);
+  Result<void> open_admin(http::Handler handler, net::Listener listener);
   // `listeners`: the number of listeners of the service.
   Result<void> add_server(http::Handler handler, net::Listener listener, std::size_t listeners);
   void complain(std::string_view what) const;
@@ -74,7 +79,7 @@ class Service {
   const Reread reread_;
   std::shared_ptr<net::TlsServer> tls_;  // null: no TLS; set once, before started_
   std::vector<std::unique_ptr<http::Server>> servers_;
-  std::shared_ptr<Metrics> metrics_;     // null: there is no admin_
+  const std::shared_ptr<Metrics> metrics_;
   std::unique_ptr<http::Server> admin_;  // null: no admin listener is configured
   Latch ended_{1};                       // zero: draining
   std::atomic<bool> draining_{false};

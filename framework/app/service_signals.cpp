@@ -1,12 +1,14 @@
 // The reactions of a service to signals: shutdown, reload, goroutine dump.
 #include <tuza/framework/app/notify.h>
 #include <tuza/framework/app/service.h>
-#include <tuza/framework/detail/keep_for_ever.h>
+#include <tuza/framework/app/tls_settings.h>
+#include <tuza/framework/config/units.h>
 #include <tuza/framework/log.h>
 #include <tuza/framework/log/output.h>
 #include <tuza/netpoll/signals.h>
 #include <tuza/netpoll/tls.h>
 #include <tuza/sched/blocking.h>
+#include <tuza/sched/detail/keep_for_ever.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/goroutine_dump.h>
 #include <tuza/sched/log.h>
@@ -63,14 +65,23 @@ void Service::on_signal(int number) {
 
 void Service::on_end_signal(std::string_view name) {
   if (end_signals_.fetch_add(1) > 0) end_by_force(std::string(name) + " again: exiting immediately");
-  log_line(LogLevel::kInfo, name_ + ": " + std::string(name) +
-                                ": no new connections; requests in flight finish (again: end at once)");
-  begin_drain();
+  const bool begins = !draining_.exchange(true);  // before the line that says it
+  log_line(LogLevel::kInfo,
+           name_ + ": " + std::string(name) + ": " + what_follows_an_end_signal() + " (again: end at once)");
+  if (begins) begin_drain();
   if (!started_.load()) limit_the_start();
 }
 
+std::string Service::what_follows_an_end_signal() const {
+  if (!started_.load()) return "ending as soon as the start is over";
+  std::string text = admin_ == nullptr ? "draining" : "draining, /readyz answers 503";
+  if (const std::int64_t delay = config_.number("shutdown.delay"); delay > 0) {
+    text += "; connections are accepted for another " + config::duration_text(delay) + " (shutdown.delay)";
+  }
+  return text;
+}
+
 void Service::begin_drain() {
-  if (draining_.exchange(true)) return;
   notify_service_manager("STOPPING=1");
   ended_.count_down();
 }
@@ -108,31 +119,34 @@ void Service::reload_beside() {
 
 // Rereads everything that can be reread. Anything that is invalid keeps its old state.
 void Service::reload() {
-  const std::string level = reload_settings();
+  bool good = reload_settings();
   bool certificates = false;
   if (started_.load() && tls_ != nullptr) {
     const Result<void> read = tls_->reload();
     if (!read) {
       log_line(LogLevel::kError,
-               name_ + ": SIGHUP: the certificates stay as they were: " + read.error().message());
+               name_ + ": SIGHUP: the certificates stay as they were: " + tls_problem(config_, read.error()));
     }
     certificates = read.has_value();
+    good = good && certificates;
   }
   if (const Result<void> reopened = reopen_log(); !reopened) {
     log_line(LogLevel::kError, name_ + ": SIGHUP: " + reopened.error().message());
+    good = false;
   }
-  log_line(LogLevel::kInfo,
-           name_ + ": SIGHUP: log.level is " + level + (certificates ? ", certificates read again" : ""));
+  if (!good) return;  // the last line is the error, which a success below it would hide
+  log_line(LogLevel::kInfo, name_ + ": SIGHUP: log.level is " + config_.text("log.level") +
+                                (certificates ? ", certificates read again" : ""));
 }
 
-// Rereads the settings and applies log.level. Returns the level in effect.
-std::string Service::reload_settings() {
+// Rereads the settings and applies log.level. False, and a line in the log, if they are wrong.
+bool Service::reload_settings() {
   const auto fresh = reread_();
   if (!fresh) {
     const std::size_t others = fresh.error().size() - 1;
     log_line(LogLevel::kError, name_ + ": SIGHUP: the settings stay as they were: " + fresh.error().front() +
                                    (others == 0 ? "" : " (and " + std::to_string(others) + " more)"));
-    return config_.text("log.level");
+    return false;
   }
   std::string unused;
   for (const config::Key& key : config_.schema().keys()) {
@@ -144,7 +158,7 @@ std::string Service::reload_settings() {
   if (!unused.empty()) {
     log_line(LogLevel::kWarning, name_ + ": SIGHUP: takes effect at the next start: " + unused);
   }
-  return config_.text("log.level");
+  return true;
 }
 
 void Service::dump_beside() {

@@ -1,19 +1,32 @@
 #include <tuza/framework/app/tls_settings.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
+#include <vector>
 
 namespace tuza {
+namespace {
 
-Result<std::shared_ptr<net::TlsServer>> load_tls(const config::Config& config) {
-  net::TlsServerOptions options;
+struct Pair {
+  net::TlsCertificate files;
+  std::string_view certificate_setting, key_setting;
+};
+
+std::vector<Pair> pairs_of(const config::Config& config) {
+  std::vector<Pair> pairs;
   if (const std::string& certificate = config.text("tls.certificate"); !certificate.empty()) {
-    options.certificates.push_back({.cert_file = certificate, .key_file = config.text("tls.key")});
+    pairs.push_back(
+        {{.cert_file = certificate, .key_file = config.text("tls.key")}, "tls.certificate", "tls.key"});
   }
   for (const config::List& row : std::get<config::Rows>(config.value("tls.certificates"))) {
-    options.certificates.push_back({.cert_file = row[0], .key_file = row[1]});
+    pairs.push_back({{.cert_file = row[0], .key_file = row[1]}, "tls.certificates", "tls.certificates"});
   }
-  if (options.certificates.empty()) return std::shared_ptr<net::TlsServer>();
+  return pairs;
+}
+
+net::TlsServerOptions options_without_certificates(const config::Config& config) {
+  net::TlsServerOptions options;
   options.client_ca_file = config.text("tls.client_ca");
   const std::string& client_auth = config.text("tls.client_auth");
   options.client_auth = client_auth == "require"   ? net::ClientAuth::kRequire
@@ -23,7 +36,66 @@ Result<std::shared_ptr<net::TlsServer>> load_tls(const config::Config& config) {
       config.text("tls.min_version") == "1.3" ? net::TlsVersion::k1_3 : net::TlsVersion::k1_2;
   options.alpn = {"http/1.1"};
   options.handshake_timeout = std::chrono::milliseconds(config.number("tls.handshake_timeout"));
-  return net::TlsServer::load(std::move(options));
+  return options;
+}
+
+// The setting whose file an error of TlsServer::load() is about.
+std::string_view setting_of(const Error& error, const std::vector<Pair>& pairs) {
+  const std::string& subject = error.subject();
+  if (error.op() == "load authorities") return "tls.client_ca";
+  for (const Pair& pair : pairs) {
+    const auto& [certificate, key] = pair.files;
+    // "KEY for CERTIFICATE": they do not match.
+    if (error.op() == "load key" && (subject == key || subject.starts_with(key + " for ")))
+      return pair.key_setting;
+    if (error.op() == "load certificate" && subject == certificate) return pair.certificate_setting;
+  }
+  return pairs.front().certificate_setting;
+}
+
+std::string message(const config::Config& config, const Error& error, const std::vector<Pair>& pairs) {
+  return config.place(setting_of(error, pairs)) + ": " + error.message();
+}
+
+}  // namespace
+
+std::string tls_problem(const config::Config& config, const Error& error) {
+  return message(config, error, pairs_of(config));
+}
+
+std::expected<std::shared_ptr<net::TlsServer>, std::string> load_tls(const config::Config& config) {
+  const std::vector<Pair> pairs = pairs_of(config);
+  if (pairs.empty()) return std::shared_ptr<net::TlsServer>();
+  net::TlsServerOptions options = options_without_certificates(config);
+  for (const Pair& pair : pairs) options.certificates.push_back(pair.files);
+  Result<std::shared_ptr<net::TlsServer>> loaded = net::TlsServer::load(std::move(options));
+  if (!loaded) return std::unexpected(message(config, loaded.error(), pairs));
+  return std::move(*loaded);
+}
+
+void check_tls(const config::Config& config, config::Problems& problems) {
+  const auto now = std::chrono::system_clock::now();
+  const auto complain = [&problems](const std::string& problem) {
+    // Authorities are read with each certificate.
+    if (std::ranges::find(problems, problem) == problems.end()) problems.push_back(problem);
+  };
+  for (const Pair& pair : pairs_of(config)) {
+    net::TlsServerOptions options = options_without_certificates(config);
+    options.certificates = {pair.files};
+    if (const auto loaded = net::TlsServer::load(std::move(options)); !loaded) {
+      complain(message(config, loaded.error(), {pair}));
+      continue;
+    }
+    const Result<net::TlsValidity> valid = net::tls_validity(pair.files.cert_file);
+    const std::string place = config.place(pair.certificate_setting) + ": " + pair.files.cert_file;
+    if (!valid) {
+      complain(message(config, valid.error(), {pair}));
+    } else if (now > valid->until) {
+      complain(place + ": the certificate has expired");
+    } else if (now < valid->from) {
+      complain(place + ": the certificate is not valid yet");
+    }
+  }
 }
 
 }  // namespace tuza

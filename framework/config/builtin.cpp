@@ -73,14 +73,21 @@ void add_http(Schema& schema) {
   http.number("headers_max", standard.headers_max, 1, 256, "headers", "Maximum number of headers; more: 431");
   http.size("body_max", standard.body_bytes_max, 0, 1024 * kGiB,
             "Maximum size of a request body; larger: 413");
+  http.size(
+      "bodies_max", standard.bodies_bytes_max, 0, 1024 * kGiB,
+      "Maximum size of all request bodies together that handlers hold as a whole, per listener; larger: 503. "
+      "0B: no limit");
   http.size("chunk_overhead_max", standard.chunk_overhead_bytes_max, 16, kMiB,
-            "Maximum size of chunk sizes, extensions and trailers of a chunked body without data between "
-            "them; larger: 400");
+            "Maximum size of all chunk sizes, extensions and trailers of a chunked body, beyond 8 bytes for "
+            "each byte of data; larger: 400");
   http.duration("header_timeout", standard.header_timeout, 1, kHour,
                 "Maximum time from the first byte of a request to its last header; longer: 408");
   http.duration("idle_timeout", standard.idle_timeout, 1, 24 * kHour,
                 "Maximum time between requests of a connection, and before its first request; then the "
                 "connection is closed");
+  http.duration("request_timeout", standard.request_timeout, 0, 24 * kHour,
+                "Time from the head of a request to the end of its context, which the handler's waits may "
+                "take; 0s: no limit");
   http.duration(
       "body_timeout", standard.body_timeout, 1, 24 * kHour,
       "Time allowed for a request body, in addition to what http.body_rate_min allows; longer: 408");
@@ -92,11 +99,32 @@ void add_http(Schema& schema) {
                 "connection");
   http.duration("write_timeout", standard.write_timeout, 1, 24 * kHour,
                 "A client that accepts no part of a response for this long is cut off");
+  http.size("response_rate_min", standard.response_rate_min_bytes_per_second, 0, kGiB,
+            "Minimum rate at which a client accepts responses, in bytes per second: it is cut off when it "
+            "has made the "
+            "server wait for longer than they take at this rate, plus http.write_timeout. 0: no minimum");
+  http.number("requests_per_connection_max", 0, 0, 1'000'000'000, "requests",
+              "A connection is closed with the response to this request; 0: no limit");
+  http.duration("connection_age_max", standard.connection_age_max, 0, 365 * (24 * kHour),
+                "A connection is closed with its first response after this age, less a random part of up to "
+                "a tenth; 0s: no limit");
+  http.number("connections_per_address_max", 0, 0, 10'000'000, "connections",
+              "Maximum number of open connections from one IPv4 address or IPv6 /64; further ones are closed "
+              "at once. 0: no limit");
   http.number("max_connections", 0, 0, 10'000'000, "connections",
-              "Maximum number of open connections per listener; further ones wait. 0: the number of "
+              "Maximum number of open connections per listener; for a further one, that which has been idle "
+              "for longest is closed, "
+              "or it waits. 0: the number of "
               "descriptors minus 32, shared by all listeners");
-  http.text("server_name", Type::kString, standard.server_name,
-            "Server header of responses; empty: no header");
+  http.add("trusted_proxies", {.type = Type::kNetworks,
+                               .standard = List{},
+                               .doc = "Networks of the proxies that may say who the client is"});
+  http.choice(
+      "proxy_protocol", "off", {"off", "required"},
+      "Whether each connection begins with a header of the PROXY protocol, version 1 or 2, before TLS; "
+      "others than http.trusted_proxies may then not connect");
+  http.text("server_name", Type::kLine, standard.server_name, "Server header of responses; empty: no header");
+  http.boolean("connect", false, "CONNECT reaches the handlers, for proxies; otherwise it gets 501");
   http.boolean("access_log", false, "Write one log line per request");
 }
 

@@ -1,22 +1,20 @@
 #include <tuza/framework/config/config.h>
 
 #include <tuza/framework/config/suggest.h>
+#include <tuza/netpoll/endpoint.h>
 #include <tuza/sched/rt/base/check.h>
+
+#include <algorithm>
 
 namespace tuza::config {
 namespace {
 
-constexpr std::string_view kDefault = "default";  // the origin of a value that no source has set
+// Origins of values.
+constexpr std::string_view kDefault = "default";  // no source has set the value
+constexpr std::string_view kListenOption = "--listen";
 
 void read_command_line(Config& config, const Sources& sources, Problems& problems) {
   const Schema& schema = config.schema();
-  const auto set = [&](const Key& key, std::string_view text, const std::string& option) {
-    if (std::optional<Value> value = parse_text(key, text)) {
-      config.set(key.name, std::move(*value), option);
-    } else {
-      problems.push_back(option + ": expected " + expected(key) + ", got " + config::quoted(text));
-    }
-  };
   List listen;
   for (const std::string& address : sources.listen) {
     const Key& key = *schema.find("http.listen");
@@ -24,13 +22,14 @@ void read_command_line(Config& config, const Sources& sources, Problems& problem
       const List some = std::get<List>(*parse_text(key, address));
       listen.insert(listen.end(), some.begin(), some.end());
     } else {
-      problems.push_back("--listen: expected " + expected(key) + ", got " + config::quoted(address));
+      problems.push_back(std::string(kListenOption) + ": expected " + expected(key) + ", got " +
+                         config::quoted(address));
     }
   }
-  if (!listen.empty()) config.set("http.listen", std::move(listen), "--listen");
+  if (!listen.empty()) config.set("http.listen", std::move(listen), std::string(kListenOption));
   for (const auto& [name, text] : sources.set) {
     if (const Key* key = schema.find(name)) {
-      set(*key, text, "--set " + name);
+      read_text(config, *key, text, "--set " + name, problems);
       continue;
     }
     std::vector<std::string_view> known;
@@ -57,6 +56,15 @@ void Config::set(std::string_view name, Value value, std::string origin) {
   entries_[index(name)] = {std::move(value), std::move(origin)};
 }
 
+std::string Config::place(std::string_view name) const {
+  const std::string& from = origin(name);
+  const std::string key(name);
+  if (from == kDefault) return key + " (default)";
+  if (from == kListenOption) return from + " (" + key + ")";
+  const bool says_name = from.starts_with("TUZA_") || from.starts_with("--set ");
+  return says_name ? from : from + ":" + key;
+}
+
 std::expected<Config, Problems> load(const Schema& schema, const Sources& sources) {
   Config config(schema);
   Problems problems;
@@ -68,12 +76,30 @@ std::expected<Config, Problems> load(const Schema& schema, const Sources& source
   return config;
 }
 
+namespace {
+
+// Whether two addresses need the same socket. Port 0 is a different port for each.
+bool collide(const std::string& a, const std::string& b) {
+  const Result<net::Endpoint> one = net::parse_endpoint(a), other = net::parse_endpoint(b);
+  if (!one || !other) return a == b && !a.ends_with(":0");
+  if (one->port() != other->port() || one->port() == 0) return false;
+  return one->address() == other->address() || one->address().is_unspecified() ||
+         other->address().is_unspecified();
+}
+
+// Whether one socket would be listened on twice.
+bool same_socket(const std::string& a, const std::string& b) {
+  const Result<net::Endpoint> one = net::parse_endpoint(a), other = net::parse_endpoint(b);
+  if (!one || !other) return a == b && !a.ends_with(":0");
+  return one->port() != 0 && one->port() == other->port() && one->address() == other->address();
+}
+
+}  // namespace
+
 // A problem that concerns two keys is reported at the key that the user has set.
 void check_together(const Config& config, Problems& problems) {
   const auto complain = [&](std::string_view name, const std::string& what) {
-    const std::string& origin = config.origin(name);
-    const bool says_name = origin.starts_with("TUZA_") || origin.starts_with("--set ");
-    problems.push_back((says_name ? origin : origin + ":" + std::string(name)) + ": " + what);
+    problems.push_back(config.place(name) + ": " + what);
   };
   const auto given = [&](std::string_view name) { return !config.text(name).empty(); };
   const auto need = [&](std::string_view name, std::string_view other) {
@@ -89,6 +115,21 @@ void check_together(const Config& config, Problems& problems) {
   // Without a server certificate there is no TLS, and no client would be asked for its certificate.
   const bool tls = given("tls.certificate") || !std::get<Rows>(config.value("tls.certificates")).empty();
   if (!tls && asks_clients) need("tls.client_auth", "tls.certificate");
+  if (config.text("http.proxy_protocol") != "off" && config.list("http.trusted_proxies").empty()) {
+    need("http.proxy_protocol", "http.trusted_proxies");
+  }
+  const std::string& admin = config.text("admin.listen");
+  const List& listen = config.list("http.listen");
+  for (auto at = listen.begin(); at != listen.end(); ++at) {
+    if (std::none_of(listen.begin(), at, [&](const std::string& other) { return same_socket(*at, other); }))
+      continue;
+    complain("http.listen", "expected each address once, got " + config::quoted(*at) + " again");
+  }
+  for (const std::string& address : listen) {
+    if (!collide(address, admin)) continue;
+    complain("admin.listen", "expected another port than that of http.listen, " + config::quoted(address) +
+                                 ", got " + config::quoted(admin));
+  }
   if (config.number("http.request_line_max") > config.number("http.head_max")) {
     constexpr std::string_view kKeys[] = {"http.request_line_max", "http.head_max"};
     const std::size_t at = config.origin(kKeys[0]) == kDefault ? 1 : 0;

@@ -46,8 +46,11 @@ class Config {
     return std::get<std::string>(value(name));
   }
   [[nodiscard]] const List& list(std::string_view name) const { return std::get<List>(value(name)); }
-  // The source of the value: "default", "hello.toml:3", "TUZA_HTTP_LISTEN", "--listen".
+  // The source of the value: "default", "hello.toml:3", "TUZA_HTTP_LISTEN", "--set http.listen", "--listen".
   [[nodiscard]] const std::string& origin(std::string_view name) const { return entry(name).origin; }
+  // The source and the name, for messages: "hello.toml:3:http.listen", "TUZA_HTTP_LISTEN", "--set http.listen",
+  // "--listen (http.listen)", "http.listen (default)".
+  [[nodiscard]] std::string place(std::string_view name) const;
 
   void set(std::string_view name, Value value, std::string origin);
   [[nodiscard]] const Schema& schema() const { return *schema_; }
@@ -66,12 +69,20 @@ class Config {
   std::vector<Entry> entries_;  // one per key of the schema
 };
 
+// The settings that the program has added to Tuza's, for --help: name, meaning, kind, range and default. Empty: none.
+std::string help_of_own(const Schema& schema);
+
 // Reads all sources. May block on the file.
 std::expected<Config, Problems> load(const Schema& schema, const Sources& sources);
 
 // Read one source each; they append their findings to `problems`.
 void read_file(Config& config, const std::string& path, Problems& problems);
+// The same for the content of a file; `path` is its name in messages. Does not block.
+void read_toml_text(Config& config, const std::string& path, std::string_view text, Problems& problems);
 void read_environment(Config& config, const std::vector<std::string>& environment, Problems& problems);
+// Reads the value of a key given as text by the option or variable `origin`.
+void read_text(Config& config, const Key& key, std::string_view text, const std::string& origin,
+               Problems& problems);
 // Checks for values that are valid individually but not in combination.
 void check_together(const Config& config, Problems& problems);
 

@@ -1,4 +1,4 @@
-// Prints a configuration as TOML, for --print-config.
+// Prints a configuration as TOML, for --print-config, and the settings of a program, for --help.
 #include <tuza/framework/config/config.h>
 
 namespace tuza::config {
@@ -10,9 +10,11 @@ std::string_view type_text(Type type) {
     case Type::kInt: return "number";
     case Type::kDuration: return "duration";
     case Type::kSize: return "size";
-    case Type::kString: return "string";
+    case Type::kString:
+    case Type::kLine: return "string";
     case Type::kAddress: return "address";
     case Type::kAddresses: return "addresses";
+    case Type::kNetworks: return "networks";
     case Type::kPath: return "path";
     case Type::kChoice: return "one of";
     case Type::kList: return "list of strings";
@@ -21,15 +23,28 @@ std::string_view type_text(Type type) {
   return "";
 }
 
-// Replaces control characters with spaces: a line end in a program's text would end the TOML comment.
-std::string one_line(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+// "duration, 0s to 1h; default "2s"".
+std::string kind_and_default(const Key& key) {
+  std::string kind(type_text(key.type));
+  if (!key.unit.empty()) kind += " of " + key.unit;
+  if (const std::string limits = range(key); !limits.empty()) {
+    kind += (key.type == Type::kChoice ? " " : ", ") + limits;
   }
-  return text;
+  return kind + "; default " + config::to_toml(key, key.standard);
 }
 
 }  // namespace
+
+std::string help_of_own(const Schema& schema) {
+  const Schema builtin = builtin_schema();
+  std::string out;
+  for (const Key& key : schema.keys()) {
+    if (builtin.find(key.name) != nullptr) continue;
+    out += "  " + key.name + "\n      " + one_line(key.doc) + "\n      " + one_line(kind_and_default(key)) +
+           "\n";
+  }
+  return out;
+}
 
 std::string Config::to_toml() const {
   std::string out;
@@ -40,13 +55,8 @@ std::string Config::to_toml() const {
       out += (out.empty() ? "[" : "\n[") + std::string(section) + "]\n";
     }
     const Entry& now = entry(key.name);
-    std::string kind(type_text(key.type));
-    if (!key.unit.empty()) kind += " of " + key.unit;
-    if (const std::string limits = range(key); !limits.empty()) {
-      kind += (key.type == Type::kChoice ? " " : ", ") + limits;
-    }
     out += "# " + one_line(key.doc) + "\n";
-    out += "# " + kind + "; default " + config::to_toml(key, key.standard) + "; from " + one_line(now.origin);
+    out += "# " + one_line(kind_and_default(key)) + "; from " + one_line(now.origin);
     out += key.reload ? "; SIGHUP applies a change\n" : "\n";
     out += key.name.substr(section.size() + 1) + " = " + config::to_toml(key, now.value) + "\n";
   }

@@ -8,7 +8,6 @@
 #include <expected>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -16,13 +15,19 @@ namespace tuza::config {
 
 struct TomlNode {
   using Array = std::vector<TomlNode>;
-  using Table = std::vector<std::pair<std::string, TomlNode>>;  // in the order of the file
-  struct Other {                                                // dates and times
+  struct Field;
+  using Table = std::vector<Field>;  // in the order of the file
+  struct Other {                     // dates and times
     std::string kind;
   };
   using Value = std::variant<bool, std::int64_t, double, std::string, Array, Table, Other>;
   Value value;
   std::size_t line = 0;
+};
+
+struct TomlNode::Field {
+  std::string name;
+  TomlNode node;
 };
 
 struct TomlError {

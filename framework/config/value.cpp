@@ -2,6 +2,7 @@
 
 #include <tuza/framework/config/units.h>
 #include <tuza/netpoll/endpoint.h>
+#include <tuza/netpoll/network.h>
 
 #include <algorithm>
 #include <charconv>
@@ -91,9 +92,11 @@ std::optional<Value> parse_unchecked(const Key& key, std::string_view text) {
     case Type::kDuration: return parse_duration_ms(text);
     case Type::kSize: return parse_size(text);
     case Type::kAddresses: return split(text);
+    case Type::kNetworks:
     case Type::kList: return text.empty() ? List{} : split(text);
     case Type::kTables: return std::nullopt;
     case Type::kString:
+    case Type::kLine:
     case Type::kAddress:
     case Type::kPath:
     case Type::kChoice: return std::string(text);
@@ -116,7 +119,7 @@ bool is_valid(const Key& key, const Value& value) {
   };
   switch (key.type) {
     case Type::kBool:
-    case Type::kList: return true;
+    case Type::kList:
     case Type::kTables: return true;  // the code that built the rows has checked them
     case Type::kInt:
     case Type::kDuration:
@@ -125,6 +128,9 @@ bool is_valid(const Key& key, const Value& value) {
       return number >= key.min && number <= key.max;
     }
     case Type::kString: return true;
+    case Type::kLine:
+      return std::ranges::none_of(std::get<std::string>(value),
+                                  [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
     case Type::kPath: {
       const auto& path = std::get<std::string>(value);
       return path.empty() ? may_be_empty() : path.find('\0') == std::string::npos;
@@ -137,6 +143,10 @@ bool is_valid(const Key& key, const Value& value) {
       const auto& addresses = std::get<List>(value);
       return !addresses.empty() && std::ranges::all_of(addresses, is_address);
     }
+    case Type::kNetworks:
+      return std::ranges::all_of(std::get<List>(value), [](const std::string& network) {
+        return net::Network::parse(network).has_value();
+      });
     case Type::kChoice:
       return std::ranges::find(key.choices, std::get<std::string>(value)) != key.choices.end();
   }
@@ -165,13 +175,15 @@ std::string expected(const Key& key) {
     case Type::kDuration: return "a duration from " + range(key) + R"(, such as "250ms", "10s" or "5m")";
     case Type::kSize: return "a size from " + range(key) + R"(, such as "512B", "64KiB" or "8MiB")";
     case Type::kString: return "a string";
+    case Type::kLine: return "one line of text";
     case Type::kAddress: return "an address " + an_address;
     case Type::kAddresses: return "one or more addresses " + an_address;
+    case Type::kNetworks: return R"(networks such as "10.0.0.0/8", "2001:db8::/32", "192.0.2.1" or "unix:")";
     case Type::kPath: return "the path of a file";
     case Type::kChoice: return "one of " + range(key);
     case Type::kList: return "a list of strings";
     case Type::kTables:
-      return "[[" + key.name + "]] tables in the file, each with the strings " + joined(key.choices, ", ");
+      return "[[" + key.name + "]] tables, each with the strings " + joined(key.choices, ", ");
   }
   return "";
 }
@@ -193,6 +205,13 @@ std::string quoted(std::string_view text) {
   return out + "\"";
 }
 
+std::string one_line(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  return text;
+}
+
 std::string to_toml(const Key& key, const Value& value) {
   switch (key.type) {
     case Type::kBool: return std::get<bool>(value) ? "true" : "false";
@@ -200,6 +219,7 @@ std::string to_toml(const Key& key, const Value& value) {
     case Type::kDuration: return config::quoted(duration_text(std::get<std::int64_t>(value)));
     case Type::kSize: return config::quoted(size_text(std::get<std::int64_t>(value)));
     case Type::kAddresses:
+    case Type::kNetworks:
     case Type::kList: return list_to_toml(std::get<List>(value));
     case Type::kTables: return rows_to_toml(key, std::get<Rows>(value));
     default: return config::quoted(std::get<std::string>(value));

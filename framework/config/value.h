@@ -21,8 +21,10 @@ enum class Type {
   kDuration,   // std::int64_t, milliseconds
   kSize,       // std::int64_t, bytes
   kString,     // std::string
+  kLine,       // std::string without control characters
   kAddress,    // std::string: host:port or unix:/path; may be empty if the default is empty
   kAddresses,  // List of addresses; a single one may be given without the list
+  kNetworks,   // List of networks, which may be empty; a single one may be given without the list
   kPath,       // std::string: a file, which need not exist; may be empty if the default is empty
   kChoice,     // std::string: one of Key::choices
   kList,       // List
@@ -57,6 +59,8 @@ std::string expected(const Key& key);
 // The value in TOML syntax.
 std::string to_toml(const Key& key, const Value& value);
 std::string quoted(std::string_view text);
+// Replaces control characters with spaces: a line end would end a TOML comment, or make two lines of a message.
+std::string one_line(std::string text);
 // The range of the key, "1ms to 1h", or its choices; empty if it has neither.
 std::string range(const Key& key);
 

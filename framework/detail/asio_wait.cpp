@@ -3,16 +3,13 @@
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/park.h>
 
-#include <asio/detail/thread_context.hpp>
-#include <asio/error.hpp>
-
 namespace tuza::detail {
 
-AsioWait::AsioWait() {
+AsioWait::AsioWait(bool inside_handler) {
   if (rt::current_g() == nullptr) {
     rt::fatal("use_goroutine on a thread that is not a goroutine (an Asio handler, perhaps)");
   }
-  if (asio::detail::thread_context::top_of_thread_call_stack() != nullptr) {
+  if (inside_handler) {
     rt::fatal("use_goroutine inside io_context::run(): a goroutine cannot park in an Asio handler");
   }
 }
@@ -31,11 +28,6 @@ void AsioWait::await() { (context_ended_ ? second_ : first_).block(WaitReason::k
 bool AsioWait::await(const Context& ctx) {
   context_ended_ = first_.block(WaitReason::kCompletion, {.event = ctx.event()}) == nullptr;
   return !context_ended_;
-}
-
-std::error_code standard_code(std::error_code from_asio) {
-  if (from_asio.category() != asio::error::get_system_category()) return from_asio;
-  return {from_asio.value(), std::system_category()};
 }
 
 }  // namespace tuza::detail

@@ -21,15 +21,13 @@
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/detail/wait.h>
 
-#include <system_error>
-
 namespace tuza::detail {
 
 class AsioWait {
  public:
   // Terminates the process on a thread that is not a goroutine, and inside an Asio handler: parking there would switch
   // away with Asio's call stack, which belongs to the thread.
-  AsioWait();
+  explicit AsioWait(bool inside_handler);
 
   // Must be the last access of the completer. Does not park.
   void complete();
@@ -48,9 +46,5 @@ class AsioWait {
   rt::Waiter second_place_{second_, nullptr, nullptr};
   bool context_ended_ = false;  // accessed by the goroutine only
 };
-
-// Asio has its own category for errors of the system. Tuza uses the standard category, so that
-// error.is(std::errc::...) gives the same answer for errors from any source.
-std::error_code standard_code(std::error_code from_asio);
 
 }  // namespace tuza::detail

@@ -1,6 +1,8 @@
 #include <tuza/framework/log/line.h>
 
 #include <time.h>
+#include <tuza/framework/log/utf8.h>
+#include <tuza/http/middleware/detail/text.h>
 #include <tuza/sched/rt/base/clock.h>
 
 #include <algorithm>
@@ -14,23 +16,6 @@ namespace {
 
 constexpr std::string_view kHexDigits = "0123456789abcdef";
 constexpr std::size_t kEscapeBytesMax = 6;  // "\u001b"
-
-// The length in bytes of the UTF-8 character at the beginning of `text`; 0 if there is no valid one (RFC 3629).
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  const std::size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-  if (length == 0 || first > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  if (length < 3) return length;
-  const unsigned char second = byte(1);
-  const bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-  const bool surrogate = first == 0xed && second > 0x9f;
-  const bool beyond = first == 0xf4 && second > 0x8f;
-  return overlong || surrogate || beyond ? 0 : length;
-}
 
 bool is_plain(char c) {
   const auto byte = static_cast<unsigned char>(c);
@@ -74,6 +59,14 @@ char* put_escape(char* at, Form form, unsigned code) {
   return at;
 }
 
+// The code point of a valid character of two or three bytes.
+unsigned code_unit(std::string_view text) {
+  return static_cast<unsigned>(http::detail::utf8_char(text).code);
+}
+bool is_deceptive(std::string_view character) {
+  return character.size() > 1 && character.size() < 4 && http::detail::is_deceptive(code_unit(character));
+}
+
 // Writes the character at the beginning of `text`, which is not plain, escaped if necessary, and removes it from
 // `text`.
 char* put_unusual(char* at, Form form, std::string_view& text) {
@@ -86,6 +79,12 @@ char* put_unusual(char* at, Form form, std::string_view& text) {
     at = form == Form::kJson ? put(at, "\\ufffd") : put_escape(at, form, byte);
   } else if (byte == 0xc2 && second < 0xa0) {  // U+0080 to U+009F, which control terminals as well
     at = put_escape(at, form, second);
+  } else if (is_deceptive(text.substr(0, length))) {
+    at = put(at, "\\u");
+    for (const unsigned half : {code_unit(text) >> 8, code_unit(text) & 0xff}) {
+      *at++ = kHexDigits[half >> 4];
+      *at++ = kHexDigits[half & 15];
+    }
   } else if (length == 1 && form == Form::kJson) {
     *at++ = '\\';  // a quotation mark or a backslash
     *at++ = text.front();
@@ -166,6 +165,21 @@ void Line::escaped(std::string_view text) {
     text.remove_prefix(plain);
     if (!text.empty()) end_ = put_unusual(room_for(kEscapeBytesMax), form_, text);
   }
+}
+
+void Line::quoted(std::string_view text) {
+  literal("\"");
+  while (form_ == Form::kConsole) {
+    const std::size_t special = std::min(text.find_first_of("\"\\"), text.size());
+    escaped(text.substr(0, special));
+    text.remove_prefix(special);
+    if (text.empty()) break;
+    literal("\\");
+    literal(text.substr(0, 1));
+    text.remove_prefix(1);
+  }
+  escaped(text);
+  literal("\"");
 }
 
 void Line::number(std::uint64_t number) {

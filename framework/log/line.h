@@ -3,8 +3,8 @@
 //     2026-11-22T02:52:30.123Z info    serving HTTP on 127.0.0.1:8080
 //     {"time":"2026-11-22T02:52:30.123Z","level":"info","message":"serving HTTP on 127.0.0.1:8080"}
 //
-// Text from outside can neither start a new line nor control a terminal: control characters are escaped, as \x1b. In
-// JSON, bytes that are not valid UTF-8 become U+FFFD. Times are UTC.
+// Text from outside can neither start a new line nor control a terminal: control characters are escaped, as \x1b, and so
+// are characters that separate lines, change the direction of text or are invisible, as \u202e. In JSON, bytes that are not valid UTF-8 become U+FFFD. Times are UTC.
 //
 // Thread-compatible: a line belongs to one goroutine.
 #pragma once
@@ -38,6 +38,8 @@ class Line {
   }
   // Appends text from outside, escaped. In JSON it is the contents of a string, without the quotes.
   void escaped(std::string_view text);
+  // The same between quotation marks, which it cannot end: in the console, too, those within it are escaped.
+  void quoted(std::string_view text);
   void number(std::uint64_t number);
   // Completes the line, with its line end. Nothing may be appended afterwards.
   [[nodiscard]] std::string_view finish();

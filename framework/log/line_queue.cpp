@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
+#include <tuza/framework/log/sinks.h>
 #include <tuza/sched/preempt.h>
 #include <tuza/sched/rt/base/clock.h>
 
@@ -54,7 +55,7 @@ bool LineQueue::push(std::string_view line) {
   // No thread may wait for a suspended holder of mutex_ or, in glibc, of the condition variable's internal lock.
   const NoPreempt nobody_waits_for_a_suspended_one;
   {
-    const std::scoped_lock lock(mutex_);
+    const LockGuard lock(mutex_);
     if (ended_ || lines_ >= lines_max_ || text_.size() + line.size() + kCut.size() > bytes_max_) {
       ++dropped_;
       dropped_total_.fetch_add(1, std::memory_order_relaxed);
@@ -73,7 +74,7 @@ bool LineQueue::push(std::string_view line) {
 void LineQueue::work() {
   std::string batch;
   bool last_words = false;
-  std::unique_lock lock(mutex_);
+  RelockableGuard lock(mutex_);
   while (true) {
     if (lines_ == 0 && dropped_ == 0) {
       busy_ = false;
@@ -86,7 +87,7 @@ void LineQueue::work() {
         continue;
       }
       asleep_ = true;
-      wake_.wait(lock, [this] { return !asleep_ || stopping_; });
+      mutex_.wait(wake_, [this]() TUZA_REQUIRES(mutex_) { return !asleep_ || stopping_; });
       continue;
     }
     busy_ = true;
@@ -102,7 +103,7 @@ void LineQueue::work() {
       busy_ = false;
       written_.notify_all();
     }
-    wake_.wait_for(lock, kBatchTime, [this] { return half_full() || stopping_; });
+    mutex_.wait_for(wake_, kBatchTime, [this]() TUZA_REQUIRES(mutex_) { return half_full() || stopping_; });
   }
   ended_ = true;
   written_.notify_all();
@@ -112,6 +113,7 @@ void LineQueue::work() {
 void LineQueue::write(std::string& batch, std::uint64_t lines, std::uint64_t dropped) {
   if (lost_ > 0 && report(lost_)) lost_ = 0;
   const std::size_t written = output_.write(batch, patient_);
+  pass_to_sinks(batch);
   if (written < batch.size()) {
     const auto rest = std::string_view(batch).substr(written);
     const auto refused = static_cast<std::uint64_t>(std::ranges::count(rest, '\n'));
@@ -127,21 +129,23 @@ bool LineQueue::report(std::uint64_t dropped) {
   Line line(form_, wall_now_ns(), "warning");
   line.message("log: " + std::to_string(dropped) + (dropped == 1 ? " line" : " lines") + " dropped here");
   const std::string_view text = line.finish();
-  return output_.write(text, patient_) == text.size();
+  if (output_.write(text, patient_) != text.size()) return false;
+  pass_to_sinks(text);
+  return true;
 }
 
 bool LineQueue::drain(std::chrono::milliseconds limit) {
-  std::unique_lock lock(mutex_);
-  return written_.wait_for(lock, limit, [this] { return lines_ == 0 && !busy_; });
+  const LockGuard lock(mutex_);
+  return mutex_.wait_for(written_, limit, [this]() TUZA_REQUIRES(mutex_) { return lines_ == 0 && !busy_; });
 }
 
 void LineQueue::stop(std::chrono::milliseconds limit) {
   const std::int64_t limit_ns = std::chrono::nanoseconds(limit).count();
-  std::unique_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   give_up_ns_.store(rt::now_ns() + limit_ns / 4 * 3, std::memory_order_relaxed);
   stopping_ = true;
   wake_.notify_one();
-  written_.wait_for(lock, limit, [this] { return ended_; });
+  mutex_.wait_for(written_, limit, [this]() TUZA_REQUIRES(mutex_) { return ended_; });
 }
 
 }  // namespace tuza::logging

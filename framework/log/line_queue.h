@@ -15,6 +15,7 @@
 
 #include <tuza/framework/log/line.h>
 #include <tuza/framework/log/output.h>
+#include <tuza/sched/detail/thread_mutex.h>
 
 #include <atomic>
 #include <chrono>
@@ -22,7 +23,6 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -67,18 +67,19 @@ class LineQueue {
   // Relaxed: no other data depends on it.
   std::atomic<std::int64_t> give_up_ns_{std::numeric_limits<std::int64_t>::max()};
 
-  std::mutex mutex_;
-  [[nodiscard]] bool half_full() const { return lines_ > lines_max_ / 2 || text_.size() > bytes_max_ / 2; }
+  ThreadMutex mutex_;
+  [[nodiscard]] bool half_full() const TUZA_REQUIRES(mutex_) {
+    return lines_ > lines_max_ / 2 || text_.size() > bytes_max_ / 2;
+  }
   std::condition_variable wake_;     // the writing thread waits here
   std::condition_variable written_;  // callers of drain() and stop() wait here
-  // Guarded by mutex_.
-  std::string text_;
-  std::uint64_t lines_ = 0;
-  std::uint64_t dropped_ = 0;  // since the last report
-  bool asleep_ = false;        // the thread waits for the first line
-  bool busy_ = false;          // the thread has taken lines and has not written all of them
-  bool stopping_ = false;
-  bool ended_ = false;
+  std::string text_ TUZA_GUARDED_BY(mutex_);
+  std::uint64_t lines_ TUZA_GUARDED_BY(mutex_) = 0;
+  std::uint64_t dropped_ TUZA_GUARDED_BY(mutex_) = 0;  // since the last report
+  bool asleep_ TUZA_GUARDED_BY(mutex_) = false;        // the thread waits for the first line
+  bool busy_ TUZA_GUARDED_BY(mutex_) = false;  // the thread has taken lines and has not written all of them
+  bool stopping_ TUZA_GUARDED_BY(mutex_) = false;
+  bool ended_ TUZA_GUARDED_BY(mutex_) = false;
 
   // Accessed by the writing thread only.
   std::function<bool()> patient_;

@@ -8,6 +8,7 @@
 #include <tuza/sched/arch/syscall.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <utility>
 
 namespace tuza::logging {
@@ -18,9 +19,9 @@ constexpr std::size_t kPieceBytes = 4096;
 constexpr long kPatienceNs = 100'000'000;
 
 // Returns a descriptor. O_NONBLOCK is set only during the open, where a FIFO would wait for its reader.
-Result<int> open_for_append(const std::string& path) {
-  constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY;
-  const long fd = sys::invoke(SYS_openat, AT_FDCWD, path.c_str(), kFlags | O_NONBLOCK, 0640);
+Result<int> open_for_append(const std::string& path, int create = O_CREAT) {
+  const int flags = O_WRONLY | O_APPEND | create | O_CLOEXEC | O_NOCTTY;
+  const long fd = sys::invoke(SYS_openat, AT_FDCWD, path.c_str(), flags | O_NONBLOCK, 0640);
   if (fd < 0) {
     struct stat info{};
     const bool fifo = fd == -ENXIO && stat(path.c_str(), &info) == 0 && S_ISFIFO(info.st_mode);
@@ -53,6 +54,20 @@ Output::Output(Output&& other) noexcept
       cut_off_(other.cut_off_) {}
 Output::~Output() {
   if (!path_.empty() && fd_ >= 0) sys::invoke(SYS_close, fd_);
+}
+
+Result<void> Output::may_open(const std::string& path) {
+  const Result<int> fd = open_for_append(path, 0);
+  if (fd) {
+    sys::invoke(SYS_close, *fd);
+    return {};
+  }
+  if (fd.error().code() != std::errc::no_such_file_or_directory) return std::unexpected(fd.error());
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  const long allowed =
+      sys::invoke(SYS_faccessat, AT_FDCWD, folder.empty() ? "." : folder.c_str(), W_OK | X_OK);
+  if (allowed == 0) return {};
+  return std::unexpected(Error::from_errno(static_cast<int>(-allowed), "log file", path));
 }
 
 Result<Output> Output::open(const std::string& path) {

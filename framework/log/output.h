@@ -19,6 +19,8 @@ class Output {
   explicit Output(int fd);
   // Opens a file to append to; creates it if it does not exist. A FIFO without a reader is an error as well.
   static Result<Output> open(const std::string& path);
+  // The error that open() would return now, without making the file.
+  static Result<void> may_open(const std::string& path);
   Output(Output&& other) noexcept;
   Output& operator=(Output&&) = delete;
   ~Output();

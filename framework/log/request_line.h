@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tuza/http/middleware.h>
+#include <tuza/http/refused_request.h>
 
 #include <cstdint>
 
@@ -11,5 +12,8 @@ namespace tuza::logging {
 // `ended_ns` must have been taken just before the call. Does not park.
 void log_request(const http::Request& request, const http::ResponseWriter& response, int status,
                  std::int64_t begun_ns, std::int64_t ended_ns);
+
+// Queues the line for a request that the server has refused. Does not park.
+void log_refused(const http::RefusedRequest& refused);
 
 }  // namespace tuza::logging

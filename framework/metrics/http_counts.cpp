@@ -14,33 +14,30 @@ std::uint64_t value(const std::atomic<std::uint64_t>& number) {
   return number.load(std::memory_order_relaxed);
 }
 
-std::size_t bucket_of(std::int64_t duration_ns) {
+}  // namespace
+
+std::size_t HttpCounts::bucket_of(std::int64_t duration_ns) {
   const double seconds = static_cast<double>(duration_ns) * 1e-9;
   std::size_t i = 0;
-  while (i < HttpCounts::kBoundsSeconds.size() && seconds > HttpCounts::kBoundsSeconds[i]) ++i;
+  while (i < kBoundsSeconds.size() && seconds > kBoundsSeconds[i]) ++i;
   return i;
 }
 
-std::size_t class_of(int status) {
+std::size_t HttpCounts::class_of(int status) {
   return status >= 200 && status < 600 ? static_cast<std::size_t>(status / 100 - 1) : 0;
 }
 
-}  // namespace
-
-HttpCounts::Shard& HttpCounts::mine() {
+std::size_t HttpCounts::shard_of_p() {
   const rt::Enter rt;
   const rt::P* p = rt.p();
-  return shards_[p == nullptr ? 0 : static_cast<std::size_t>(p->id) % kShards];
+  return p == nullptr ? 0 : static_cast<std::size_t>(p->id) % kShards;
 }
 
 void HttpCounts::begin() { add(mine().begun, 1); }
 
-void HttpCounts::end(http::Method method, int status, std::int64_t duration_ns,
-                     std::uint64_t response_bytes) {
+void HttpCounts::end(http::Method method, int status, std::uint64_t response_bytes) {
   Shard& shard = mine();
   add(shard.requests[static_cast<std::size_t>(method)][class_of(status)], 1);
-  add(shard.buckets[bucket_of(duration_ns)], 1);
-  add(shard.duration_ns, static_cast<std::uint64_t>(duration_ns));
   add(shard.response_bytes, response_bytes);
 }
 
@@ -50,8 +47,6 @@ HttpCounts::Sum HttpCounts::sum() const {
     for (std::size_t m = 0; m < sum.requests.size(); ++m) {
       for (std::size_t c = 0; c < kClasses.size(); ++c) sum.requests[m][c] += value(shard.requests[m][c]);
     }
-    for (std::size_t b = 0; b < sum.buckets.size(); ++b) sum.buckets[b] += value(shard.buckets[b]);
-    sum.duration_ns += value(shard.duration_ns);
     sum.response_bytes += value(shard.response_bytes);
   }
   // Read last, so that every request counted as ended is also counted as begun.

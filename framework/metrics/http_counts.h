@@ -29,22 +29,25 @@ class HttpCounts {
   template <class Number>
   struct Numbers {
     std::array<std::array<Number, kClasses.size()>, http::kMethodCount> requests{};
-    std::array<Number, kBoundsSeconds.size() + 1> buckets{};
-    Number duration_ns{}, response_bytes{};
-    Number begun{};
+    Number response_bytes{}, begun{};
   };
   using Sum = Numbers<std::uint64_t>;
 
   void begin();
   // `status`: as reported by http::observe().
-  void end(http::Method method, int status, std::int64_t duration_ns, std::uint64_t response_bytes);
+  void end(http::Method method, int status, std::uint64_t response_bytes);
   // The sum over all shards.
   [[nodiscard]] Sum sum() const;
 
- private:
   static constexpr std::size_t kShards = 16;
+  // The shard of the current P.
+  static std::size_t shard_of_p();
+  static std::size_t bucket_of(std::int64_t duration_ns);
+  static std::size_t class_of(int status);
+
+ private:
   struct alignas(64) Shard : Numbers<std::atomic<std::uint64_t>> {};
-  Shard& mine();
+  Shard& mine() { return shards_[shard_of_p()]; }
 
   std::array<Shard, kShards> shards_;
 };

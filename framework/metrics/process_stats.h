@@ -2,17 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 
 namespace tuza {
 
+// Empty: cannot be read, as where /proc is not mounted.
 struct ProcessStats {
-  double cpu_seconds = 0;  // user and system
-  std::uint64_t resident_bytes = 0, virtual_bytes = 0;
-  std::uint64_t open_fds = 0, max_fds = 0;
-  double start_seconds = 0;  // since 1970
+  std::optional<double> cpu_seconds;  // user and system
+  std::optional<std::uint64_t> resident_bytes, virtual_bytes;
+  std::optional<std::uint64_t> open_fds, max_fds;  // max_fds is empty if there is no limit
+  std::optional<double> start_seconds;             // since 1970
 };
 
-// Reads /proc; values that are not available stay 0. Blocks the thread for about 100 us. Parks.
-ProcessStats process_stats();
+// Reads `proc`; tests pass another folder than the default. Blocks the thread for about 100 us. Parks.
+ProcessStats process_stats(const std::string& proc = "/proc");
 
 }  // namespace tuza

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,27 @@ namespace {
 using prometheus::ClientMetric;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
+
+MetricType type_of(MetricKind kind) {
+  switch (kind) {
+    case MetricKind::kCounter: return MetricType::Counter;
+    case MetricKind::kGauge: return MetricType::Gauge;
+    case MetricKind::kHistogram: return MetricType::Histogram;
+  }
+  return MetricType::Untyped;
+}
+
+// `counts`: observations per bucket.
+ClientMetric::Histogram histogram_of(std::span<const std::uint64_t> counts, std::span<const double> bounds,
+                                     double sum) {
+  ClientMetric::Histogram histogram;
+  for (std::size_t b = 0; b < counts.size(); ++b) {
+    histogram.sample_count += counts[b];
+    if (b < bounds.size()) histogram.bucket.push_back({histogram.sample_count, bounds[b]});
+  }
+  histogram.sample_sum = sum;
+  return histogram;
+}
 
 class Families {
  public:
@@ -39,10 +61,15 @@ class Families {
     (family.type == MetricType::Counter ? metric.counter.value : metric.gauge.value) =
         static_cast<double>(value);
   }
-  void add(ClientMetric::Histogram histogram) {
-    all_.back().metric.emplace_back().histogram = std::move(histogram);
+  void add(ClientMetric::Histogram histogram, const std::vector<Label>& labels = {}) {
+    ClientMetric& metric = all_.back().metric.emplace_back();
+    for (const auto& [name, text] : labels) metric.label.push_back({name, text});
+    metric.histogram = std::move(histogram);
   }
 
+  void add(MetricFamily family) { all_.push_back(std::move(family)); }
+
+  [[nodiscard]] const std::vector<MetricFamily>& all() const { return all_; }
   [[nodiscard]] std::string text() const { return prometheus::TextSerializer().Serialize(all_); }
 
  private:
@@ -91,16 +118,20 @@ void add_sched(Families& out, const SchedStats& s) {
 }
 
 void add_process(Families& out, const ProcessStats& s) {
-  out.counter("process_cpu_seconds_total", "User and system CPU time spent", s.cpu_seconds);
-  out.gauge("process_resident_memory_bytes", "Resident memory", s.resident_bytes);
-  out.gauge("process_virtual_memory_bytes", "Address space", s.virtual_bytes);
-  out.gauge("process_open_fds", "Open file descriptors", s.open_fds);
-  out.gauge("process_max_fds", "Maximum number of open file descriptors", s.max_fds);
-  out.gauge("process_start_time_seconds", "Start time of the process, in seconds since 1970",
-            s.start_seconds);
+  // A value that cannot be read is left out: a zero would be believed.
+  const auto gauge = [&out](const char* name, const char* help, const auto& value) {
+    if (value) out.gauge(name, help, *value);
+  };
+  if (s.cpu_seconds)
+    out.counter("process_cpu_seconds_total", "User and system CPU time spent", *s.cpu_seconds);
+  gauge("process_resident_memory_bytes", "Resident memory", s.resident_bytes);
+  gauge("process_virtual_memory_bytes", "Address space", s.virtual_bytes);
+  gauge("process_open_fds", "Open file descriptors", s.open_fds);
+  gauge("process_max_fds", "Maximum number of open file descriptors", s.max_fds);
+  gauge("process_start_time_seconds", "Start time of the process, in seconds since 1970", s.start_seconds);
 }
 
-void add_requests(Families& out, const HttpCounts::Sum& http) {
+void add_requests(Families& out, const HttpCounts::Sum& http, const RouteCounts::Durations& durations) {
   out.begin("http_requests_total", "Requests by method and status class; none: no response was sent",
             MetricType::Counter);
   std::uint64_t ended = 0;
@@ -116,30 +147,49 @@ void add_requests(Families& out, const HttpCounts::Sum& http) {
       out.add({{"method", method}, {"code", HttpCounts::kClasses[c]}}, by_class[c]);
     }
   }
-  ClientMetric::Histogram histogram;
-  for (std::size_t b = 0; b < http.buckets.size(); ++b) {
-    histogram.sample_count += http.buckets[b];
-    if (b < HttpCounts::kBoundsSeconds.size()) {
-      histogram.bucket.push_back({histogram.sample_count, HttpCounts::kBoundsSeconds[b]});
-    }
-  }
-  histogram.sample_sum = static_cast<double>(http.duration_ns) * 1e-9;
   out.begin("http_request_duration_seconds", "Time from the head of a request to the end of its handler",
             MetricType::Histogram);
-  out.add(std::move(histogram));
+  out.add(histogram_of(durations.buckets, HttpCounts::kBoundsSeconds,
+                       static_cast<double>(durations.duration_ns) * 1e-9));
   out.counter("http_response_bytes_total", "Bytes of response bodies", http.response_bytes);
   out.gauge("http_requests_in_flight", "Requests whose handler is running",
             http.begun - std::min(http.begun, ended));
 }
 
+void add_routes(Families& out, const std::vector<RouteCounts::Sum>& routes) {
+  if (routes.empty()) return;
+  out.begin("http_route_requests_total", "Requests by the pattern of their route and by status class",
+            MetricType::Counter);
+  for (const RouteCounts::Sum& route : routes) {
+    for (std::size_t c = 0; c < route.requests.size(); ++c) {
+      out.add({{"pattern", route.pattern}, {"code", HttpCounts::kClasses[c]}}, route.requests[c]);
+    }
+  }
+  out.begin("http_route_duration_seconds", "The same as http_request_duration_seconds, by pattern",
+            MetricType::Histogram);
+  for (const RouteCounts::Sum& route : routes) {
+    out.add(histogram_of(route.buckets, HttpCounts::kBoundsSeconds,
+                         static_cast<double>(route.duration_ns) * 1e-9),
+            {{"pattern", route.pattern}});
+  }
+}
+
 void add_servers(Families& out, const http::ServerStats& s) {
   out.counter("http_connections_accepted_total", "Connections accepted", s.accepted);
   out.gauge("http_connections_open", "Open connections", s.open);
+  out.begin("http_connections_refused_total", "Connections closed before their first request, by reason",
+            MetricType::Counter);
+  out.add({{"reason", "address"}}, s.connections.over_address_max);
+  out.add({{"reason", "not_from_proxy"}}, s.connections.not_from_proxy);
+  out.add({{"reason", "proxy_header"}}, s.connections.bad_proxy_headers);
+  out.counter("http_connections_made_room_total",
+              "Idle connections closed for new ones at http.max_connections", s.connections.made_room);
   out.begin("http_requests_refused_total", "Requests that the server itself refused, by status",
             MetricType::Counter);
   for (std::size_t i = 0; i < http::kRefusedStatuses.size(); ++i) {
     out.add({{"code", std::to_string(http::kRefusedStatuses[i])}}, s.refused[i]);
   }
+  out.gauge("http_bodies_bytes", "Size of the request bodies that handlers hold as a whole", s.bodies_bytes);
   out.begin("http_timeouts_total", "Connections closed because the client was too slow, by phase",
             MetricType::Counter);
   out.add({{"phase", "idle"}}, s.idle_timeouts);
@@ -151,21 +201,59 @@ void add_servers(Families& out, const http::ServerStats& s) {
   out.counter("http_handler_exceptions_total", "Exceptions that left a handler", s.handlers_thrown);
 }
 
-}  // namespace
+MetricFamily converted(const OwnFamily& own) {
+  const MetricDeclaration& declared = own.declaration;
+  MetricFamily family{
+      .name = declared.name, .help = declared.help, .type = type_of(declared.kind), .metric = {}};
+  for (const OwnFamily::Series& series : own.series) {
+    ClientMetric& metric = family.metric.emplace_back();
+    for (std::size_t i = 0; i < series.values.size(); ++i) {
+      metric.label.push_back({declared.labels[i], series.values[i]});
+    }
+    switch (declared.kind) {
+      case MetricKind::kCounter: metric.counter.value = series.value; break;
+      case MetricKind::kGauge: metric.gauge.value = series.value; break;
+      case MetricKind::kHistogram:
+        metric.histogram = histogram_of(series.counts, declared.bounds, series.value);
+        break;
+    }
+  }
+  return family;
+}
 
-std::string prometheus_text(const MetricsSnapshot& snapshot) {
+Families families(const MetricsSnapshot& snapshot) {
   Families out;
   add_goroutines(out, snapshot);
   add_sched(out, snapshot.sched);
   add_process(out, snapshot.process);
-  add_requests(out, snapshot.http);
+  add_requests(out, snapshot.http, RouteCounts::total(snapshot.routes));
+  add_routes(out, snapshot.routes);
   add_servers(out, snapshot.servers);
   if (snapshot.log_lines_dropped) {
     out.counter("log_lines_dropped_total",
                 "Log lines dropped because the queue was full or the output refused them",
                 *snapshot.log_lines_dropped);
   }
-  return out.text();
+  for (const OwnFamily& own : snapshot.own) out.add(converted(own));
+  return out;
+}
+
+}  // namespace
+
+std::string prometheus_text(const MetricsSnapshot& snapshot) { return families(snapshot).text(); }
+
+std::set<std::string> names_of_tuzas_lines() {
+  MetricsSnapshot snapshot;
+  snapshot.log_lines_dropped = 0;
+  snapshot.routes.emplace_back();
+  std::set<std::string> names;
+  const Families tuzas = families(snapshot);
+  for (const MetricFamily& family : tuzas.all()) {
+    names.insert(family.name);
+    if (family.type != MetricType::Histogram) continue;
+    for (const char* line : {"_bucket", "_sum", "_count"}) names.insert(family.name + line);
+  }
+  return names;
 }
 
 }  // namespace tuza

@@ -2,9 +2,12 @@
 
 import http.client
 import re
+import socket
 import subprocess
+import sys
 import tempfile
 import time
+import unittest
 
 PATIENCE_S = 60
 
@@ -29,6 +32,21 @@ class Server:
         self.log.close()
         if status != 0 or "Sanitizer" in log:
             raise RuntimeError(f"the server ended with {status}:\n{log}")
+
+
+class WithServer(unittest.TestCase):
+    """Tests with a server each: the program that the command line names."""
+
+    def setUp(self):
+        self.server = Server(sys.argv[1])
+        self.addCleanup(self.server.stop)
+
+    def start(self, path: str) -> socket.socket:
+        """Sends a request whose answer is not waited for."""
+        client = socket.create_connection(("127.0.0.1", self.server.service), timeout=PATIENCE_S)
+        self.addCleanup(client.close)
+        client.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        return client
 
 
 def fetch(port: int, path: str, method: str = "GET", body: bytes | None = None) -> tuple[int, dict[str, str], str]:
@@ -94,8 +112,16 @@ def parse_metrics(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], fl
 
 
 def check_histogram(family: str, samples: dict) -> None:
-    buckets = [(float(dict(labels)["le"]), value) for (name, labels), value in samples.items() if name == family + "_bucket"]
-    if buckets != sorted(buckets) or [n for _, n in buckets] != sorted(n for _, n in buckets):
-        raise ValueError(f"{family}: buckets are not cumulative: {buckets}")
-    if buckets[-1] != (float("inf"), samples[family + "_count", ()]) or (family + "_sum", ()) not in samples:
-        raise ValueError(f"{family}: count, sum and the last bucket do not fit")
+    series = {}  # the buckets by the other labels
+    for (name, labels), value in samples.items():
+        if name == family + "_bucket":
+            bound = float(dict(labels)["le"])
+            series.setdefault(tuple(l for l in labels if l[0] != "le"), []).append((bound, value))
+    if not series:
+        raise ValueError(f"{family}: no buckets")
+    for labels, buckets in series.items():
+        if buckets != sorted(buckets) or [n for _, n in buckets] != sorted(n for _, n in buckets):
+            raise ValueError(f"{family}: buckets are not cumulative: {buckets}")
+        if (buckets[-1] != (float("inf"), samples[family + "_count", labels])
+                or (family + "_sum", labels) not in samples):
+            raise ValueError(f"{family}: count, sum and the last bucket do not fit")

@@ -1,19 +1,15 @@
 #!/usr/bin/env python3
-"""admin_page_test.py PROGRAM [PICTURE DARK_PICTURE]: a browser draws /debug/sched correctly and without errors.
-
-Needs Chromium. With two more arguments the test leaves pictures at these paths.
-"""
+"""admin_page_test.py PROGRAM: a browser draws /debug/sched correctly and without errors. Needs Chromium."""
 
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
 import unittest
 
-from admin_client import PATIENCE_S, Server, fetch
+from admin_client import WithServer, fetch
 
 def browse(url: str, *options: str) -> tuple[str, str]:
     """Lets a headless browser run the page for some seconds of virtual time; returns its output and its log."""
@@ -26,10 +22,9 @@ def browse(url: str, *options: str) -> tuple[str, str]:
         return done.stdout, done.stderr
 
 
-class Page(unittest.TestCase):
+class Page(WithServer):
     def setUp(self):
-        self.server = Server(sys.argv[1])
-        self.addCleanup(self.server.stop)
+        super().setUp()
         self.stopping = threading.Event()
         self.url = f"http://127.0.0.1:{self.server.admin}/debug/sched"
         for path in ["/nap"] * 12 + ["/burn"] * 3:
@@ -38,11 +33,6 @@ class Page(unittest.TestCase):
         load.start()
         self.addCleanup(load.join)
         self.addCleanup(self.stopping.set)
-
-    def start(self, path):
-        client = socket.create_connection(("127.0.0.1", self.server.service), timeout=PATIENCE_S)
-        self.addCleanup(client.close)
-        client.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
 
     def load(self):
         while not self.stopping.is_set():
@@ -60,19 +50,27 @@ class Page(unittest.TestCase):
         self.assertIn('<span id="service">test "&lt;b&gt;</span>', dom)
         procs = int(re.search(r"(\d+) of (\d+) at work", dom).group(2))
         self.assertEqual(dom.count("data-proc="), procs)
-        self.assertEqual(dom.count("data-tile="), 6)
+        self.assertEqual(dom.count("data-tile="), 8)
+        # Percentiles of what the server has measured; each chart has its scale.
+        latency = re.search(r'data-tile="latency">.*?<b>([^<]*)</b><span[^>]*>([^<]*)<', dom)
+        self.assertRegex(latency.group(1), r"^[\d.]+ (µs|ms|s)$")
+        self.assertRegex(latency.group(2), r"^p50 [\d.]+ (µs|ms|s) ")
+        self.assertEqual(dom.count('<div class="y"><span>'), 8)
+        self.assertNotIn("Infinity", dom)
+        self.assertRegex(dom, r"at work; I/O: [^<]* \(normal\)")
+        self.assertIn("Key to the words", dom)
         self.assertRegex(dom, r'<td>sleep</td><td class="n">12</td>')
         self.assertRegex(dom, r'class="m (lane|suspended)"')
-        self.assertGreaterEqual(dom.count("<polyline "), 6)
+        self.assertGreaterEqual(dom.count("<polyline "), 9)
         flight = re.search(r'data-tile="flight">.*?<b>(\d+)</b>', dom)
         self.assertIn(int(flight.group(1)), (15, 16))
         self.assertNotIn("NaN", dom)
 
-    def test_pictures(self):
-        if len(sys.argv) < 4:
-            return
-        browse(self.url, f"--screenshot={sys.argv[2]}")
-        browse(self.url, f"--screenshot={sys.argv[3]}", "--blink-settings=preferredColorScheme=0")
+    def test_a_phone_has_two_tiles_a_row_and_nothing_wider_than_it(self):
+        for width, columns in (1280, 4), (500, 2):
+            dom, _ = browse(self.url, "--dump-dom", f"--window-size={width},900")
+            self.assertRegex(dom, rf'<html[^>]* data-columns="{columns}"')
+            self.assertRegex(dom, r'<html[^>]* data-wide="0"')
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 namespace {
 
@@ -25,9 +26,14 @@ using tuza::http::ResponseWriter;
 
 [[gnu::noinline]] void nap_for_long() { tuza::sleep_for(std::chrono::seconds(30)); }
 
+[[gnu::noinline]] void burn_for_long(const std::atomic<bool>& stop) {
+  for (std::atomic<int> work = 0; !stop; ++work) {
+  }
+}
+
 tuza::http::Router service_router(std::atomic<bool>& stop) {
   tuza::http::Router router;
-  router.handle("GET /", [](Request&, ResponseWriter& res) { res.text("Hello!\n"); });
+  router.handle("GET /{$}", [](Request&, ResponseWriter& res) { res.text("Hello!\n"); });
   router.handle("POST /echo", [](Request& req, ResponseWriter& res) {
     if (const auto body = req.body()) res.send("application/octet-stream", *body);
   });
@@ -38,9 +44,12 @@ tuza::http::Router service_router(std::atomic<bool>& stop) {
     nap_for_long();
     res.text("slept\n");
   });
+  router.handle("GET /block", [](Request&, ResponseWriter& res) {
+    std::this_thread::sleep_for(std::chrono::seconds(60));
+    res.text("unblocked\n");
+  });
   router.handle("GET /burn", [&stop](Request&, ResponseWriter& res) {
-    for (std::atomic<int> work = 0; !stop; ++work) {
-    }
+    burn_for_long(stop);
     res.text("burnt\n");
   });
   return router;
@@ -55,8 +64,14 @@ tuza::Result<void> serve() {
   tuza::http::Server service(tuza::http::with(service_router(stop), metrics->middleware()), options);
   metrics->add_server([&service] { return service.stats(); });
   metrics->set_log_lines_dropped([] { return 7; });
-  tuza::http::Server admin(tuza::make_admin_router(
-      {.ready = [&ready] { return ready.load(); }, .metrics = metrics, .service = "test \"<b>"}));
+  // As many connections as those of an App had once; and none ends because it is slow.
+  tuza::http::Server admin(
+      tuza::make_admin_router(
+          {.ready = [&ready] { return ready.load(); }, .metrics = metrics, .service = "test \"<b>"}),
+      {.write_timeout = std::chrono::hours(1),
+       .response_rate_min_bytes_per_second = 0,
+       .max_connections = 64,
+       .shutdown_timeout = std::chrono::milliseconds(100)});
   for (tuza::http::Server* server : {&service, &admin}) {
     if (const auto listening = server->listen("127.0.0.1:0"); !listening) return listening;
   }

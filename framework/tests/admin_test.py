@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """admin_test.py PROGRAM: /healthz, /readyz, /metrics and /debug are true of the service in the same process."""
 
+import http.client
 import json
 import re
 import socket
@@ -9,14 +10,10 @@ import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
-from admin_client import PATIENCE_S, Server, fetch, parse_metrics, until
+from admin_client import PATIENCE_S, WithServer, fetch, parse_metrics, until
 
 
-class Admin(unittest.TestCase):
-    def setUp(self):
-        self.server = Server(sys.argv[1])
-        self.addCleanup(self.server.stop)
-
+class Admin(WithServer):
     def get(self, path):
         return fetch(self.server.admin, path)
 
@@ -24,13 +21,6 @@ class Admin(unittest.TestCase):
         status, headers, text = self.get("/metrics")
         self.assertEqual((status, headers["content-type"]), (200, "text/plain; version=0.0.4; charset=utf-8"))
         return parse_metrics(text)
-
-    def start(self, path) -> socket.socket:
-        """Sends a request whose answer is not waited for."""
-        client = socket.create_connection(("127.0.0.1", self.server.service), timeout=PATIENCE_S)
-        self.addCleanup(client.close)
-        client.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
-        return client
 
     def test_health_and_readiness(self):
         self.assertEqual(self.get("/healthz")[::2], (200, "ok\n"))
@@ -44,6 +34,35 @@ class Admin(unittest.TestCase):
         self.assertEqual(fetch(self.server.admin, "/healthz", "HEAD")[0], 200)
         self.assertEqual(fetch(self.server.admin, "/healthz", "POST")[0], 405)
         self.assertEqual(self.get("/nothing")[0], 404)
+
+    def test_the_index_names_every_page_and_each_of_them_answers(self):
+        for path in ("/", "/debug", "/debug/"):
+            status, headers, text = self.get(path)
+            self.assertEqual((status, headers["content-type"]), (200, "text/plain; charset=utf-8"), path)
+        self.assertTrue(text.startswith('test "<b>: the admin address\n\n'), text)
+        rows = dict(line.split(None, 1) for line in text.splitlines()[2:])
+        self.assertLessEqual({"/healthz", "/readyz", "/metrics", "/debug/sched", "/debug/goroutines"}, rows.keys())
+        for row, about in rows.items():
+            self.assertEqual(self.get(row)[0], 200, row)
+            self.assertGreater(len(about), 10)
+        html = self.html("/")
+        self.assertEqual(re.findall(r'href="([^"]*)"', html), list(rows))
+        self.assertIn("test &quot;&lt;b&gt;", html)
+        for path in ("/", "/debug"):
+            status, _, body = fetch(self.server.admin, path, "HEAD")
+            self.assertEqual((status, body), (200, ""))
+            status, headers, _ = fetch(self.server.admin, path, "POST")
+            self.assertEqual((status, headers["allow"]), (405, "GET, HEAD, OPTIONS"))
+        self.assertEqual(self.get("/debug/nothing")[0], 404)
+
+    def html(self, path):
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.admin, timeout=PATIENCE_S)
+        self.addCleanup(connection.close)
+        connection.request("GET", path, headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
+        response = connection.getresponse()
+        self.assertEqual((response.status, response.getheader("Content-Type")), (200, "text/html; charset=utf-8"))
+        self.assertIn("default-src 'none'", response.getheader("Content-Security-Policy"))
+        return response.read().decode()
 
     def test_metrics_count_requests(self):
         service = self.server.service
@@ -70,6 +89,11 @@ class Admin(unittest.TestCase):
         value = lambda name, **labels: metrics[name, tuple(sorted(labels.items()))]
         self.assertEqual(value("http_request_duration_seconds_count"), 24)
         self.assertGreater(value("http_request_duration_seconds_sum"), 0)
+        routes = {"GET /{$}": ("2xx", 20), "(none)": ("4xx", 1), "GET /throw": ("5xx", 1), "GET /goexit": ("none", 1)}
+        for pattern, (code, count) in routes.items():
+            self.assertEqual(value("http_route_requests_total", pattern=pattern, code=code), count)
+            self.assertEqual(value("http_route_duration_seconds_count", pattern=pattern), count)
+        self.assertEqual(value("http_route_requests_total", pattern="POST /echo", code="2xx"), 1)
         self.assertEqual(value("http_response_bytes_total"), 20 * 7 + 10 + 900)
         self.assertEqual(value("http_requests_in_flight"), 0)
         self.assertEqual(value("http_requests_refused_total", code="413"), 1)
@@ -115,13 +139,39 @@ class Admin(unittest.TestCase):
         napping = [entry for entry in text.split("\n\n") if "] napping:" in entry]
         self.assertEqual(len(napping), 3)
         for entry in napping:
-            self.assertRegex(entry, r"goroutine \d+ \[sleep, \d+ \w+\] napping:\n  #0  ")
+            self.assertRegex(entry, r"goroutine \d+ \[sleep, \d+ \w+\] napping:\n  serving GET /nap\n  #0  ")
             self.assertIn("nap_for_long", entry)
             self.assertIn("tuza::http::RequestLoop::serve()", entry)
             self.assertRegex(entry, r"created by goroutine \d+ in .*\n    at .*serve\.cpp:\d+")
         self.assertNotIn("  #0", self.get("/debug/goroutines?stacks=0")[2])
         grouped = self.get("/debug/goroutines?group=1")[2]
         self.assertEqual(grouped.count("nap_for_long"), 1, grouped)
+
+    def dumped(self, path, *wanted):
+        """The entry of the goroutine that serves this path, once it contains all that is wanted."""
+        self.start(path)
+        found = ""
+
+        def complete():
+            nonlocal found
+            text = self.get("/debug/goroutines")[2]
+            found = next((entry for entry in text.split("\n\n") if f"serving GET {path}\n" in entry), "")
+            return all(text in found for text in wanted)
+
+        until(complete, f"{wanted} in the entry of {path}")
+        return found
+
+    def test_goroutines_that_compute_are_named(self):
+        """A handler that never returns to the scheduler: its request, how long it has run, and where it is."""
+        found = self.dumped("/burn?ms=60000", "without a P", "burn_for_long")
+        self.assertRegex(found, r"\Agoroutine \d+ \[running without a P, \d+ \w+(, \d+ \w+ of CPU)?, M\d+\].*:\n"
+                                r"  serving GET /burn\?ms=60000\n  #0  ")
+        self.assertIn("tuza::http::RequestLoop::serve()", found)
+        self.assertRegex(found, r"created by goroutine \d+ in .*\n    at .*serve\.cpp:\d+")
+
+    def test_goroutines_that_wait_in_the_kernel_are_named(self):
+        found = self.dumped("/block?for=60s", "in the kernel")
+        self.assertRegex(found, r"in the kernel: clock_nanosleep, .*:\n  serving GET /block\?for=60s\n  #0  ")
 
     def test_sched_json(self):
         self.start("/burn")
@@ -164,6 +214,21 @@ class Admin(unittest.TestCase):
             self.assertEqual({done.result()[0] for done in load + looks}, {200})
         requests = self.metrics()["http_requests_total", (("code", "2xx"), ("method", "GET"))]
         self.assertEqual(requests, 300)
+
+    def test_probes_are_not_behind_readers_of_dumps(self):
+        readers = []
+        for _ in range(64):
+            reader = socket.socket()
+            self.addCleanup(reader.close)
+            reader.settimeout(PATIENCE_S)
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            reader.connect(("127.0.0.1", self.server.admin))
+            reader.sendall(b"GET /debug/goroutines HTTP/1.1\r\nHost: a\r\n\r\n" * 200)
+            readers.append(reader)
+        for reader in readers:  # each of them is being served
+            self.assertEqual(reader.recv(1), b"H")
+        for path in ("/readyz", "/healthz", "/metrics"):
+            self.assertEqual(self.get(path)[0], 200)
 
     def test_the_page_needs_nothing_from_elsewhere(self):
         status, headers, text = self.get("/debug/sched")

@@ -17,7 +17,7 @@ std::int64_t number(Request& req, const char* name) {
 }
 
 void handle_all(tuza::http::Router& router) {
-  router.handle("GET /", [](Request&, ResponseWriter& res) { res.text("here\n"); });
+  router.handle("GET /{$}", [](Request&, ResponseWriter& res) { res.text("here\n"); });
   // Waits, and then reports that it has.
   router.handle("GET /sleep", [](Request& req, ResponseWriter& res) {
     spdlog::info("sleeps");
@@ -45,7 +45,7 @@ void handle_all(tuza::http::Router& router) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  tuza::App app("app_server");
+  tuza::App app("app_server", "3.2.1");
   const auto start_delay =
       app.setting("test.start_delay", std::chrono::milliseconds(0), "How long the start takes");
   const auto fail = app.setting("test.fail", false, "Whether the start fails");
@@ -53,10 +53,19 @@ int main(int argc, char** argv) {
   const auto size = app.setting("test.size", tuza::Bytes{1024}, "A size", {{0}, {1 << 20}});
   const auto text = app.setting("test.text", "as \"it\" is", "A text");
   const auto list = app.setting("test.list", std::vector<std::string>{"a"}, "Several");
+  const auto admin_route = app.setting("test.admin_route", "GET /my", "A route of the admin address");
+  const auto orders = app.metrics().counter("test_orders_total", "Orders, by kind", {"kind"});
   return app.run(argc, argv, [&] {
     tuza::sleep_for(*start_delay);
     if (*fail) throw std::runtime_error("the database is not there");
     handle_all(app.router());
+    const tuza::Histogram times = app.metrics().histogram("test_order_seconds", "Time of an order", {0.1, 1});
+    app.router().handle("GET /order", [orders, times](Request& req, ResponseWriter& res) {
+      orders.with(req.query_value("kind").value_or("")).add();
+      times.observe(std::chrono::milliseconds(50));
+      res.text("ordered\n");
+    });
+    app.admin().handle(*admin_route, [](Request&, ResponseWriter& res) { res.text("mine\n"); });
     std::string all = std::to_string(*count) + " " + std::to_string(size->count) + " " + *text;
     for (const std::string& item : *list) all += " " + item;
     app.router().handle("GET /settings", [all](Request&, ResponseWriter& res) { res.text(all + "\n"); });

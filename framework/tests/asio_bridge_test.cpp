@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
+#include <asio/bind_cancellation_slot.hpp>
 #include <asio/connect.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/read.hpp>
@@ -66,18 +67,31 @@ class EchoServer {
   WaitGroup serving_;
 };
 
-TEST_P(AsioBridgeTest, ATimerLetsOthersRunMeanwhile) {
+TEST_P(AsioBridgeTest, ATimerTakesItsTime) {
   run_with(GetParam(), [] {
+    AsioContext context;
+    asio::steady_timer timer(context.io(), 20ms);
+    const auto before = std::chrono::steady_clock::now();
+    EXPECT_TRUE(timer.async_wait(use_goroutine));
+    EXPECT_GE(std::chrono::steady_clock::now() - before, 20ms);
+  });
+}
+
+TEST_P(AsioBridgeTest, ATimerLetsOthersRunMeanwhile) {
+  run_with(GetParam(), [procs = GetParam()] {
     AsioContext context;
     std::atomic<bool> others_ran{false};
     WaitGroup others;
     others.go([&] { others_ran = true; });
-    asio::steady_timer timer(context.io(), 20ms);
-    const auto before = std::chrono::steady_clock::now();
-    const Result<void> waited = timer.async_wait(use_goroutine);
-    EXPECT_TRUE(waited);
-    EXPECT_GE(std::chrono::steady_clock::now() - before, 20ms);
-    EXPECT_TRUE(others_ran);
+    int waits = 0;
+    for (; !others_ran; ++waits) {
+      asio::steady_timer timer(context.io(), 1ms);
+      EXPECT_TRUE(timer.async_wait(use_goroutine));
+    }
+    // With several Ps, the kernel may take its core from the thread that was about to run the other.
+    if (procs == 1) {
+      EXPECT_EQ(waits, 1);
+    }
     others.wait();
   });
 }
@@ -282,6 +296,79 @@ TEST_P(AsioBridgeTest, WhatIsThrownComesToTheGoroutine) {
 }
 
 // At once, from other threads, and racing with the park.
+// An object of which every operation must begin, and end, on one thread.
+class OneThreadOnly {
+ public:
+  explicit OneThreadOnly(asio::io_context& io) : io_(io) {}
+  enum class Ends { kAtOnce, kNever, kByThrowing };
+  template <class Token>
+  auto async_count(Ends ends, Token&& token) {
+    return asio::async_initiate<Token, void(std::error_code, int)>(
+        [this](auto handler, Ends how) {
+          if (thread_ == std::thread::id()) thread_ = std::this_thread::get_id();
+          EXPECT_EQ(thread_, std::this_thread::get_id());
+          ++count_;
+          if (how == Ends::kByThrowing) throw std::runtime_error("on purpose");
+          if (how == Ends::kAtOnce) {
+            asio::post(
+                io_, [handler = std::move(handler), n = count_]() mutable { handler(std::error_code(), n); });
+            return;
+          }
+          const auto timer = std::make_shared<asio::steady_timer>(io_, 1h);
+          timer->async_wait(asio::bind_cancellation_slot(
+              handler.get_cancellation_slot(),
+              [timer, handler = std::move(handler)](std::error_code error) mutable { handler(error, 0); }));
+        },
+        token, ends);
+  }
+  int count_ = 0;
+
+ private:
+  asio::io_context& io_;
+  std::thread::id thread_;
+};
+
+TEST_P(AsioBridgeTest, OnAnExecutorGoroutinesShareAnObject) {
+  run_with(GetParam(), [] {
+    using Ends = OneThreadOnly::Ends;
+    AsioContext context;
+    OneThreadOnly object(context.io());
+    const auto executor = context.io().get_executor();
+    WaitGroup users;
+    for (int i = 0; i < 50; ++i) {
+      users.go([&] { EXPECT_GT(object.async_count(Ends::kAtOnce, use_goroutine.on(executor)).value(), 0); });
+      users.go([&] {
+        const auto [ctx, cancel] = with_timeout(Context::background(), 5ms);
+        const auto ended = object.async_count(Ends::kNever, use_goroutine.on(executor, ctx));
+        EXPECT_TRUE(!ended && ended.error().timeout());
+      });
+      users.go([&] {
+        EXPECT_THROW((void)object.async_count(Ends::kByThrowing, use_goroutine.on(executor)),
+                     std::runtime_error);
+      });
+    }
+    users.wait();
+    EXPECT_EQ(object.async_count(Ends::kAtOnce, use_goroutine.on(executor)).value(), 151);
+  });
+}
+
+TEST_P(AsioBridgeTest, OnAnExecutorThatIsGoneNothingBegins) {
+  run_with(GetParam(), [] {
+    auto io = std::make_unique<asio::io_context>();
+    OneThreadOnly object(*io);
+    const auto executor = io->get_executor();
+    WaitGroup waiting;
+    waiting.go([&] {
+      const auto lost = object.async_count(OneThreadOnly::Ends::kAtOnce, use_goroutine.on(executor));
+      EXPECT_EQ(lost.error().code(), Errc::kClosed);
+    });
+    testing::wait_until_all_park();
+    io.reset();  // nobody has run it
+    waiting.wait();
+    EXPECT_EQ(object.count_, 0);
+  });
+}
+
 TEST_P(AsioBridgeTest, AnyThreadMayCompleteAtAnyTime) {
   run_with(GetParam(), [] {
     for (int i = 0; i < scaled(20'000); ++i) {

@@ -30,7 +30,8 @@ WRONG = [
     ('[http]\nheaders_max = [1]', ['got an array']),
     ('[http]\naccess_log = "true"', ['FILE:2:http.access_log: expected true or false, got the string "true"']),
     ('[http]\naccess_log = 1', ['FILE:2:http.access_log: expected true or false, got the integer 1']),
-    ('[http]\nserver_name = 1', ['FILE:2:http.server_name: expected a string, got the integer 1']),
+    ('[http]\nserver_name = 1', ['FILE:2:http.server_name: expected one line of text, got the integer 1']),
+    ('[http]\nserver_name = "a\\r\\nX: y"', ['FILE:2:http.server_name: expected one line of text']),
     ('[log]\nlevel = 3', ['FILE:2:log.level: expected one of "trace", "debug"']),
     ('[log]\nfile = 2026-11-22', ['FILE:2:log.file: expected the path of a file, got a date']),
     ('http = 1', ['FILE:1:http: expected a section, [http], got the integer 1']),
@@ -75,6 +76,8 @@ WRONG = [
     ('[http]\ntimeout = "1s"', ['FILE:2:http.timeout: unknown setting; did you mean shutdown.timeout?']),
     ('listen = "127.0.0.1:80"', ['FILE:1:listen: unknown setting; did you mean http.listen?']),
     ('[http]\n"li.sten" = 1', ['FILE:2:http.li.sten: unknown setting']),
+    # One problem is one line, whatever the name contains.
+    ('[http]\n"li\\nst\\u007fen" = 1', ['FILE:2:"http.li\\u000ast\\u007fen": unknown setting']),
     ('[quantum]\nflux = 1', ['FILE:1:quantum: unknown setting']),
     # Settings that depend on each other.
     ('[tls]\ncertificate = "a.pem"', ['FILE:2:tls.certificate: expected tls.key beside it, got none']),
@@ -95,9 +98,15 @@ WRONG = [
     ('[http]\nhead_max = "1KiB"', ['FILE:2:http.head_max: expected at least http.request_line_max, got "1KiB"']),
     ('[http]\nhead_max = "1KiB"\nrequest_line_max = "2KiB"',
      ['FILE:3:http.request_line_max: expected at most http.head_max, got "2KiB"']),
+    ('[http]\nlisten = ["127.0.0.1:8081", "127.0.0.1:8080"]\n[admin]\nlisten = "127.0.0.1:8080"',
+     ['FILE:4:admin.listen: expected another port than that of http.listen, "127.0.0.1:8080", got "127.0.0.1:8080"']),
+    ('[http]\nlisten = ":8080"\n[admin]\nlisten = "127.0.0.1:8080"', ['FILE:4:admin.listen: expected another port']),
+    ('[http]\nlisten = "localhost:8080"\n[admin]\nlisten = "localhost:8080"',
+     ['FILE:4:admin.listen: expected another port']),
+    ('[http]\nlisten = "unix:/tmp/a"\n[admin]\nlisten = "unix:/tmp/a"', ['FILE:4:admin.listen: expected another port']),
     # Tables.
     ('[[tls.certificates]]\ncertificate = "a.pem"',
-     ['FILE:1:tls.certificates: expected [[tls.certificates]] tables in the file, each with the strings '
+     ['FILE:1:tls.certificates: expected [[tls.certificates]] tables, each with the strings '
       'certificate, key, got one without key']),
     ('[[tls.certificates]]\ncertificate = "a.pem"\nkey = 1',
      ['FILE:3:tls.certificates.key: expected the path of a file, got the integer 1']),
@@ -106,6 +115,8 @@ WRONG = [
     ('[tls]\ncertificates = [1]', ['got the integer 1']),
     # Text that is not TOML.
     ('[http', ['FILE:1:6: expected TOML, got: ']),
+    ('a = i\nb = 2', ["FILE:1:6: expected TOML, got: ", "saw 'i '"]),
+    ('[+http', ['FILE:1:2: expected TOML, got: ']),
     ('[http]\nlisten 1', ['FILE:2:', 'expected TOML, got: ']),
     ('[http]\nlisten = "a', ['FILE:2:', 'expected TOML']),
     ('[http]\nbody_max = "1KiB"\nbody_max = "2KiB"', ['FILE:3:', 'expected TOML', 'body_max']),
@@ -125,7 +136,7 @@ WRONG_VARIABLES = [
     ("TUZA_HTTP_ACCESS_LOG", "yes", 'TUZA_HTTP_ACCESS_LOG: expected true or false, got "yes"'),
     ("TUZA_HTTP_LISTN", "x", 'TUZA_HTTP_LISTN: unknown setting; did you mean TUZA_HTTP_LISTEN?'),
     ("TUZA_LOGLEVEL", "info", 'TUZA_LOGLEVEL: unknown setting; did you mean TUZA_LOG_LEVEL?'),
-    ("TUZA_TLS_CERTIFICATES", "a", 'TUZA_TLS_CERTIFICATES: expected [[tls.certificates]] tables in the file'),
+    ("TUZA_TLS_CERTIFICATES", "a", 'TUZA_TLS_CERTIFICATES: expected [[tls.certificates]] tables, each with'),
     ("TUZA_TLS_KEY", "a.pem", 'TUZA_TLS_KEY: expected tls.certificate beside it, got none'),
 ]
 
@@ -171,10 +182,59 @@ class Config(unittest.TestCase):
                 self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
     def test_variables_of_others_are_left_alone(self):
-        done = run("--check-config", TUZA_DEBUG="stalls=1s", TUZA_MAXPROCS="2", TUZA_SLICE_MS="20",
+        done = run("--check-config", TUZA_DEBUG="stalls=1000ms", TUZA_MAXPROCS="2", TUZA_SLICE_MS="20",
                    TUZA_SERVICE_HOST="10.0.0.1", TUZA_HTTP_PORT="tcp://10.0.0.1:80",
                    TUZA_HTTP_SERVICE_PORT="80", TUZA_HTTP_PORT_80_TCP_ADDR="10.0.0.1", TUZA_HELLO_WORLD="x")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "ok\n", ""))
+
+    def test_ports_of_different_sockets_do_not_collide(self):
+        for http, admin in [("127.0.0.1:8080", "127.0.0.1:8081"), ("127.0.0.1:8080", "127.0.0.2:8080"),
+                            ("127.0.0.1:0", "127.0.0.1:0"), ("unix:/tmp/a", "unix:/tmp/b"), ("127.0.0.1:8080", "")]:
+            done = run("--listen", http, "--set", f"admin.listen={admin}", "--check-config")
+            self.assertEqual((done.returncode, done.stdout), (0, "ok\n"), done.stderr)
+
+    def test_a_wrong_variable_of_the_runtime_keeps_the_service_from_starting(self):
+        for name, value, said in [
+            ("TUZA_MAXPROCS", "many", "TUZA_MAXPROCS: expected a number from 1 to 256, not 'many'"),
+            ("TUZA_MAXPROCS", "0", "TUZA_MAXPROCS: expected a number from 1 to 256, not '0'"),
+            ("TUZA_SLICE_MS", "10ms", "TUZA_SLICE_MS: expected a number from 1 to 10000, not '10ms'"),
+            ("TUZA_EARLY_HANDOFF_US", "5", "TUZA_EARLY_HANDOFF_US: expected a number from 100 to 10000000, or 0"),
+            ("TUZA_LANE_EXTRA", "-1", "TUZA_LANE_EXTRA: expected a number from 1 to 1000, or 0 for off, not '-1'"),
+            ("TUZA_PREEMPT_SIGNAL", "9", "TUZA_PREEMPT_SIGNAL: signal 9 cannot be used"),
+            ("TUZA_DEBUG", "stalls=1s", "TUZA_DEBUG: cannot use 'stalls=1s'"),
+        ]:
+            for arguments in (["--check-config"], ["--listen", "127.0.0.1:0"]):
+                with self.subTest(name=name, value=value, arguments=arguments):
+                    done = run(*arguments, **{name: value})
+                    self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+                    self.assertTrue(done.stderr.startswith(said), done.stderr)
+                    self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+    def test_an_unknown_option_is_one_line_and_the_way_to_the_help(self):
+        for arguments, said in [(["--lisen", "127.0.0.1:1"], "unknown option --lisen; did you mean --listen?"),
+                                (["--chek-config"], "unknown option --chek-config; did you mean --check-config?"),
+                                (["--quantum=7"], "unknown option --quantum"),
+                                (["-x"], "unknown option -x"),
+                                (["serve"], "unexpected argument serve"),
+                                (["--set"], "--set: 1 required KEY=VALUE missing")]:
+            with self.subTest(arguments=arguments):
+                done = run(*arguments)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertEqual(done.stderr, f"app_server: {said}\nTry 'app_server --help'.\n")
+
+    def test_the_help_explains_the_programs_own_settings(self):
+        done = run("--help")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn('  test.count\n      A number\n      number of things, 1 to 10; default 3\n', done.stdout)
+        self.assertIn('  test.start_delay\n      How long the start takes\n      duration, 0s to 1d; default "0s"\n',
+                      done.stdout)
+        self.assertNotIn("http.body_max", done.stdout, "--print-config has Tuza's settings")
+
+    def test_the_version_is_that_of_the_program_and_of_tuza(self):
+        project = (CONF.parent / "CMakeLists.txt").read_text()
+        tuza = re.search(r"project\(tuza VERSION (\S+)", project)[1]
+        done = run("--version")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, f"app_server 3.2.1 (Tuza {tuza})\n", ""))
 
     def test_wrong_command_lines(self):
         for arguments, said in [
@@ -184,14 +244,78 @@ class Config(unittest.TestCase):
             (["--listen", "nowhere"], '--listen: expected one or more addresses'),
             (["--lisen", "127.0.0.1:1"], "--lisen"),
             (["--config", ""], "--config: expected a file"),
+            (["--listen", "127.0.0.1:81", "--listen", "127.0.0.1:81"], 'expected each address once, got "127.0.0.1:81" again'),
+            (["--set", "log.file=/nowhere/log"], "--set log.file: log file /nowhere/log: No such file or directory"),
+            (["--set", "log.file=/"], "--set log.file: log file /: Is a directory"),
+            (["--set", "http.trusted_proxies=10.0.0.1/8"], '--set http.trusted_proxies: expected networks such as "10.0.0.0/8"'),
+            (["--set", "http.trusted_proxies=localhost"], '--set http.trusted_proxies: expected networks'),
+            (["--set", "http.proxy_protocol=required"],
+             "--set http.proxy_protocol: expected http.trusted_proxies beside it, got none"),
         ]:
             with self.subTest(arguments=arguments):
                 done = run(*arguments, "--check-config")
                 self.assertEqual(done.returncode, 2)
                 self.assertIn(said, done.stderr)
 
+    def test_options_and_variables_take_toml(self):
+        for text, items in [('["a","b"]', ["a", "b"]), ('[ "a, b", \'c\' ]', ["a, b", "c"]), ("[]", []), ('"a, b"', ["a, b"]),
+                            ('"a, b","c"', ["a, b", "c"]), ('["\\u00e9"]  # one', ["\u00e9"]),
+                            # Plain text, as ever.
+                            ("", []), ("a", ["a"]), ("a,b", ["a", "b"]), ("[::1]:80", ["[::1]:80"]),
+                            ("[::1]:80,[::2]:81", ["[::1]:80", "[::2]:81"]), ("[::1]", ["[::1]"]), ("a[0],b", ["a[0]", "b"]),
+                            ("'a'", ["'a'"]), ("{a}", ["{a}"])]:
+            for arguments, variables in ((["--set", f"test.list={text}"], {}), ([], {"TUZA_TEST_LIST": text})):
+                done = run("--print-config", *arguments, **variables)
+                self.assertEqual((done.returncode, done.stderr), (0, ""), text)
+                self.assertEqual(tomllib.loads(done.stdout)["test"]["list"], items, text)
+        certificates = '[{ certificate = "a", key = "b" }, { key = "d", certificate = "c" }]'
+        for setting, section, value in [
+            ('http.listen=["127.0.0.1:1","[::1]:2"]', "http", ["127.0.0.1:1", "[::1]:2"]),
+            ('http.listen="127.0.0.1:1","[::1]:2"', "http", ["127.0.0.1:1", "[::1]:2"]),
+            ("http.listen=[::1]:2,[::1]:3", "http", ["[::1]:2", "[::1]:3"]),
+            ("http.trusted_proxies=10.0.0.0/8, ::1,unix:", "http", ["10.0.0.0/8", "::1", "unix:"]),
+            ('http.trusted_proxies=["10.0.0.0/8"]', "http", ["10.0.0.0/8"]),
+            ("http.trusted_proxies=", "http", []),
+            ('http.idle_timeout="10s"', "http", "10s"),
+            ('log.level="debug"', "log", "debug"),
+            ('test.text="a\\tb"', "test", "a\tb"),
+            ('test.text={"a": [1]}', "test", '{"a": [1]}'),
+            ("test.text=[x]", "test", "[x]"),
+            (f"tls.certificates={certificates}", "tls",
+             [{"certificate": "a", "key": "b"}, {"certificate": "c", "key": "d"}]),
+            ('tls.certificates={certificate="a",key="b"}', "tls", [{"certificate": "a", "key": "b"}]),
+        ]:
+            done = run("--print-config", "--set", setting)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), setting)
+            self.assertEqual(tomllib.loads(done.stdout)[section][setting.split("=")[0].split(".")[1]], value, setting)
+
+    def test_wrong_toml_is_refused_with_the_option_and_the_text(self):
+        for setting, said in [
+            ('test.list=["a",', ('--set test.list: expected TOML, got: ', ', in "[\\"a\\","')),
+            ('test.list=[a,b]', ('--set test.list: expected TOML, got: ', ', in "[a,b]"')),
+            ('test.list=["a",1]',
+             ('--set test.list: expected a list of strings, got the integer 1, in "[\\"a\\",1]"',)),
+            ('test.list=["a"]\nother = 1', ('--set test.list: expected one value of TOML, got several, in ',)),
+            ('test.text="a', ('--set test.text: expected TOML, got: ', ', in "\\"a"')),
+            ('test.count="3"', ('--set test.count: expected a number of things from 1 to 10, got the string "3", in ',)),
+            ('http.listen=["nowhere"]', ('--set http.listen: expected one or more addresses', 'got the string "nowhere", in ')),
+            ('http.listen=[::1]:99999', ('--set http.listen: expected one or more addresses', 'got "[::1]:99999"')),
+            ('tls.certificates={certificate="a"}', ('--set tls.certificates: expected [[tls.certificates]] tables', 'without key')),
+            ('tls.certificates={certificate="a",key="b",name="c"}', ('--set tls.certificates: tls.certificates.name: unknown',)),
+        ]:
+            done = run("--check-config", "--set", setting)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), setting)
+            for text in said:
+                self.assertIn(text, done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+
+    def test_the_check_of_a_log_file_does_not_make_it(self):
+        log = self.file.parent / "log"
+        done = run("--set", f"log.file={log}", "--check-config")
+        self.assertEqual((done.returncode, done.stdout, log.exists()), (0, "ok\n", False), done.stderr)
+
     def test_what_cannot_be_printed_is_an_error(self):
-        for option in ("--print-config", "--check-config"):
+        for option in ("--print-config", "--check-config", "--help", "--version"):
             with open("/dev/full", "w", encoding="ascii") as full:
                 done = subprocess.run([APP_SERVER, option], stdout=full, stderr=subprocess.PIPE, check=False)
             self.assertEqual((done.returncode, done.stderr), (1, b"cannot write to standard output\n"), option)
@@ -224,7 +348,7 @@ class Config(unittest.TestCase):
         self.assertEqual(first.returncode, 0, first.stderr)
         self.assertEqual(tomllib.loads(first.stdout)["test"],
                          {"text": odd, "list": ["a", "b", "c"], "size": "3KiB", "start_delay": "1500ms",
-                          "fail": False, "count": 3})
+                          "fail": False, "count": 3, "admin_route": "GET /my"})
         self.file.write_text(first.stdout)
         again = run("--config", str(self.file), "--print-config")
         self.assertEqual(tomllib.loads(again.stdout), tomllib.loads(first.stdout))

@@ -21,6 +21,7 @@ PROGRAM_LINES_MAX = 20
 LINES_MAX = {"README.md": 150, "HACKING.md": 200}
 BLOCK = re.compile(r"(?:^<!-- (\S+) -->\n)?^```(\w+|c\+\+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+INLINE_CODE = re.compile(r"`[^`\n]*`")
 INDENTED_CODE = re.compile(r"(?:^|\n\n)((?: {4}.*(?:\n|$))+)")
 NAMED = re.compile(r"`((?:[\w.-]+/)*[\w.-]+\.(?:h|cpp|S|py|pml|md|txt|cmake|sh|in|json))`")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -63,7 +64,7 @@ def anchors_of(text: str) -> set[str]:
 
 
 def link_complaints(page: str, text: str, top: pathlib.Path):
-    for target in LINK.findall(FENCE.sub("", text)):
+    for target in LINK.findall(INLINE_CODE.sub("", FENCE.sub("", text))):
         if re.match(r"[a-z]+:", target):
             continue
         path, _, anchor = target.partition("#")
@@ -97,7 +98,7 @@ def figure_complaints(top: pathlib.Path):
 
 
 def main(top: pathlib.Path) -> int:
-    pages = ["README.md", "HACKING.md", *(p.relative_to(top).as_posix() for folder in ("docs", "loadtests")
+    pages = [*sorted(p.name for p in top.glob("*.md")), *(p.relative_to(top).as_posix() for folder in ("docs", "loadtests")
                                            for p in sorted((top / folder).rglob("*.md")))]
     complaints = [*readme_complaints((top / "README.md").read_text()), *figure_complaints(top)]
     seen = 0

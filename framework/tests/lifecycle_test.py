@@ -31,8 +31,23 @@ class Start(Test):
         port = first.port()
         second = self.service(arguments=["--listen", f"127.0.0.1:{port}"])
         self.assertEqual(second.end(), 1)
-        self.assertRegex(second.says("app_server"), f"listen 127.0.0.1:{port}: Address already in use")
+        self.assertIn(f"--listen (http.listen): listen 127.0.0.1:{port}: Address already in use",
+                      second.says("app_server"))
         self.assertEqual(len(second.lines), 2)
+
+    def test_an_address_that_cannot_be_used_is_reported_with_its_setting(self):
+        taken = f"127.0.0.1:{self.service().port()}"
+        file = self.folder() / "a.toml"
+        file.write_text(f'[http]\nlisten = "{taken}"\n')
+        for options, place in [({"arguments": ["--config", str(file)]}, f"{file}:2:http.listen"),
+                               ({"arguments": [], "environment": {"TUZA_HTTP_LISTEN": taken}}, "TUZA_HTTP_LISTEN"),
+                               ({"arguments": ["--set", f"http.listen={taken}"]}, "--set http.listen"),
+                               ({"arguments": ["--listen", "127.0.0.1:0", "--set", f"admin.listen={taken}"]},
+                                "--set admin.listen")]:
+            with self.subTest(place=place):
+                service = self.service(**options)
+                self.assertEqual(service.end(), 1)
+                self.assertIn(f"app_server: {place}: listen {taken}: Address already in use", service.says("app_server"))
 
     def test_the_reason_is_said_on_standard_error_wherever_the_log_goes(self):
         log = self.folder() / "log"
@@ -44,7 +59,7 @@ class Start(Test):
     def test_a_log_file_that_cannot_be_opened(self):
         service = self.service("log.file=/nowhere/log")
         self.assertEqual(service.end(), 1)
-        self.assertEqual(service.lines[0], "app_server: log file /nowhere/log: No such file or directory\n")
+        self.assertEqual(service.lines[0], "app_server: --set log.file: log file /nowhere/log: No such file or directory\n")
 
     def test_settings_reach_the_program(self):
         service = self.service("test.count=7", "test.size=2KiB", "test.text=hello", "test.list=x,y")
@@ -214,7 +229,7 @@ class Serving(Test):
 
     def test_requests_in_flight_finish_and_say_close(self):
         service = self.service()
-        busy = [service.ask("/sleep?ms=700") for _ in range(5)]
+        busy = [service.ask("/sleep?ms=2000") for _ in range(5)]
         service.says("sleeps", 5)
         service.send(signal.SIGTERM)
         for connection in busy:
@@ -237,7 +252,7 @@ class Serving(Test):
 
     def test_nothing_is_accepted_any_more(self):
         service = self.service()
-        busy = service.ask("/sleep?ms=1500")
+        busy = service.ask("/sleep?ms=3000")
         port = service.port()
         service.says("sleeps")
         service.send(signal.SIGTERM)
@@ -248,12 +263,32 @@ class Serving(Test):
         self.assertEqual(service.end(), 0)
 
     def test_during_the_delay_everything_is_served(self):
-        service = self.service("shutdown.delay=1s")
+        service = self.service("shutdown.delay=3s")
         self.assertEqual(service.get()[0], 200)
         service.send(signal.SIGTERM)
         service.says("SIGTERM: ")
         self.assertEqual(service.get()[0], 200)
         self.assertEqual(service.end(), 0)
+
+    def test_the_log_does_not_say_that_nothing_is_accepted_during_the_delay(self):
+        service = self.service("shutdown.delay=1h")
+        self.assertEqual(service.get()[0], 200)
+        service.send(signal.SIGTERM)
+        service.says("SIGTERM: draining; connections are accepted for another 1h (shutdown.delay)")
+        self.assertEqual(service.get()[0], 200)
+        self.assertEqual((service.logged("no new"), service.logged("no more")), ([], []))
+
+    def test_the_log_says_each_stage_of_the_drain_when_it_begins(self):
+        service = self.service("shutdown.delay=1ms", "shutdown.timeout=1h", "admin.listen=127.0.0.1:0")
+        busy = service.ask("/sleep?ms=300")
+        service.says("sleeps")
+        service.send(signal.SIGTERM)
+        self.assertIn("slept", rest(busy))
+        self.assertEqual(service.end(), 0)
+        said = "".join(line for line in service.lines if line is not None)
+        self.assertRegex(said, r"(?s)SIGTERM: draining, /readyz answers 503; connections are accepted for another 1ms "
+                               r"\(shutdown.delay\).*: no more connections are accepted; \d open, requests have 1h to "
+                               r"finish \(shutdown.timeout\).*app_server: ended\n")
 
     def test_what_does_not_finish_is_cut_off_and_the_status_is_1(self):
         service = self.service("shutdown.timeout=200ms")
@@ -321,7 +356,7 @@ class Admin(Test):
         return self.service(f"admin.listen=unix:{path}", *settings), path
 
     def test_ready_until_the_end_begins_and_healthy_to_the_last(self):
-        service, admin = self.administered("shutdown.delay=1s")
+        service, admin = self.administered("shutdown.delay=3s")
         self.assertIn(" 200 ", get_over(admin, "/readyz"))
         service.send(signal.SIGTERM)
         service.says("SIGTERM: ")
@@ -333,7 +368,7 @@ class Admin(Test):
 
     def test_it_answers_while_requests_finish(self):
         service, admin = self.administered()
-        busy = service.ask("/sleep?ms=1500")
+        busy = service.ask("/sleep?ms=3000")
         service.says("sleeps")
         service.send(signal.SIGTERM)
         service.says("SIGTERM: ")
@@ -392,7 +427,9 @@ class Reload(Test):
         line = service.says("the settings stay as they were")
         self.assertIn(f"{file}:4:http.body_max: expected", line)
         self.assertIn("(and 1 more)", line)
-        service.says("log.level is info")
+        file.write_text('[log]\nlevel = "debug"\n')
+        service.send(signal.SIGHUP)
+        service.says("log.level is debug")
         self.assertEqual(len(service.lines), 3)
 
     def test_one_that_is_nested_deep_is_refused_as_well(self):

@@ -1,11 +1,11 @@
 // Log lines, their destinations, and their fate when nothing reads them.
-#include <tuza/framework/detail/keep_for_ever.h>
 #include <tuza/framework/log.h>
 #include <tuza/framework/log/line.h>
 #include <tuza/framework/log/line_queue.h>
 #include <tuza/framework/log/output.h>
 #include <tuza/http/server.h>
 #include <tuza/netpoll/tcp.h>
+#include <tuza/sched/detail/keep_for_ever.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/run.h>
@@ -27,9 +27,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 namespace tuza {
 namespace {
@@ -129,6 +131,25 @@ TEST(LogLine, ControlCharactersOfTwoBytesAreSpelledOutToo) {
   EXPECT_EQ(line_of(logging::Form::kJson, text), json("\\u0080\\u009b\\u009f\xc2\xa0\\ufffd"));
 }
 
+// Lines were seen that a terminal showed in another order, or as two lines.
+TEST(LogLine, DeceptiveCharactersAreSpelledOut) {
+  const std::string_view text = "a\xe2\x80\xae z\xe2\x80\xa8 \xef\xbb\xbf \xe2\x82\xac \xf0\x9f\x98\x80";
+  const std::string_view shown = "a\\u202e z\\u2028 \\ufeff \xe2\x82\xac \xf0\x9f\x98\x80";
+  EXPECT_EQ(line_of(logging::Form::kConsole, text), console(shown));
+  EXPECT_EQ(line_of(logging::Form::kJson, text), json(shown));
+}
+
+TEST(LogLine, QuotedTextCannotEndItsQuotes) {
+  for (const logging::Form form : {logging::Form::kConsole, logging::Form::kJson}) {
+    logging::Line line(form, 0, "info");
+    line.quoted("a\" 200 \\\"\n");
+    const std::string_view text = line.finish();
+    EXPECT_TRUE(
+        text.contains(form == logging::Form::kConsole ? R"("a\" 200 \\\"\x0a")" : R"("a\" 200 \\\"\u000a")"))
+        << text;
+  }
+}
+
 // The search for characters that need no escape takes eight bytes at a time.
 TEST(LogLine, EachByteIsSeenWhereverItStands) {
   for (int byte = 0; byte < 256; ++byte) {
@@ -143,7 +164,7 @@ TEST(LogLine, EachByteIsSeenWhereverItStands) {
 }
 
 TEST(LogLine, GrowsWithoutLosingAnything) {
-  for (const std::size_t n : {900, 960, 1000, 1024, 5000}) {
+  for (const std::size_t n : {900u, 960u, 1000u, 1024u, 5000u}) {
     const std::string text(n, 'x');
     EXPECT_EQ(line_of(logging::Form::kJson, text + "\n"), json(text + "\\u000a"));
   }

@@ -39,9 +39,9 @@ class Lines(Test):
         self.assertGreaterEqual(request["duration_us"], 0)
 
     def test_what_clients_send_stays_within_its_line(self):
-        # The parser rejects quotation marks in targets, and control characters of one byte: 400, and no log line.
+        # The parser rejects quotation marks in targets, and control characters of one byte: 400.
         agent = b'"evil\\ \xff \xc3\xa9 \xc2\x9b2J'
-        logged = {"console": rb'"GET /\?%22" 200 5B \d+us ""evil\\ \\xff ' + b"\xc3\xa9" + rb' \\x9b2J"$',
+        logged = {"console": rb'"GET /\?%22" 200 5B \d+us "\\"evil\\\\ \\xff ' + b"\xc3\xa9" + rb' \\x9b2J"$',
                   "json": rb'"target":"/\?%22",.*"user_agent":"\\"evil\\\\ \\ufffd ' + b"\xc3\xa9" +
                           rb' \\u009b2J"}$'}
         for form, expected in logged.items():
@@ -57,9 +57,15 @@ class Lines(Test):
             service.send(signal.SIGTERM)
             self.assertEqual(service.end(), 0)
             lines = (folder / "log").read_bytes().splitlines()
-            requests = [line for line in lines if b"evil" in line]
+            requests = [line for line in lines if b" 200 " in line or b'"status":200' in line]
             self.assertEqual(len(requests), 1, lines)
             self.assertRegex(requests[0], expected)
+            refused = [line for line in lines if b"malformed" in line]
+            self.assertEqual(len(refused), 2, lines)
+            for line, request in zip(refused, (rb"GET / HTTP/1.1", rb'GET /\"evil HTTP/1.1')):
+                self.assertIn(b'"' + request + b'" 400 refused: ' if form == "console" else
+                              b'"event":"refused","remote":"', line)
+                self.assertIn(b'"' + request + b'"', line)
             for line in lines:
                 self.assertNotRegex(line, rb"[\x00-\x1f\x7f\xff]|\xc2[\x80-\x9f]")
                 if form == "json":
@@ -131,7 +137,7 @@ class File(Test):
         text = file.read_text()
         dropped = sum(int(n) for n in re.findall(r"log: (\d+) lines? dropped here", text))
         self.assertGreater(dropped, 0)
-        others = 3  # serving, SIGTERM, ended
+        others = 4  # serving, SIGTERM, no more connections, ended
         self.assertEqual(len(text.splitlines()) - text.count("dropped here") + dropped, 10_000 + others)
 
     def test_a_file_that_may_not_grow(self):

@@ -37,7 +37,7 @@ class Scanner {
   }
   [[nodiscard]] bool month(int& value) {
     for (int i = 0; i < 12; ++i) {
-      if (take(kMonths.substr(static_cast<std::size_t>(3 * i), 3))) {
+      if (take(kMonths.substr(static_cast<std::size_t>(i) * 3, 3))) {
         value = i + 1;
         return true;
       }
@@ -98,7 +98,7 @@ std::string format_http_date(sys_seconds time) {
   const year_month_day date(day);
   const hh_mm_ss clock(time - day);
   const std::string_view weekday = kDays[year_month_weekday(day).weekday().c_encoding()];
-  const std::string_view month = kMonths.substr((static_cast<unsigned>(date.month()) - 1) * 3, 3);
+  const std::string_view month = kMonths.substr(std::size_t{static_cast<unsigned>(date.month()) - 1} * 3, 3);
   std::array<char, 40> text;
   const int n =
       std::snprintf(text.data(), text.size(), "%.3s, %02u %.3s %04d %02d:%02d:%02d GMT", weekday.data(),

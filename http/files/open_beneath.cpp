@@ -14,6 +14,10 @@ namespace {
 using tuza::detail::blocking_syscall;
 
 constexpr int kFileFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+// O_PATH excludes others (openat2).
+std::uint64_t flags_for(int extra) {
+  return static_cast<std::uint64_t>((extra & O_PATH) != 0 ? O_PATH | O_CLOEXEC : kFileFlags | extra);
+}
 constexpr int kTriesMax = 8;  // of a look-up during which other files were renamed
 
 }  // namespace
@@ -25,25 +29,18 @@ OpenFile::~OpenFile() {
 long OpenFile::stat(struct stat& into) const { return blocking_syscall(SYS_fstat, fd_, &into); }
 
 long OpenFile::pread(std::span<char> into, std::uint64_t offset) const {
-  std::size_t done = 0;
-  while (done < into.size()) {
-    const long n = blocking_syscall(SYS_pread64, fd_, into.data() + done, into.size() - done, offset + done);
-    if (n < 0 && done == 0) return n;
-    if (n <= 0) break;
-    done += static_cast<std::size_t>(n);
-  }
-  return static_cast<long>(done);
+  return tuza::detail::read_at(fd_, into, offset);
 }
 
 long open_folder(const std::string& path) {
   return blocking_syscall(SYS_openat, AT_FDCWD, path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 }
 
-long open_beneath(int folder, const std::string& path) {
+long open_beneath(int folder, const std::string& path, int flags) {
   static std::atomic<bool> unknown_call{false};
-  if (unknown_call.load(std::memory_order_relaxed)) return open_beneath_by_steps(folder, path);
+  if (unknown_call.load(std::memory_order_relaxed)) return open_beneath_by_steps(folder, path, flags);
   struct open_how how{};
-  how.flags = kFileFlags;
+  how.flags = flags_for(flags);
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
   long fd = -EAGAIN;
   for (int i = 0; i < kTriesMax && fd == -EAGAIN; ++i) {
@@ -51,15 +48,15 @@ long open_beneath(int folder, const std::string& path) {
   }
   if (fd == -ENOSYS) {
     unknown_call.store(true, std::memory_order_relaxed);
-    return open_beneath_by_steps(folder, path);
+    return open_beneath_by_steps(folder, path, flags);
   }
   // Old seccomp filters answer unknown calls with EPERM. If the file itself must not be read, the fall-back
   // fails too.
-  if (fd == -EPERM) return open_beneath_by_steps(folder, path);
+  if (fd == -EPERM) return open_beneath_by_steps(folder, path, flags);
   return fd;
 }
 
-long open_beneath_by_steps(int folder, const std::string& path) {
+long open_beneath_by_steps(int folder, const std::string& path, int extra) {
   OpenFile held;  // the current folder; empty: `folder`
   int at = folder;
   std::size_t begin = 0;
@@ -68,7 +65,8 @@ long open_beneath_by_steps(int folder, const std::string& path) {
     const std::string name = path.substr(begin, slash - begin);
     if (name == "..") return -EXDEV;
     const bool last = slash == std::string::npos;
-    const int flags = last ? kFileFlags | O_NOFOLLOW : O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    const int flags = last ? static_cast<int>(flags_for(extra)) | O_NOFOLLOW
+                           : O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     const long fd = blocking_syscall(SYS_openat, at, name.c_str(), flags, 0);
     if (fd < 0 || last) return fd;
     held = OpenFile(static_cast<int>(fd));

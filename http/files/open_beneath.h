@@ -30,6 +30,8 @@ class OpenFile {
   }
   ~OpenFile();
   [[nodiscard]] int fd() const { return fd_; }
+  // The caller owns it from then on.
+  [[nodiscard]] int release() { return std::exchange(fd_, -1); }
 
   // 0 or -errno.
   [[nodiscard]] long stat(struct stat& into) const;
@@ -45,10 +47,10 @@ class OpenFile {
 long open_folder(const std::string& path);
 
 // Opens `path`, which must not begin with a slash, below `folder` for reading. Neither waits for the other
-// end of a FIFO nor makes a terminal the controlling terminal. Returns a descriptor, or -errno: EXDEV or
-// ELOOP for a path that leaves the folder.
-long open_beneath(int folder, const std::string& path);
+// end of a FIFO nor makes a terminal the controlling terminal. `flags`: O_PATH to look only, without opening the
+// file itself. Returns a descriptor, or -errno: EXDEV or ELOOP for a path that leaves the folder.
+long open_beneath(int folder, const std::string& path, int flags = 0);
 // The fall-back, separate for tests.
-long open_beneath_by_steps(int folder, const std::string& path);
+long open_beneath_by_steps(int folder, const std::string& path, int flags = 0);
 
 }  // namespace tuza::http

@@ -38,8 +38,7 @@ std::optional<sys_seconds> date_header(const Request& request, std::string_view 
 
 std::optional<std::string> combined_header(const Request& request, std::string_view name) {
   std::optional<std::string> all;
-  for (std::size_t i = 0; i < request.header_count(); ++i) {
-    const Request::Header field = request.header_at(i);
+  for (const HeaderField field : request.headers()) {
     if (!equals_ignoring_case(field.name, name)) continue;
     all = all ? *all + ", " + std::string(field.value) : std::string(field.value);
   }

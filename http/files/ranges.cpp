@@ -63,10 +63,11 @@ RangeRequest parse_range(std::string_view field, std::uint64_t size) {
     request.kind = RangeRequest::Kind::kUnsatisfiable;
     return request;
   }
-  std::uint64_t together = 0;
-  for (const ByteRange& part : request.parts) together += part.length;
-  // 16 times the size of a file does not overflow.
-  if (request.parts.size() > 1 && together > size) return {};
+  std::uint64_t left = size;  // counted down: a sum could overflow
+  for (const ByteRange& part : request.parts) {
+    if (part.length > left) return {};  // never the first part: it lies within the file
+    left -= part.length;
+  }
   request.kind = RangeRequest::Kind::kParts;
   return request;
 }

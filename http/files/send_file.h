@@ -1,21 +1,22 @@
-// Sends a file in answer to a request: conditions, ranges, the bytes. Thread-safe; parks.
+// Answers a request with a file: conditions, ranges, the bytes. Thread-safe; parks.
 #pragma once
 
-#include <tuza/http/files/open_beneath.h>
-
-#include <string_view>
-
-struct stat;
+#include <tuza/http/files/file_content.h>
 
 namespace tuza::http {
 
 class Request;
 class ResponseWriter;
 
-// For GET or HEAD of `file`, a regular file with metadata `info`. `cache_control`: value of that header;
-// empty: no header. A refusal (412, 416) carries neither that header nor the validators: it does not
-// represent the file.
-void send_file(Request& request, ResponseWriter& response, const OpenFile& file, const struct stat& info,
-               std::string_view content_type, std::string_view cache_control);
+// For GET or HEAD. A refusal (412, 416) carries neither Cache-Control nor the validators: it does not represent the file.
+void send_file(const Request& request, ResponseWriter& response, const Representation& representation,
+               const FileContent& content);
+
+// The whole file with the status that has been set, whatever the request: for pages of errors, or POST.
+void send_whole_file(ResponseWriter& response, const Representation& representation,
+                     const FileContent& content);
+
+// Whether the request has a field that makes the answer differ from the whole file: a condition or a range.
+[[nodiscard]] bool asks_for_more_than_the_file(const Request& request);
 
 }  // namespace tuza::http

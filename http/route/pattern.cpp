@@ -1,6 +1,7 @@
 #include <tuza/http/route/pattern.h>
 
 #include <tuza/http/serve/exchange_buffers.h>
+#include <tuza/http/wire/chars.h>
 
 #include <algorithm>
 #include <cctype>
@@ -21,15 +22,30 @@ bool is_name(std::string_view text) {
          std::all_of(text.begin(), text.end(), [&](char c) { return letter(c) || digit(c); });
 }
 
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
+}
+
 Pattern::Segment parse_segment(std::string_view pattern, std::string_view text) {
   const bool wildcard = text.starts_with('{') && text.ends_with('}');
   if (!wildcard) {
     if (text.find_first_of("{}") != std::string_view::npos) {
       fail(pattern, "a wildcard must be a whole segment, \"{name}\"");
     }
-    return {Pattern::Kind::kText, std::string(text)};
+    std::string decoded;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const bool escape = is_percent_escape(text, i);
+      decoded += escape ? unescaped(text, i) : text[i];
+      if (escape) i += 2;
+    }
+    if (decoded == "." || decoded == "..")
+      fail(pattern, "never matches: \".\" and \"..\" are resolved before");
+    return {Pattern::Kind::kText, decoded};
   }
   std::string_view name = text.substr(1, text.size() - 2);
+  if (name == "$") return {Pattern::Kind::kEnd, ""};
   const bool rest = name.ends_with("...");
   if (rest) name.remove_suffix(3);
   if (!is_name(name)) fail(pattern, "\"" + std::string(name) + "\" is no name");
@@ -46,22 +62,28 @@ Pattern Pattern::parse(std::string_view text) {
     if (!pattern.method) fail(text, "unknown method");
     path = text.substr(std::min(text.find_first_not_of(" \t", space), text.size()));
   }
-  if (!path.starts_with('/')) fail(text, "the path must begin with \"/\"");
-  path.remove_prefix(1);
+  const std::size_t host = std::min(path.find('/'), path.size());
+  if (host == path.size()) fail(text, "the path must begin with \"/\"");
+  if (path.substr(0, host).find_first_of("{}:") != std::string_view::npos) {
+    fail(text, "a host is a name without wildcards and port");
+  }
+  pattern.host = lower_case(path.substr(0, host));
+  path.remove_prefix(host);
   std::set<std::string> names;
   while (!path.empty()) {
-    const std::size_t slash = std::min(path.find('/'), path.size());
-    const std::string_view part = path.substr(0, slash);
-    const bool last = slash == path.size();
-    if (part.empty()) fail(text, "empty segment");
-    Segment segment = parse_segment(text, part);
-    if (segment.kind == Kind::kRest && !last) fail(text, "\"{...}\" must be the last segment");
-    if (segment.kind != Kind::kText && !names.insert(segment.text).second) fail(text, "duplicate name");
+    path.remove_prefix(1);  // the slash
+    const std::string_view part = path.substr(0, path.find('/'));
+    path.remove_prefix(part.size());
+    if (part.empty() && !path.empty()) fail(text, "empty segment");
+    Segment segment = part.empty() ? Segment{Kind::kRest, ""} : parse_segment(text, part);
+    const bool last_only = segment.kind == Kind::kRest || segment.kind == Kind::kEnd;
+    if (last_only && !path.empty()) fail(text, "\"" + std::string(part) + "\" must be the last segment");
+    const bool named = segment.kind != Kind::kText && !segment.text.empty();
+    if (named && !names.insert(segment.text).second) fail(text, "duplicate name");
     pattern.segments.push_back(std::move(segment));
-    if (last) break;
-    path.remove_prefix(slash + 1);
-    if (path.empty()) pattern.segments.push_back({Kind::kRest, ""});  // a trailing slash
   }
+  constexpr std::size_t kBytesMax = 0xffff;  // Route::Name
+  if (text.size() > kBytesMax) fail(text.substr(0, 100), "too long");
   if (names.size() > ExchangeBuffers::kPathValuesMax) fail(text, "too many names");
   return pattern;
 }

@@ -11,6 +11,7 @@ rt::PerPCache& cache() {
 // Without this limit, each working set that a large response or body passed through would stay large for
 // ever.
 constexpr std::size_t kKeptBytes = 64 << 10;
+constexpr std::size_t kOutBytes = 4 << 10;  // what `out` usually needs
 
 void shrink(std::string& text) {
   text.clear();
@@ -22,20 +23,32 @@ void shrink(std::string& text) {
 ExchangeBuffers* ExchangeBuffers::take() {
   if (rt::CacheNode* node = cache().take(); node != nullptr) return static_cast<ExchangeBuffers*>(node);
   auto* made = new ExchangeBuffers;
-  made->out.reserve(4096);
+  made->out.reserve(kOutBytes);
   return made;
 }
 
 void ExchangeBuffers::give_back(ExchangeBuffers* buffers) {
   shrink(buffers->out);
-  cache().put(buffers);
+  buffers->sent_early = false;
+  if (cache().put(buffers)) return;
+  // More than this P needs at a time: what is kept beyond that is kept small.
+  for (std::string* text :
+       {&buffers->out, &buffers->extra, &buffers->trailers, &buffers->body, &buffers->pulled}) {
+    if (text->capacity() > kOutBytes) *text = std::string();
+  }
+  if (!cache().put_surplus(buffers)) delete buffers;
 }
 
 void ExchangeBuffers::end_request() {
   input.end_request();
   path_value_count = 0;
+  pattern = {};
+  client.reset();
+  mounted_bytes = 0;
   // Shrink even empty strings: for a body that did not arrive, space may already be reserved.
+  chunks.drop_trailers();
   shrink(extra);
+  shrink(trailers);
   shrink(body);
   shrink(pulled);
   if (arena_used_) {

@@ -8,15 +8,19 @@
 // Thread-unsafe: owned by the goroutine that has taken it.
 #pragma once
 
+#include <tuza/http/wire/chunk_decoder.h>
 #include <tuza/http/wire/date.h>
 #include <tuza/http/wire/head.h>
 #include <tuza/http/wire/head_parser.h>
 #include <tuza/http/wire/input.h>
+#include <tuza/netpoll/endpoint.h>
 #include <tuza/sched/rt/memory/per_p_cache.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <memory_resource>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,6 +33,7 @@ struct ExchangeBuffers : rt::CacheNode {
 
   Input input;
   HeadParser parser;
+  ChunkDecoder chunks;  // of the body, if it is chunked; then its trailers
   Head head;
   const char* head_base = nullptr;  // where the bytes of a complete head begin
 
@@ -40,6 +45,15 @@ struct ExchangeBuffers : rt::CacheNode {
   static constexpr std::size_t kPathValuesMax = 16;
   std::array<PathValue, kPathValuesMax> path_values;
   std::size_t path_value_count = 0;
+  std::uint32_t mounted_bytes = 0;  // what Router::mount() has cut off in front of head.path
+  std::string_view pattern;         // of the router that has chosen the handler; empty: none has
+
+  // Takes the place of the connection's peer for the rest of the request (middleware/real_ip.h).
+  struct Client {
+    net::Endpoint endpoint;
+    std::string text;
+  };
+  std::optional<Client> client;
 
   // Memory for text made for the handler (decoded values), valid until the request has ended.
   [[nodiscard]] std::pmr::memory_resource& arena() {
@@ -47,10 +61,15 @@ struct ExchangeBuffers : rt::CacheNode {
     return arena_;
   }
 
-  std::string out;     // output to be sent; collects responses to pipelined requests
-  std::string extra;   // header fields set by the handler
-  std::string body;    // written by the handler, while the head may still change
-  std::string pulled;  // the request's body, if the handler asked for all of it
+  std::string out;  // output to be sent; collects responses to pipelined requests
+  // See early_sending.h.
+  enum class Early : std::uint8_t { kNo, kDue, kSends };
+  std::atomic<Early> early{Early::kNo};
+  bool sent_early = false;  // and over TLS a rest may wait there for the next write
+  std::string extra;        // header fields set by the handler
+  std::string trailers;     // fields behind a chunked response, set by the handler
+  std::string body;         // written by the handler, while the head may still change
+  std::string pulled;       // the request's body, if the handler asked for all of it
   Date date;
 
   // Makes room for the next request on the same connection.

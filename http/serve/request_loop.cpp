@@ -1,11 +1,21 @@
 #include <tuza/http/serve/request_loop.h>
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <tuza/http/serve/early_sending.h>
 #include <tuza/http/wire/framing.h>
 #include <tuza/netpoll/tls.h>
+#include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/detail/coarse_clock.h>
 #include <tuza/sched/log.h>
+#include <tuza/sched/rt/base/clock.h>
+#include <tuza/sched/rt/base/random.h>
 #include <tuza/sched/rt/memory/idle_stacks.h>
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <exception>
 #include <string>
@@ -22,40 +32,25 @@ net::TimePoint soon(std::chrono::milliseconds after) {
   return net::TimePoint(std::chrono::nanoseconds(rt::time_after(coarse_now_ns(), rt::whole_ns(after))));
 }
 
-// Maximum size of an unwanted body that is read in order to keep the connection.
-constexpr std::uint64_t kSkippedBodyMax = 256 << 10;
 // How long a refused client may take to read the reason.
 constexpr std::chrono::milliseconds kLingerTime{2000};
+constexpr std::chrono::milliseconds kLingerTimeAtShutdown{200};
 // How long an idle connection is kept when the server shuts down.
 constexpr std::chrono::milliseconds kFinalCheck{10};
 // Above this size, output is sent before the handler of the next pipelined request runs.
 constexpr std::size_t kOutMax = 64 << 10;
 
-// Text that a client may influence must not look like other log lines, nor control a terminal.
-std::string printable(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7f) {
-      out += c;
-    } else {
-      out.append("\\x").append(1, kDigits[byte >> 4]).append(1, kDigits[byte & 15]);
-    }
-  }
-  return out;
-}
-
-void log_exception(const Request& request, std::string_view what) {
-  static LogLimiter limiter(10);
-  limiter.log(LogLevel::kError, "tuza: the handler of " + std::string(request.method_name()) + " " +
-                                    std::string(request.path().substr(0, 200)) +
-                                    " has thrown: " + printable(what.substr(0, 1000)));
+// The request line of the request in progress, of which only a part may have arrived and nothing may have been parsed.
+std::string_view request_line(Input& input) {
+  std::string_view text(input.request(), input.request_bytes() + input.unread().size());
+  text.remove_prefix(std::min(text.find_first_not_of("\r\n"), text.size()));
+  return text.substr(0, text.find_first_of("\r\n"));
 }
 
 }  // namespace
 
 RequestLoop::~RequestLoop() {
+  end_context();
   if (buffers_ == nullptr) return;
   buffers_->input.consume(buffers_->input.unread().size());
   buffers_->end_request();
@@ -132,8 +127,8 @@ bool RequestLoop::wait_for_bytes() {
     return true;
   }
   if (idle) {
-    // This timeout came from the server's shutdown: the client has not been idle for too long.
-    if (!n && n.error().timeout() && session_.draining()) return final_check();
+    // This timeout came from the server, which shuts down or needs room: the client has not been idle for too long.
+    if (!n && n.error().timeout() && (session_.draining() || session_.makes_room())) return final_check();
     if (!n) count_failed_read(n.error());
     return false;
   }
@@ -184,76 +179,164 @@ bool RequestLoop::final_check() {
   return false;
 }
 
+void RequestLoop::begin_life() {
+  const std::int64_t most = rt::whole_ns(options_.connection_age_max).count();
+  // The address of this object on its goroutine's stack is as good as any seed.
+  const std::uint32_t part =
+      rt::Random(reinterpret_cast<std::uintptr_t>(this) ^ static_cast<std::uint64_t>(rt::now_ns()))
+          .below(1000);
+  ends_ns_ = rt::time_after(coarse_now_ns(), std::chrono::nanoseconds(most - most / 10'000 * part));
+}
+
+// Counts the request that begins.
+bool RequestLoop::is_last_request() {
+  const std::size_t most = options_.requests_per_connection_max;
+  return (most != 0 && ++requests_ >= most) || (ends_ns_ != 0 && coarse_now_ns() >= ends_ns_);
+}
+
 // Interprets a complete head.
 std::optional<BadRequest> RequestLoop::begin_request() {
   Head& head = buffers_->head;
   head_begun_ = head_deadline_set_ = false;
   buffers_->input.pin();
   buffers_->head_base = buffers_->input.request();
-  if (const auto framed = frame(buffers_->input.request(), head); !framed) return framed.error();
+  if (const auto framed = frame(buffers_->input.request(), head, options_.connect); !framed)
+    return framed.error();
+  // RFC 9110 7.4: a request for an https URI is served only over a secured connection.
+  if (head.https_target && !conn().tls_info())
+    return BadRequest{421, "https target on a plain connection", 0};
   body_.chunked = head.chunked;
-  if (head.chunked) buffers_->parser.expect_chunks();
+  if (head.chunked) buffers_->chunks.begin(options_);
   body_.remaining = head.content_length;
   body_.complete = !head.chunked && head.content_length == 0;
   // A client that has already sent a part of the body does not wait for "100 Continue".
   body_.continue_wanted = head.expects_continue && !body_.complete && buffers_->input.empty();
-  keep_alive_ = head.keep_alive;
+  keep_alive_ = head.keep_alive && !is_last_request();
+  if (options_.request_timeout.count() > 0) request_began_ns_ = rt::now_ns();
   if (head.content_length > options_.body_bytes_max) {
     return BadRequest{413, "request body too large", head.bytes};
   }
   return std::nullopt;
 }
 
+// Publishes the request for reports, which may interrupt the handler anywhere. Its head does not change until
+// the handler has returned.
+class RequestLoop::InHandler {
+ public:
+  explicit InHandler(RequestLoop& loop) : loop_(loop) {
+    std::atomic_signal_fence(std::memory_order_release);
+    loop_.in_handler_ = loop_.buffers_;
+  }
+  ~InHandler() {
+    loop_.in_handler_ = nullptr;
+    std::atomic_signal_fence(std::memory_order_release);
+  }
+  InHandler(const InHandler&) = delete;
+  InHandler& operator=(const InHandler&) = delete;
+
+ private:
+  RequestLoop& loop_;
+};
+
+std::size_t RequestLoop::describe(const void* loop, rt::ReadMemory read, std::span<char> into) {
+  const ExchangeBuffers* buffers = nullptr;
+  static_assert(sizeof buffers == sizeof in_handler_);
+  if (!read(&buffers, &static_cast<const RequestLoop*>(loop)->in_handler_, sizeof buffers)) return 0;
+  Method method{};
+  HeadSlice target;
+  const char* base = nullptr;
+  if (buffers == nullptr || !read(&method, &buffers->head.method, sizeof method) ||
+      static_cast<int>(method) >= kMethodCount || !read(&target, &buffers->head.target, sizeof target) ||
+      !read(&base, &buffers->head_base, sizeof base)) {
+    return 0;
+  }
+  std::array<char, sizeof(rt::ActivityText::bytes)> text;
+  const std::size_t length = std::min<std::size_t>(target.size, text.size());
+  if (!read(text.data(), base + target.begin, length)) return 0;
+  std::size_t size = rt::append(into, 0, "serving ");
+  size = rt::append(into, size, name(method));
+  size = rt::append(into, size, " ");
+  return rt::append(into, size, {text.data(), length});
+}
+
 void RequestLoop::run_handler() {
-  Request request(*this);
-  ResponseWriter writer(*this);
+  const InHandler published(*this);
+  Outcome outcome{};
   try {
-    handler_(request, writer);
-    return;
-  } catch (const std::exception& e) {
-    log_exception(request, e.what());
+    const EarlySending early(conn(), *buffers_);
+    outcome = run(handler_);
   } catch (...) {
-    if (std::current_exception() == nullptr) {
-      // Not a C++ exception: goexit(). Earlier requests have been answered, but the answers may not be sent
-      // yet.
-      (void)flush();
-      cut_off();
-      throw;
-    }
-    log_exception(request, "an exception not derived from std::exception");
+    // goexit(). Earlier requests have been answered, and this one perhaps, too, but the answers may not be sent yet.
+    if (response_.finished && !response_.started) give_held_back();
+    (void)flush();
+    cut_off();
+    throw;
   }
-  ServerCounters::add(counters_.handlers_thrown);
-  // A prepared response is dropped. Data already sent cannot be withdrawn, only cut off.
+  end_context();
+  if (outcome == Outcome::kReturned) return;
   keep_alive_ = false;
-  if (!response_.head_sent) {
-    writer.error(500);
-    return;
-  }
+  if (outcome == Outcome::kThrown) return;
+  // Data already sent cannot be withdrawn, only cut off.
+  if (!response_.started) give_held_back();
   (void)flush();
   broken_ = true;
+}
+
+Context RequestLoop::make_context() {
+  const std::int64_t ends_ns = rt::time_after(request_began_ns_, rt::whole_ns(options_.request_timeout));
+  watch_.emplace(conn(),
+                 options_.request_timeout.count() > 0
+                     ? with_deadline(Context::background(), net::TimePoint(std::chrono::nanoseconds(ends_ns)))
+                     : with_cancel(Context::background()));
+  return watch_->context();
+}
+
+// The stream must begin right behind the request.
+Result<HijackedStream> RequestLoop::hand_over() {
+  if (!body_.complete)
+    return std::unexpected(Error(Errc::kBadMessage, "hijack", "the request has an unread body"));
+  if (!flush()) return std::unexpected(Error(Errc::kClosed, "hijack"));
+  keep_alive_ = false;
+  conn().set_read_deadline(net::kNoDeadline);
+  return HijackedStream(conn(), buffers_->input);
+}
+
+void RequestLoop::end_context() {
+  contexts_.until_shutdown.reset();
+  if (!watch_) return;
+  watch_.reset();
+  contexts_.context.reset();
 }
 
 // Completes the response, and decides whether another request can follow.
 bool RequestLoop::finish_request() {
   if (broken_) return false;
-  if (body_.error && !response_.head_sent) {
+  if (body_.error && !response_.begun) {
     refuse(*body_.error);
     return false;
   }
-  const bool skippable = !body_.continue_wanted && body_.remaining <= kSkippedBodyMax && !body_.error;
+  // Decided before the head is written: a client must learn from it that its next request would be lost. Only reading
+  // tells whether the rest of a chunked body is small enough.
+  const bool may_go_on = keep_alive_ && !response_.close && !session_.draining();
+  const bool wait_for_rest =
+      may_go_on && body_.chunked && !body_.complete && !body_.continue_wanted && !response_.started;
+  if (wait_for_rest && !body_.error) (void)skip_body();
+  const bool skippable = !body_.continue_wanted && body_.remaining <= kSkippedBodyMax && !body_.error &&
+                         (!wait_for_rest || body_.complete);
   if (!skippable || session_.draining() || response_.close) keep_alive_ = false;
   finish_response();
   if (broken_) return false;
   const bool skipped = body_.complete || (keep_alive_ && skip_body());
   if (!skipped || !keep_alive_) {
-    if (!flush(true)) return false;
-    if (!body_.complete || !buffers_->input.empty()) linger();
+    if (flush(true) && something_may_be_lost()) linger();
     return false;
   }
   buffers_->end_request();
+  release_body();
   // Reset here, not when the next head is complete: that head may turn out to be malformed, and is answered
   // as well.
   response_ = Response{};
+  framing_ = Framing{};
   body_ = Body{};
   return buffers_->out.size() < kOutMax || flush();
 }
@@ -266,7 +349,7 @@ bool RequestLoop::skip_body() {
   body_.deadline = net::time_after_now(options_.skip_timeout);
   std::array<std::byte, Input::kInlineBytes> scrap;
   for (std::uint64_t skipped = 0; skipped <= kSkippedBodyMax;) {
-    const Result<std::size_t> n = read_body(scrap);
+    const Result<std::size_t> n = read_body(scrap, nullptr);
     if (!n) return false;
     if (*n == 0) return true;
     skipped += *n;
@@ -277,36 +360,49 @@ bool RequestLoop::skip_body() {
 // The connection ends in the middle of a response. If a complete response would end in the same way, a reset
 // prevents the client from taking this response for complete.
 void RequestLoop::cut_off() {
-  if (response_.ends_with_connection) (void)conn().set_linger_zero();
+  if (framing_.ends_with_connection) (void)conn().set_linger_zero();
 }
 
 // The only place that answers bad input: with the status, a line of text, and the end of the connection.
 void RequestLoop::refuse(const BadRequest& bad) {
   keep_alive_ = false;
   if (buffers_ == nullptr) return;
-  if (response_.head_sent) {
+  release_body();  // others may need the room while this client takes its answer
+  buffers_->pulled = std::string();
+  if (response_.started) {
     (void)flush();
     return;
   }
   counters_.add_refused(bad.status);
+  // An error in the body is the end of a request that a handler had.
+  if (options_.on_refused && !body_.error) {
+    options_.on_refused({.remote = remote(),
+                         .request_line = request_line(buffers_->input),
+                         .status = bad.status,
+                         .reason = bad.text});
+  }
   drop_prepared_response();
   std::string text(bad.text);
   text += '\n';
   response_.status = bad.status;
-  // The method may be unknown; a client that sent a malformed HEAD request must accept a body.
   response_.close = true;
   buffers_->extra += "Content-Type: text/plain; charset=utf-8\r\n";
+  if (bad.status == 503) buffers_->extra += "Retry-After: 1\r\n";
   response_.has_content_type = true;
   append_head(text.size());
-  buffers_->out += text;
-  if (flush(true)) linger();
+  // RFC 9110 9.3.2: no answer to HEAD has a body, not even to a malformed one. An error in the body: the head is parsed,
+  // and its bytes may have moved.
+  const bool to_head = body_.error ? buffers_->head.method == Method::kHead
+                                   : request_line(buffers_->input).starts_with("HEAD ");
+  if (!to_head) buffers_->out += text;
+  if (flush(true)) linger();  // the client has perhaps only begun to send
 }
 
-// Closing while the client still sends makes the kernel answer with a reset, which may overtake the response
-// and destroy it. So this function ends our side of the stream, and continues to read for a while.
+// If the client still sends, closing makes the kernel answer with a reset, which destroys what the client has not
+// received yet. So this function ends our side of the stream, and reads on for a while.
 void RequestLoop::linger() {
   if (!conn().close_write()) return;
-  conn().set_read_deadline(Clock::now() + kLingerTime);
+  conn().set_read_deadline(Clock::now() + (session_.draining() ? kLingerTimeAtShutdown : kLingerTime));
   Input& input = buffers_->input;
   input.consume(input.unread().size());
   input.end_request();
@@ -316,11 +412,28 @@ void RequestLoop::linger() {
   }
 }
 
-bool RequestLoop::flush(bool last) {
-  if (buffers_ == nullptr || buffers_->out.empty()) return true;
+// False: the client has acknowledged everything, and has sent nothing that is still unread.
+bool RequestLoop::something_may_be_lost() {
+  if (!body_.complete || !buffers_->input.empty()) return true;
+  int unsent = 0, unread = 0;
+  const Result<long> asked = conn().descriptor().control("ioctl", [&](int fd) {
+    const long error = sys::invoke(SYS_ioctl, fd, SIOCOUTQ, &unsent);
+    return error != 0 ? error : sys::invoke(SYS_ioctl, fd, SIOCINQ, &unread);
+  });
+  return !asked || unsent != 0 || unread != 0;
+}
+
+bool RequestLoop::flush(bool last, const Context* ctx) {
+  if (buffers_ == nullptr) return true;
+  stop_early_sending(*buffers_);
+  if (buffers_->out.empty() && !buffers_->sent_early) return true;
   if (!broken_) {
-    broken_ = !sent(last ? conn().write_last(buffers_->out) : conn().write_all(buffers_->out));
+    const std::string& out = buffers_->out;
+    broken_ = !sent(last             ? conn().write_last(out)
+                    : ctx == nullptr ? conn().write_all(out)
+                                     : conn().write_all(*ctx, out));
     buffers_->out.clear();
+    buffers_->sent_early = false;
   }
   return !broken_;
 }

@@ -12,23 +12,30 @@
 
 #include <tuza/http/handler.h>
 #include <tuza/http/options.h>
-#include <tuza/http/serve/exchange_buffers.h>
+#include <tuza/http/serve/exchange.h>
 #include <tuza/http/server_stats.h>
 #include <tuza/http/wire/bad_request.h>
+#include <tuza/netpoll/peer_watch.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/serve.h>
+#include <tuza/sched/rt/base/relaxed.h>
+#include <tuza/sched/rt/report/activity.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace tuza::http {
 
-class RequestLoop final : private net::LazyBuffer {
+class RequestLoop final : public Exchange, private net::LazyBuffer {
  public:
   RequestLoop(net::Session& session, const Handler& handler, const ServerOptions& options,
-              ServerCounters& counters)
-      : session_(session), handler_(handler), options_(options), counters_(counters) {}
+              ServerCounters& counters, BodyBudget& bodies)
+      : Exchange(&bodies), session_(session), handler_(handler), options_(options), counters_(counters) {
+    if (options_.connection_age_max.count() > 0) begin_life();
+  }
   RequestLoop(const RequestLoop&) = delete;
   RequestLoop& operator=(const RequestLoop&) = delete;
   ~RequestLoop();
@@ -36,39 +43,18 @@ class RequestLoop final : private net::LazyBuffer {
   // Serves requests until the connection should be closed.
   void serve();
 
-  // -- For Request and ResponseWriter, while a handler runs.
-  [[nodiscard]] ExchangeBuffers& buffers() { return *buffers_; }
-  [[nodiscard]] net::Conn& conn() { return session_.conn(); }
-  [[nodiscard]] std::string_view remote();
-  Result<std::size_t> read_body(std::span<std::byte> into);
-  Result<std::string_view> pull_body();
-
-  // Discards status, fields and body that were set but not sent; close() stays in effect.
-  void drop_prepared_response();
-  void set_status(int code);
-  void add_header(std::string_view name, std::string_view value);
-  void close_after_response();
-  void send_whole(std::string_view content_type, std::string_view body);
-  Result<void> write_body(std::string_view data);
-  Result<void> flush_response();
-  [[nodiscard]] bool head_sent() const { return response_.head_sent; }
-  [[nodiscard]] int status_code() const;
-  [[nodiscard]] std::uint64_t bytes_written() const;
+  // -- Exchange, for Request and ResponseWriter while a handler runs.
+  Result<std::size_t> read_body(std::span<std::byte> into, const Context* ctx) override;
+  [[nodiscard]] std::string_view remote() override;
+  [[nodiscard]] Result<net::Endpoint> remote_endpoint() override { return conn().remote_endpoint(); }
+  [[nodiscard]] bool body_ended() override { return body_.complete; }
+  [[nodiscard]] std::optional<net::TlsInfo> tls_info() override { return conn().tls_info(); }
 
  private:
-  // The response in progress; between requests, the response to bad input, if it becomes necessary.
-  struct Response {
-    int status = 200;
-    bool head_sent = false;  // the head is at least in `out`
+  // How the body of the response in progress ends; set by start().
+  struct Framing {
     bool chunked = false;
     bool ends_with_connection = false;  // neither chunked nor with a length: HTTP/1.0
-    bool finished = false;
-    bool has_content_type = false;
-    bool has_date = false;
-    bool has_server = false;
-    bool close = false;
-    std::optional<std::uint64_t> declared_length;  // the handler has set Content-Length
-    std::uint64_t written = 0;                     // bytes of body
   };
   // The body of the request in progress.
   struct Body {
@@ -83,10 +69,32 @@ class RequestLoop final : private net::LazyBuffer {
     std::optional<BadRequest> error;
   };
 
+  // Maximum size of an unwanted body that is read in order to keep the connection.
+  static constexpr std::uint64_t kSkippedBodyMax = 256 << 10;
+
+  class InHandler;
+  [[nodiscard]] net::Conn& conn() { return session_.conn(); }
+
+  // Exchange
+  void start(std::optional<std::uint64_t> length) override;
+  Result<void> send(std::string_view data, const Context* ctx) override;
+  Result<void> send_file(net::FileSlice& slice, const Context* ctx) override;
+  Result<void> send_all(const Context* ctx) override;
+  Context make_context() override;
+  [[nodiscard]] Context server_shutdown() override { return session_.shutdown_notice(); }
+  Result<HijackedStream> hand_over() override;
+  [[nodiscard]] bool broken() const override { return broken_; }
+  [[nodiscard]] int unreadable_status() const override { return body_.error ? body_.error->status : 0; }
+  void refuse_body(const BadRequest& bad) override { (void)fail_body(bad); }
+  void thrown() override { ServerCounters::add(counters_.handlers_thrown); }
+
   // net::LazyBuffer
   std::span<std::byte> take() override;
   void give_back() override;
 
+  void end_context();
+  void begin_life();
+  [[nodiscard]] bool is_last_request();
   bool read_head();
   bool wait_for_bytes();
   Result<std::size_t> read_idle();
@@ -94,40 +102,50 @@ class RequestLoop final : private net::LazyBuffer {
   bool final_check();
   std::optional<BadRequest> begin_request();
   void run_handler();
+  static std::size_t describe(const void* loop, rt::ReadMemory read, std::span<char> into);
   bool finish_request();
   bool skip_body();
   void refuse(const BadRequest& bad);
   void cut_off();
   void linger();
-  bool flush(bool last = false);  // `last`: nothing is sent afterwards
+  bool something_may_be_lost();
+  bool flush(bool last = false, const Context* ctx = nullptr);  // `last`: nothing is sent afterwards
 
   Result<std::size_t> fail_body(BadRequest bad);
   Result<std::size_t> fail_body(const Error& error);  // for an error of a read
-  Result<std::size_t> fill_body_input();
-  Result<std::size_t> read_known_length(std::span<std::byte> into);
-  Result<std::size_t> read_chunked(std::span<std::byte> into);
-  void prepare_to_wait_for_body();
+  Result<std::size_t> read_for_body(std::span<std::byte> into, const Context* ctx);
+  Result<std::size_t> read_known_length(std::span<std::byte> into, const Context* ctx);
+  Result<std::size_t> read_chunked(std::span<std::byte> into, const Context* ctx);
+  bool prepare_to_wait_for_body();
 
   void append_head(std::optional<std::uint64_t> length);
-  void begin_stream();
   void append_chunk(std::string_view data);
+  void end_chunks();
+  void give_held_back();
   void finish_response();
-  [[nodiscard]] bool body_allowed() const;
-  Result<void> send_large(std::string_view body, std::string_view end = {});
+  Result<void> send_large(std::string_view body, std::string_view end, const Context* ctx);
   bool sent(const Result<void>& result);
 
   net::Session& session_;
   const Handler& handler_;
   const ServerOptions& options_;
   ServerCounters& counters_;
-  ExchangeBuffers* buffers_ = nullptr;  // null while idle
-  Response response_;
+  // Exchange::buffers_ is null while the connection is idle.
+  std::optional<net::PeerWatch> watch_;  // if the handler has asked for its context
+  std::int64_t request_began_ns_ = 0;    // if there is a request_timeout
+  Framing framing_;
   Body body_;
+  std::size_t requests_ = 0;        // so far, if they are limited
+  std::int64_t ends_ns_ = 0;        // of the connection's life; 0: no limit
   bool head_begun_ = false;         // the parser is in the middle of a head
   bool head_deadline_set_ = false;  // header_timeout is running
   bool keep_alive_ = true;
   std::string remote_;   // empty: not requested yet
   bool broken_ = false;  // a write has failed: nothing more can be sent
+
+  // While a handler runs: its request, for reports. A signal handler on this thread reads it, and dumps.
+  rt::Relaxed<const ExchangeBuffers*> in_handler_{nullptr};
+  const rt::ActivityScope announced_{&RequestLoop::describe, this};
 };
 
 }  // namespace tuza::http

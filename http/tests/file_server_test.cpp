@@ -10,6 +10,7 @@
 #include <tuza/http/files/http_date.h>
 #include <tuza/http/files/open_beneath.h>
 #include <tuza/http/files/ranges.h>
+#include <tuza/http/tests/file_folder.h>
 #include <tuza/http/tests/http_testing.h>
 #include <unistd.h>
 
@@ -20,58 +21,9 @@
 namespace tuza::http::testing {
 namespace {
 
-namespace fs = std::filesystem;
 using namespace std::chrono;
 using tuza::testing::run_with;
 using tuza::testing::WithProcs;
-
-constexpr std::string_view kText = "0123456789abcdefghij";  // contents of a.txt
-constexpr std::string_view kModified = "Sun, 06 Nov 1994 08:49:37 GMT";
-
-// A directory with files, and a file next to it.
-class Folder {
- public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "tuza_files_XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) std::abort();
-    top_ = name;
-    fs::create_directories(root() / "dir/deep");
-    fs::create_directories(root() / ".git");
-    write(root() / "a.txt", kText);
-    write(root() / "empty.css", "");
-    write(root() / "dir/index.html", "<p>dir");
-    write(root() / "dir/deep/no index", "spaces");
-    write(root() / ".git/config", "hidden");
-    write(top_ / "secret.txt", "secret");
-    fs::create_symlink("a.txt", root() / "inside.txt");
-    fs::create_symlink("../secret.txt", root() / "outside.txt");
-    fs::create_symlink(top_ / "secret.txt", root() / "absolute.txt");
-    fs::create_directory_symlink("..", root() / "up");
-    mkfifo((root() / "fifo").c_str(), 0666);
-    fs::create_symlink("loop", root() / "loop");
-    set_time(root() / "a.txt", 784111777);
-  }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(top_, ignored);
-  }
-  [[nodiscard]] fs::path root() const { return top_ / "root"; }
-  static void write(const fs::path& path, std::string_view text) {
-    std::ofstream(path, std::ios::binary) << text;
-  }
-  static void set_time(const fs::path& path, time_t seconds) {
-    const struct timespec times[2] = {{seconds, 0}, {seconds, 0}};
-    if (utimensat(AT_FDCWD, path.c_str(), times, 0) != 0) std::abort();
-  }
-
- private:
-  fs::path top_;
-};
-
-std::string ask(std::string_view path, std::string_view fields = "", std::string_view method = "GET") {
-  return std::string(method) + " " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n" + std::string(fields) +
-         "\r\n";
-}
 
 class FileServerTest : public WithProcs {};
 TUZA_WITH_PROCS(FileServerTest);
@@ -268,18 +220,6 @@ TEST_P(FileServerTest, Ranges) {
   });
 }
 
-// The process's system calls that read.
-std::uint64_t reads() {
-  std::ifstream io("/proc/self/io");
-  for (std::string name; io >> name;) {
-    std::uint64_t value = 0;
-    io >> value;
-    if (name == "syscr:") return value;
-  }
-  ADD_FAILURE() << "/proc/self/io does not count system calls";
-  return 0;
-}
-
 TEST_P(FileServerTest, ASmallFirstRangeDoesNotMakeTheOthersSlow) {
   const Folder folder;
   const std::string large(200'000, 'x');
@@ -322,7 +262,7 @@ TEST_P(FileServerTest, LargeFilesAreStreamedAndAShrinkingOneClosesTheConnection)
 TEST_P(FileServerTest, LeavesTheLastDescriptorsToOthers) {
   const Folder folder;
   run_with(GetParam(), [&] {
-    TestServer server(FileServer(folder.root().string()));
+    TestServer server(FileServer(folder.root().string(), {.cache_bytes_max = 0}));
     const RawClient client(server.address());
     EXPECT_EQ(fetch(server.address(), ask("/a.txt")).status, 200);
     struct rlimit before{};
@@ -343,7 +283,7 @@ TEST(FileServerFoldersTest, StepByStepAsByOneCall) {
   const OpenFile root(static_cast<int>(open_folder(folder.root().string())));
   ASSERT_GE(root.fd(), 0);
   const auto opens = [&](auto&& open, const char* path) {
-    const long fd = open(root.fd(), path);
+    const long fd = open(root.fd(), path, 0);
     if (fd >= 0) close(static_cast<int>(fd));
     return fd >= 0 ? 0 : fd;
   };

@@ -40,10 +40,14 @@ bool take_body(std::string_view bytes, std::size_t& at, bool closed, Response& r
       std::size_t size = 0;
       std::from_chars(bytes.data() + at, bytes.data() + line, size, 16);
       at = line + 2;
+      if (size == 0) {  // behind it, trailers and an empty line
+        const std::size_t end = bytes.find("\r\n\r\n", line);
+        at = std::min(end, bytes.size() - 4) + 4;
+        return end != std::string_view::npos;
+      }
       if (bytes.size() < at + size + 2) return false;
       response.body += bytes.substr(at, size);
       at += size + 2;
-      if (size == 0) return true;
     }
   }
   if (response.has("content-length")) {
@@ -126,7 +130,7 @@ Response fetch(const std::string& address, std::string_view request, bool to_hea
 
 Router hello_router() {
   Router router;
-  router.handle("GET /", [](Request&, ResponseWriter& res) { res.text("Hello, World!"); });
+  router.handle("GET /{$}", [](Request&, ResponseWriter& res) { res.text("Hello, World!"); });
   router.handle("POST /echo", [](Request& req, ResponseWriter& res) {
     if (const auto body = req.body()) res.send("application/octet-stream", *body);
   });

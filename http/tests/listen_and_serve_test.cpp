@@ -15,12 +15,13 @@ namespace tuza::http::testing {
 namespace {
 
 // Filled by the log sink, in the child process.
-std::atomic<bool> g_serving{false};
+std::atomic<bool> g_serving{false}, g_draining{false};
 std::string g_address;
 
 void watch_log(LogLevel, std::string_view line) {
   constexpr std::string_view kServing = "tuza: serving HTTP on ";
   (void)!::write(2, (std::string(line) + "\n").c_str(), line.size() + 1);
+  if (line.find(": no new connections") != std::string_view::npos) g_draining = true;
   if (!line.starts_with(kServing)) return;
   g_address = line.substr(kServing.size());
   g_serving.store(true);
@@ -37,14 +38,14 @@ template <class Client>
 [[noreturn]] void serve_with(Client client, ServerOptions options = {}) {
   set_log_sink(&watch_log);
   Router router = hello_router();
-  std::atomic<bool> in_handler{false};
+  std::atomic<int> in_handler{0};
   router.handle("GET /hang", [&in_handler](Request&, ResponseWriter&) {
-    in_handler = true;
+    ++in_handler;
     sleep_for(1h);
   });
   router.handle("GET /recurse", [](Request&, ResponseWriter& res) { res.text(recurse(1'000'000'000)); });
   router.handle("GET /pause", [&in_handler](Request&, ResponseWriter& res) {
-    in_handler = true;
+    ++in_handler;
     sleep_for(200ms);
     res.text("rested");
   });
@@ -61,8 +62,8 @@ template <class Client>
   std::_Exit(status);
 }
 
-void wait_for(const std::atomic<bool>& flag) {
-  while (!flag) sleep_for(1ms);
+void wait_for(const std::atomic<int>& count, int wanted = 1) {
+  while (count < wanted) sleep_for(1ms);
 }
 
 class ListenAndServeDeathTest : public ::testing::Test {
@@ -80,7 +81,7 @@ TEST_F(ListenAndServeDeathTest, SigtermEndsAnIdleServerWithStatus0) {
 }
 
 TEST_F(ListenAndServeDeathTest, SigintLetsARequestInFlightFinish) {
-  EXPECT_EXIT(serve_with([](const std::atomic<bool>& in_handler) {
+  EXPECT_EXIT(serve_with([](const std::atomic<int>& in_handler) {
                 go([&in_handler] {
                   wait_for(in_handler);
                   kill(getpid(), SIGINT);
@@ -94,12 +95,11 @@ TEST_F(ListenAndServeDeathTest, SigintLetsARequestInFlightFinish) {
 
 TEST_F(ListenAndServeDeathTest, HandlersThatDoNotEndDoNotHoldUpTheEnd) {
   EXPECT_EXIT(serve_with(
-                  [](const std::atomic<bool>& in_handler) {
+                  [](const std::atomic<int>& in_handler) {
                     for (int i = 0; i < 2; ++i) {
                       go([] { (void)fetch(g_address, get("/hang")); });
                     }
-                    wait_for(in_handler);
-                    sleep_for(20ms);
+                    wait_for(in_handler, 2);
                     raise(SIGTERM);
                   },
                   {.shutdown_timeout = 50ms}),
@@ -118,11 +118,11 @@ TEST_F(ListenAndServeDeathTest, ALogThatIsStuckDoesNotHoldUpTheEnd) {
 }
 
 TEST_F(ListenAndServeDeathTest, ASecondSignalEndsTheProcessAtOnce) {
-  EXPECT_EXIT(serve_with([](const std::atomic<bool>& in_handler) {
+  EXPECT_EXIT(serve_with([](const std::atomic<int>& in_handler) {
                 go([] { (void)fetch(g_address, get("/hang")); });
                 wait_for(in_handler);
                 kill(getpid(), SIGTERM);
-                sleep_for(50ms);
+                while (!g_draining) sleep_for(1ms);
                 for (;; sleep_for(10ms)) kill(getpid(), SIGTERM);  // two in a row may count as one
               }),
               ::testing::ExitedWithCode(1), "SIGTERM");

@@ -1,5 +1,7 @@
 // Requests that arrive together: each gets its own answer, in order, whatever the other requests are.
 #include <tuza/http/tests/http_testing.h>
+#include <tuza/netpoll/tests/tls_testing.h>
+#include <tuza/sched/sync/chan.h>
 #include <tuza/sched/time/sleep.h>
 
 namespace tuza::http::testing {
@@ -72,6 +74,68 @@ TEST_P(PipeliningTest, ABadSecondRequestIsAnsweredAndTakesNoEarlierAnswerWithIt)
         EXPECT_TRUE(got.starts_with(expected) && got.ends_with("|close|closed"))
             << got << " for " << second.substr(0, 60);
       }
+    }
+  });
+}
+
+// The client of the second request may be another one, behind the same proxy: it must not wait for the first.
+TEST_P(PipeliningTest, AnAnswerLeavesWhenTheNextHandlerParks) {
+  net::testing::Authority authority;
+  const net::TlsCertificate site = authority.issue("site");
+  run_with(GetParam(), [&] {
+    const auto tls = net::TlsClient::load({.ca_file = authority.file()}).value();
+    for (const bool with_tls : {false, true}) {
+      Chan<int> arrived(1);
+      Router router = hello_router();
+      router.handle("GET /waits", [&](const Request&, ResponseWriter& response) {
+        response.set_header("X-Begun", "before it waits");
+        EXPECT_TRUE(arrived.recv().has_value());
+        response.text("waited");
+      });
+      TestServer server(std::move(router), {},
+                        with_tls ? net::TlsServer::load({.certificates = {site}}).value() : nullptr);
+      const auto connect = [&] {
+        return (with_tls ? tls->dial("tcp", server.address()) : net::dial("tcp", server.address())).value();
+      };
+      RawClient client(connect());
+      client.send(get("/") + get("/") + get("/waits") + get("/"));
+      client.read_responses(2);
+      EXPECT_EQ(parse_responses(client.received(), false).size(), 2U);
+      arrived.send(1);
+      const std::vector<Response> all = client.read_responses(4);
+      ASSERT_EQ(all.size(), 4U);
+      for (const std::size_t i : {0U, 1U, 3U}) EXPECT_EQ(all[i].body, "Hello, World!");
+      EXPECT_EQ(all[2].body, "waited");
+      EXPECT_EQ(all[2].header("x-begun"), "before it waits");
+    }
+  });
+}
+
+// The connection's goroutine parks while another one answers for it: what is collected belongs to one of them at a time.
+TEST_P(PipeliningTest, AnotherGoroutineAnswersWhileTheHandlerIsParked) {
+  run_with(GetParam(), [] {
+    const std::string piece(3000, 'p');
+    Router router = hello_router();
+    router.handle("GET /others", [&](const Request&, ResponseWriter& response) {
+      WaitGroup others;
+      others.go([&] {
+        for (int i = 0; i < 10; ++i) EXPECT_TRUE(response.write(piece));
+        EXPECT_TRUE(response.flush());
+      });
+      others.wait();
+    });
+    TestServer server(std::move(router));
+    for (int round = 0; round < 50; ++round) {
+      RawClient client(server.address());
+      client.send(get("/") + get("/others") + get("/") + get("/others") + get("/"));
+      const std::vector<Response> all = client.read_responses(5);
+      ASSERT_EQ(all.size(), 5U);
+      for (std::size_t i = 0; i < 5; ++i) {
+        EXPECT_EQ(all[i].body.size(), i % 2 == 0 ? 13 : 10 * piece.size()) << i;
+        EXPECT_EQ(all[i].status, 200);
+      }
+      client.send(get("/"));  // the connection is idle in between, without a working set
+      EXPECT_EQ(client.read_responses(6).size(), 6U);
     }
   });
 }

@@ -4,6 +4,7 @@
 #include <tuza/sched/goroutine.h>
 
 #include <array>
+#include <cctype>
 #include <stdexcept>
 
 namespace tuza::http::testing {
@@ -18,7 +19,7 @@ TUZA_WITH_PROCS(ResponseTest);
 TEST_P(ResponseTest, AContentTypeCannotSplitIt) {
   run_with(GetParam(), [] {
     Router router;
-    router.handle("POST /", [](Request& req, ResponseWriter& res) {
+    router.handle("POST /{$}", [](Request& req, ResponseWriter& res) {
       const Result<std::string_view> type = req.body();
       ASSERT_TRUE(type);
       EXPECT_THROW(res.send(*type, "ok"), std::invalid_argument) << *type;
@@ -56,7 +57,7 @@ TEST_P(ResponseTest, StatusesWithoutABodyHaveNoneHoweverTheyAreSent) {
       res.status(status(req));
       res.text("lost");
     });
-    router.handle("GET /", [](Request&, ResponseWriter& res) { res.text("next"); });
+    router.handle("GET /{$}", [](Request&, ResponseWriter& res) { res.text("next"); });
     TestServer server(std::move(router));
     for (const int code : {204, 205, 304}) {
       for (const char* path : {"/nothing", "/flushed", "/sent"}) {
@@ -122,8 +123,8 @@ TEST_P(ResponseTest, AClientThatDoesNotWaitFor100ContinueKeepsItsConnection) {
 TEST_P(ResponseTest, AnErrorAfterCloseStillCloses) {
   run_with(GetParam(), [] {
     Router router;
-    router.handle("GET /", [](Request&, ResponseWriter& res) {
-      res.header("X-Half", "done");
+    router.handle("GET /{$}", [](Request&, ResponseWriter& res) {
+      res.set_header("X-Half", "done");
       res.close();
       res.error(403);
     });
@@ -136,7 +137,50 @@ TEST_P(ResponseTest, AnErrorAfterCloseStillCloses) {
     ASSERT_EQ(all.size(), 1u);
     EXPECT_EQ(all[0].status, 403);
     EXPECT_EQ(all[0].header("connection"), "close");
-    EXPECT_FALSE(all[0].has("x-half"));
+    EXPECT_EQ(all[0].header("x-half"), "done");
+  });
+}
+
+TEST_P(ResponseTest, AnErrorKeepsTheFieldsThatDoNotDescribeTheDiscardedBody) {
+  run_with(GetParam(), [] {
+    constexpr std::array kKept{"WWW-Authenticate", "Set-Cookie", "Content-Security-Policy", "Vary", "Date",
+                               "Server",           "Allow"};
+    constexpr std::array kDropped{"Content-Encoding", "content-language", "CONTENT-LOCATION",
+                                  "Content-Range",    "Expires",          "Content-Disposition",
+                                  "Content-Digest",   "Repr-Digest",      "ETag",
+                                  "Last-Modified",    "Cache-Control"};
+    Router router;
+    router.handle("GET /{$}", [=](Request&, ResponseWriter& res) {
+      for (const char* name : kDropped) res.set_header(name, "a: b, c");
+      for (const char* name : kKept) res.set_header(name, std::string("of ") + name);
+      res.set_header("Content-Type", "image/png");
+      for (const char* name : kDropped) res.add_header(name, "");
+      res.set_header("Content-Length", "100000");
+      (void)res.write("discarded");
+      res.error(401, "who are you?\n");
+    });
+    router.handle("GET /no-store", [](Request&, ResponseWriter& res) {
+      res.set_header("Cache-Control", "max-age=9");
+      res.add_header("Cache-Control", "private, No-Store");
+      res.error(410);
+    });
+    TestServer server(std::move(router));
+    const Response r = fetch(server.address(), get("/"));
+    EXPECT_EQ(r.status, 401);
+    EXPECT_EQ(r.body, "who are you?\n");
+    EXPECT_EQ(r.header("content-type"), "text/plain; charset=utf-8");
+    EXPECT_EQ(r.header("content-length"), "13");
+    std::size_t kept = 2;  // Content-Type, Content-Length
+    for (const char* name : kKept) {
+      std::string lower(name);
+      for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      EXPECT_EQ(r.header(lower), std::string("of ") + name);
+      ++kept;
+    }
+    EXPECT_EQ(r.headers.size(), kept) << "a field of the discarded body, or a second Date or Server";
+    const Response gone = fetch(server.address(), get("/no-store"));
+    EXPECT_EQ(gone.header("cache-control"), "private, No-Store");
+    EXPECT_EQ(gone.headers.count("cache-control"), 1u);
   });
 }
 

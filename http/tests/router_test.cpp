@@ -1,4 +1,5 @@
 // Which pattern answers which request.
+#include <tuza/http/testing.h>
 #include <tuza/http/tests/http_testing.h>
 
 #include <stdexcept>
@@ -10,7 +11,7 @@ namespace {
 Handler naming(const std::string& pattern, std::vector<std::string> names = {}) {
   return [pattern, names = std::move(names)](Request& req, ResponseWriter& res) {
     std::string text = pattern;
-    for (const std::string& name : names) text += " " + name + "=" + std::string(req.path_value(name));
+    for (const std::string& name : names) text += " " + name + "=" + req.path_value<std::string>(name);
     res.text(text);
   };
 }
@@ -28,6 +29,7 @@ class RouterTest : public ::testing::Test {
         const Response r =
             fetch(server.address(), line + " HTTP/1.1\r\nHost: a\r\n\r\n", line.starts_with("HEAD"));
         std::string got = std::to_string(r.status) + " " + r.body;
+        if (r.status == 308) got = "308 " + r.header("location");
         if (r.status == 405 || r.status == 204) got = std::to_string(r.status) + " " + r.header("allow");
         EXPECT_EQ(got, expected) << line;
       }
@@ -41,35 +43,75 @@ TEST_F(RouterTest, TextGoesBeforeNamesAndNamesBeforeTheRest) {
   add("GET /items/{id}", {"id"});
   add("GET /items/{id}/parts", {"id"});
   add("GET /items/{rest...}", {"rest"});
-  add("GET /{any}/parts", {"any"});
   expect({{"GET /items/new", "200 GET /items/new"},
           {"GET /items/7", "200 GET /items/{id} id=7"},
           {"GET /items/new/parts", "200 GET /items/{id}/parts id=new"},
           {"GET /items/7/other/x", "200 GET /items/{rest...} rest=7/other/x"},
           {"GET /items/", "200 GET /items/{rest...} rest="},
-          {"GET /other/parts", "200 GET /{any}/parts any=other"},
-          {"GET /items", "404 Not Found\n"},
+          {"GET /items", "308 /items/"},
           {"GET /", "404 Not Found\n"}});
 }
 
 TEST_F(RouterTest, AFinalSlashAnswersEverythingBelow) {
-  add("GET /");
+  add("GET /{$}");
   add("/static/");
   add("GET /static/logo");
-  expect({{"GET /", "200 GET /"},
+  add("GET /exact/{$}");
+  expect({{"GET /", "200 GET /{$}"},
+          {"GET /exact/", "200 GET /exact/{$}"},
+          {"GET /exact", "308 /exact/"},
+          {"GET /exact/x", "404 Not Found\n"},
           {"GET /x", "404 Not Found\n"},
           {"GET /static/", "200 /static/"},
           {"GET /static/a/b", "200 /static/"},
           {"PUT /static/a/b", "200 /static/"},
           {"GET /static/logo", "200 GET /static/logo"},
           {"PUT /static/logo", "200 /static/"},
-          {"GET /static", "404 Not Found\n"}});
+          {"GET /static?a=b", "308 /static/?a=b"}});
+}
+
+TEST_F(RouterTest, ASlashAloneAnswersEverythingElse) {
+  add("/");
+  add("GET /a/");
+  add("GET /a/{x}", {"x"});
+  expect({{"GET /", "200 /"},
+          {"GET /x/y", "200 /"},
+          {"GET /a", "308 /a/"},
+          {"POST /a", "200 /"},
+          {"GET /a/1", "200 GET /a/{x} x=1"},
+          {"GET /a/1/2", "200 GET /a/"},
+          {"POST /a/1", "200 /"}});
+}
+
+TEST_F(RouterTest, PathsAreCleanedByRedirects) {
+  add("GET /a/b");
+  add("GET /{$}");
+  expect({{"GET //a/b", "308 /a/b"},
+          {"GET /a/./b?q=1", "308 /a/b?q=1"},
+          {"GET /a/x/%2e%2E/b", "308 /a/b"},
+          {"GET /../../a//b/", "308 /a/b/"},
+          {"GET /..", "308 /"},
+          {"GET /a/.b", "404 Not Found\n"},
+          {"GET /a/...", "404 Not Found\n"},
+          {"POST //example.com/", "308 /example.com/"}});
+}
+
+TEST_F(RouterTest, HostsPrecede) {
+  add("GET /{x}", {"x"});
+  add("GET a/only");
+  add("b.example/{y...}", {"y"});
+  add("a/dir/");
+  add("GET /dir");
+  expect({{"GET /only", "200 GET a/only"},
+          {"GET /other", "200 GET /{x} x=other"},
+          {"GET /dir", "200 GET /dir"},
+          {"POST /dir", "308 /dir/"}});
 }
 
 TEST_F(RouterTest, MethodsHeadAllowAndOptions) {
   add("GET /a");
   add("POST /a");
-  add("/any");
+  add("/any/thing");
   add("DELETE /{x}", {"x"});
   expect({{"GET /a", "200 GET /a"},
           {"HEAD /a", "200 "},
@@ -77,7 +119,7 @@ TEST_F(RouterTest, MethodsHeadAllowAndOptions) {
           {"DELETE /a", "200 DELETE /{x} x=a"},
           {"PUT /a", "405 GET, HEAD, POST, DELETE, OPTIONS"},
           {"OPTIONS /a", "204 GET, HEAD, POST, DELETE, OPTIONS"},
-          {"TRACE /any", "200 /any"},
+          {"TRACE /any/thing", "200 /any/thing"},
           {"GET /none", "405 DELETE, OPTIONS"},
           {"OPTIONS *", "204 GET, HEAD, POST, PUT, DELETE, OPTIONS, TRACE, PATCH"}});
 }
@@ -89,15 +131,14 @@ TEST_F(RouterTest, DecodesSegmentsAfterTakingThePathApart) {
           {"GET /a%20b/c/d", "404 Not Found\n"},
           {"GET /%61%20b/%41%00", std::string("200 GET /a b/{x} x=A\0", 21)},
           {"GET /files/x%2e%2e/y", "200 GET /files/{path...} path=x../y"},
-          {"GET /files//double", "200 GET /files/{path...} path=/double"},
-          {"GET //a", "404 Not Found\n"}});
+          {"GET /files/%2F", "200 GET /files/{path...} path=/"}});
 }
 
 TEST_F(RouterTest, ValuesAreDecodedOnceAndQueryKeysAreCompared) {
   router_.handle("GET /{x}/{y}", [](Request& req, ResponseWriter& res) {
-    const std::string_view x = req.path_value("x");
-    EXPECT_EQ(req.path_value("x").data(), x.data()) << "the same bytes, not once more decoded";
-    std::string text = std::string(x) + "," + std::string(req.path_value("y"));
+    const std::string_view x = req.path_value("x").value_or("");
+    EXPECT_EQ(req.path_value("x")->data(), x.data()) << "the same bytes, not once more decoded";
+    std::string text = std::string(x) + "," + req.path_value<std::string>("y");
     for (const char* key : {"k", "a b", "%", "", "k1"}) {
       text += "," + std::string(req.query_value(key).value_or("-"));
     }
@@ -110,8 +151,9 @@ TEST_F(RouterTest, ValuesAreDecodedOnceAndQueryKeysAreCompared) {
 }
 
 TEST(Router, RefusesPatternsThatMakeNoSense) {
-  for (const char* pattern : {"", "GET", "items", "BREW /", "GET items", "/a//b", "/{", "/a{b}", "/{a}b",
-                              "/{}", "/{1}", "/{a}/{a}", "/{a...}/b", "/{...}", "//"}) {
+  for (const char* pattern : {"",        "GET",  "items", "BREW /",   "GET items", "/a//b",  "/{", "/a{b}",
+                              "/{a}b",   "/{}",  "/{1}",  "/{a}/{a}", "/{a...}/b", "/{...}", "//", "/{$}/a",
+                              "/a/../b", "/%2e", "/a{$}", "a",        "a:80/",     "{h}/a"}) {
     EXPECT_THROW(Router().handle(pattern, naming("x")), std::invalid_argument) << pattern;
   }
   Router router;
@@ -119,7 +161,166 @@ TEST(Router, RefusesPatternsThatMakeNoSense) {
   router.handle("/a/{b}", naming("any method is another"));
   EXPECT_THROW(router.handle("GET /a/{c}", naming("second")), std::invalid_argument);
   EXPECT_THROW(router.handle("/nobody", nullptr), std::invalid_argument);
+  EXPECT_THROW(router.mount("/x/", naming("x")), std::invalid_argument);
+  EXPECT_THROW(router.mount("/x", nullptr), std::invalid_argument);
+  EXPECT_THROW((void)router.group(""), std::invalid_argument);
   EXPECT_THROW(Server(nullptr), std::invalid_argument);
+}
+
+// Pairs of patterns, and whether they conflict: some request matches both, and neither is more specific.
+TEST(Router, PatternsOfWhichNoneIsMoreSpecificConflict) {
+  const struct {
+    const char *a, *b;
+    bool conflict;
+  } cases[] = {{"/a/{x}", "/{y}/b", true},
+               {"/a/{x}", "/a/b", false},
+               {"GET /a/b", "/a/{x}", false},
+               {"GET /a/{x}", "/a/b", true},
+               {"GET /a", "POST /a", false},
+               {"GET /a", "HEAD /a", false},
+               {"HEAD /{x}", "GET /a", true},
+               {"HEAD /a", "GET /{x}", false},
+               {"/a/{x...}", "/a/{y...}", true},
+               {"/a/", "/a/{x...}", true},
+               {"/a/{x...}", "/a/b/c", false},
+               {"/a/{x...}", "/{y}/b", true},
+               {"/a/{$}", "/a/", false},
+               {"/a/{$}", "/a/{x}", false},
+               {"/{x}/{$}", "/a/", true},
+               {"/a/{x}/c", "/a/{y...}", false},
+               {"/{x}/b/{z}", "/a/{y}/c", true},
+               {"/{x}/b/{z}", "/a/{y}/c/d", false},
+               {"h/a", "/a", false},
+               {"h/a/{x}", "/{y}/b", false},
+               {"H/a", "h/a", true},
+               {"GET /a", "GET /a", true}};
+  for (const auto& one : cases) {
+    for (const auto& [first, second] : {std::pair(one.a, one.b), std::pair(one.b, one.a)}) {
+      Router router;
+      router.handle(first, naming("first"));
+      std::string error;
+      try {
+        router.handle(second, naming("second"));
+      } catch (const std::invalid_argument& e) {
+        error = e.what();
+      }
+      EXPECT_EQ(!error.empty(), one.conflict) << first << " and " << second << ": " << error;
+      if (!one.conflict) continue;
+      EXPECT_NE(error.find(std::string("\"") + first + "\" ("), std::string::npos) << error;
+      EXPECT_NE(error.find("router_test.cpp:"), error.rfind("router_test.cpp:")) << "both places: " << error;
+    }
+  }
+}
+
+TEST_F(RouterTest, AHostMayBeTheOnlyOne) {
+  add("a/x");
+  expect({{"GET /x", "200 a/x"}, {"GET /y", "404 Not Found\n"}});
+}
+
+TEST_F(RouterTest, PatternsMayBeEncoded) {
+  add("GET /a%20b/%7Bx%7D");
+  expect({{"GET /a%20b/{x}", "400 malformed request target\n"},
+          {"GET /a%20b/%7bx%7D", "200 GET /a%20b/%7Bx%7D"}});
+}
+
+// The chain of a mounted router is called within that of another one, which may call on after it.
+TEST(Router, MiddlewareMayCallTwice) {
+  int failures = 1;
+  Router inner;
+  inner.use([](Handler next) -> Handler {
+    return [next = std::move(next)](Request& req, ResponseWriter& res) { next(req, res); };
+  });
+  inner.handle("/x", [&failures](Request&, ResponseWriter& res) {
+    if (failures-- > 0) throw std::runtime_error("on purpose");
+    res.text("second");
+  });
+  Router router;
+  std::string seen;
+  router.use([&seen](Handler next) -> Handler {
+    return [&seen, next = std::move(next)](Request& req, ResponseWriter& res) {
+      try {
+        next(req, res);
+      } catch (const std::runtime_error&) {
+        seen = std::string(req.pattern()) + " " + std::string(req.path());
+        next(req, res);
+      }
+    };
+  });
+  router.mount("/in", std::move(inner));
+  EXPECT_EQ(call(router, "GET /in/x").body, "second");
+  EXPECT_EQ(seen, "/in/x /in/x");
+}
+
+// Notes its name, then the pattern that it sees.
+Middleware noting(std::string& seen, const std::string& name) {
+  return [&seen, name](Handler next) -> Handler {
+    return [&seen, name, next = std::move(next)](Request& req, ResponseWriter& res) {
+      seen += name + "(" + std::string(req.pattern()) + ")";
+      next(req, res);
+    };
+  };
+}
+
+TEST(Router, MiddlewareGroupsAndMounts) {
+  std::string seen;
+  Router inner;
+  inner.use(noting(seen, "inner"));
+  inner.handle("GET /x/{id}", [&seen](Request& req, ResponseWriter& res) {
+    seen += "!" + std::string(req.path());
+    res.text(req.path_value<std::string_view>("id"));
+  });
+  inner.handle("/tree/", naming("tree"));
+  Router router;
+  router.use(noting(seen, "first"));
+  router.use(noting(seen, "second"));
+  router.handle("GET /plain", naming("plain"));
+  RouteGroup api = router.group("/api");
+  api.handle("GET /early", naming("early"));
+  api.use(noting(seen, "group"));
+  api.handle("POST /items/{id}", naming("items", {"id"}));
+  RouteGroup admin = api.group("/admin");
+  admin.use(noting(seen, "admin"));
+  admin.handle("/{$}", naming("admin"));
+  router.mount("/debug", std::move(inner));
+  router.mount("/deep/er", naming("leaf"));
+
+  const auto ask = [&](std::string_view request) {
+    seen.clear();
+    const CallResult res = call(router, request);
+    return std::to_string(res.status) + " " + res.body + " " + seen;
+  };
+  EXPECT_EQ(ask("GET /plain"), "200 plain first(GET /plain)second(GET /plain)");
+  EXPECT_EQ(ask("GET /nowhere"), "404 Not Found\n first()second()");
+  EXPECT_EQ(ask("GET /api/early"), "200 early first(GET /api/early)second(GET /api/early)");
+  EXPECT_EQ(
+      ask("POST /api/items/7"),
+      "200 items id=7 first(POST /api/items/{id})second(POST /api/items/{id})group(POST /api/items/{id})");
+  EXPECT_EQ(
+      ask("PUT /api/admin/"),
+      "200 admin first(/api/admin/{$})second(/api/admin/{$})group(/api/admin/{$})admin(/api/admin/{$})");
+  EXPECT_EQ(ask("GET /debug/x/7"), "200 7 first(/debug/)second(/debug/)inner(GET /x/{id})!/x/7");
+  EXPECT_EQ(ask("GET /%64ebug/x/7"), "200 7 first(/debug/)second(/debug/)inner(GET /x/{id})!/x/7");
+  EXPECT_EQ(ask("GET /deep/er/a"), "200 leaf first(/deep/er/)second(/deep/er/)");
+  EXPECT_EQ(call(router, "GET /debug").header("Location"), "/debug/");
+  EXPECT_EQ(call(router, "GET /debug/tree?q").header("Location"), "/debug/tree/?q");
+  EXPECT_EQ(call(router, "GET /debug/x/../tree/").header("Location"), "/debug/tree/");
+
+  EXPECT_EQ(call(router, "GET /api").status, 404);
+  EXPECT_THROW(api.handle("GET", naming("x")), std::invalid_argument);
+  EXPECT_THROW(api.handle("x", naming("x")), std::invalid_argument);
+  api.handle("GET ", naming("root"));
+  EXPECT_EQ(call(router, "GET /api").body, "root");
+
+  std::string pattern, path;
+  const Handler after = with(std::move(router), [&](Handler next) -> Handler {
+    return [&, next = std::move(next)](Request& req, ResponseWriter& res) {
+      next(req, res);
+      pattern = req.pattern();
+      path = req.path();
+    };
+  });
+  EXPECT_EQ(call(after, "GET /debug/x/7").status, 200);
+  EXPECT_EQ(pattern + " " + path, "GET /debug/x/{id} /debug/x/7");
 }
 
 }  // namespace

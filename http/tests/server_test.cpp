@@ -72,7 +72,8 @@ TEST_P(ServerTest, ClosesWhenTheClientAsksForItAndForHttp10) {
 TEST_P(ServerTest, AnswersPipelinedRequestsInOrderAndInOneWrite) {
   run_with(GetParam(), [] {
     Router router;
-    router.handle("GET /{n}", [](Request& req, ResponseWriter& res) { res.text(req.path_value("n")); });
+    router.handle("GET /{n}",
+                  [](Request& req, ResponseWriter& res) { res.text(req.path_value<std::string_view>("n")); });
     TestServer server(std::move(router));
     RawClient client(server.address());
     std::string batch;
@@ -171,7 +172,7 @@ TEST_P(ServerTest, StreamsInChunksWhatTheHandlerWritesBitByBit) {
       (void)res.write("two");
     });
     router.handle("GET /known", [](Request&, ResponseWriter& res) {
-      res.header("Content-Length", "30000");
+      res.set_header("Content-Length", "30000");
       for (int i = 0; i < 30; ++i) (void)res.write(std::string(1000, 'k'));
     });
     TestServer server(std::move(router));
@@ -196,7 +197,9 @@ TEST_P(ServerTest, StreamsInChunksWhatTheHandlerWritesBitByBit) {
 
 TEST_P(ServerTest, SmallAndLargePiecesOfABodyComeInTheirOrder) {
   run_with(GetParam(), [] {
-    const std::array<std::string, 6> pieces{std::string(10, 'a'),    std::string(1 << 20, 'b'),
+    // The client parses all that it has after each read: ThreadSanitizer takes a minute for a megabyte.
+    constexpr std::size_t kLargest = rt::kTsan ? 1 << 17 : 1 << 20;
+    const std::array<std::string, 6> pieces{std::string(10, 'a'),    std::string(kLargest, 'b'),
                                             std::string(100, 'c'),   std::string(16 << 10, 'd'),
                                             std::string(5'000, 'e'), std::string(40'000, 'f')};
     std::string all;
@@ -207,7 +210,7 @@ TEST_P(ServerTest, SmallAndLargePiecesOfABodyComeInTheirOrder) {
     Router router;
     router.handle("GET /chunked", write);
     router.handle("GET /known", [&](Request& req, ResponseWriter& res) {
-      res.header("Content-Length", std::to_string(all.size()));
+      res.set_header("Content-Length", std::to_string(all.size()));
       write(req, res);
     });
     router.handle("GET /large", [&](Request&, ResponseWriter& res) { ASSERT_TRUE(res.write(pieces[1])); });
@@ -261,7 +264,7 @@ TEST_P(ServerTest, FlushSendsWhatIsThereAtOnce) {
     WaitGroup seen;
     seen.add(1);
     Router router;
-    router.handle("GET /", [&seen](Request&, ResponseWriter& res) {
+    router.handle("GET /{$}", [&seen](Request&, ResponseWriter& res) {
       (void)res.write("first");
       ASSERT_TRUE(res.flush());
       seen.wait();  // the client must have got it before the handler goes on
@@ -287,7 +290,7 @@ TEST_P(ServerTest, AnExceptionBecomesA500AndALogLineAndNothingElse) {
   run_with(GetParam(), [] {
     Router router;
     router.handle("GET /throw", [](Request&, ResponseWriter& res) {
-      res.header("X-Half", "done");
+      res.set_header("X-Half", "done");
       (void)res.write("never seen");
       throw std::runtime_error("the disk\r\nis \x1b[1mgone");
     });
@@ -300,7 +303,7 @@ TEST_P(ServerTest, AnExceptionBecomesA500AndALogLineAndNothingElse) {
       res.text("whole");
       res.status(404);
     });
-    router.handle("GET /", [](Request&, ResponseWriter& res) { res.text("fine"); });
+    router.handle("GET /{$}", [](Request&, ResponseWriter& res) { res.text("fine"); });
     TestServer server(std::move(router));
     const Response thrown = fetch(server.address(), get("/throw"));
     EXPECT_EQ(thrown.status, 500);
@@ -353,7 +356,7 @@ TEST_P(ServerTest, HandlersMayBlockWithoutStoppingOthers) {
       release.wait();
       res.text("released");
     });
-    router.handle("GET /", [](Request&, ResponseWriter& res) { res.text("fine"); });
+    router.handle("GET /{$}", [](Request&, ResponseWriter& res) { res.text("fine"); });
     TestServer server(std::move(router));
     std::vector<std::unique_ptr<RawClient>> clients;
     for (int i = 0; i < 50; ++i) {
@@ -370,15 +373,15 @@ TEST_P(ServerTest, HandlersMayBlockWithoutStoppingOthers) {
 TEST_P(ServerTest, RefusesHeaderFieldsThatWouldSplitTheResponse) {
   run_with(GetParam(), [] {
     Router router;
-    router.handle("GET /", [](Request& req, ResponseWriter& res) {
-      EXPECT_THROW(res.header("X-A", "b\r\nSet-Cookie: stolen"), std::invalid_argument);
-      EXPECT_THROW(res.header("X-A", std::string_view("b\0", 2)), std::invalid_argument);
-      EXPECT_THROW(res.header("X A", "b"), std::invalid_argument);
-      EXPECT_THROW(res.header("", "b"), std::invalid_argument);
-      EXPECT_THROW(res.header("Transfer-Encoding", "chunked"), std::invalid_argument);
-      EXPECT_THROW(res.header("Content-Length", "1x"), std::invalid_argument);
+    router.handle("GET /{$}", [](Request& req, ResponseWriter& res) {
+      EXPECT_THROW(res.set_header("X-A", "b\r\nSet-Cookie: stolen"), std::invalid_argument);
+      EXPECT_THROW(res.set_header("X-A", std::string_view("b\0", 2)), std::invalid_argument);
+      EXPECT_THROW(res.set_header("X A", "b"), std::invalid_argument);
+      EXPECT_THROW(res.set_header("", "b"), std::invalid_argument);
+      EXPECT_THROW(res.set_header("Transfer-Encoding", "chunked"), std::invalid_argument);
+      EXPECT_THROW(res.set_header("Content-Length", "1x"), std::invalid_argument);
       EXPECT_THROW(res.status(99), std::invalid_argument);
-      res.header("X-Query", req.query_value("q").value_or("none"));
+      res.set_header("X-Query", req.query_value("q").value_or("none"));
       res.text("ok");
     });
     TestServer server(std::move(router));
@@ -402,7 +405,7 @@ TEST_P(ServerTest, ShutdownEndsIdleConnectionsAndLetsRequestsFinish) {
       go_on.wait();
       res.text("finished");
     });
-    router.handle("GET /", [](Request&, ResponseWriter& res) { res.text("fine"); });
+    router.handle("GET /{$}", [](Request&, ResponseWriter& res) { res.text("fine"); });
     auto server = std::make_unique<TestServer>(std::move(router));
     const std::string address = server->address();
     RawClient idle(address), busy(address);
@@ -430,7 +433,7 @@ TEST_P(ServerTest, ShutdownCutsOffWhatDoesNotFinishInTime) {
     options.shutdown_timeout = 50ms;
     std::atomic<bool> waiting{false};
     Router router;
-    router.handle("POST /", [&](Request& req, ResponseWriter&) {
+    router.handle("POST /{$}", [&](Request& req, ResponseWriter&) {
       waiting = true;
       EXPECT_FALSE(req.body()) << "the body never comes";
     });

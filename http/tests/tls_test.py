@@ -143,6 +143,20 @@ class Tls(unittest.TestCase):
             self.assertEqual(server.reload(), "reloaded")
             self.assertIn("Reused, TLSv1", self.s_client(server, version, "-ign_eof", "-sess_in", ticket, text=request))
 
+    def test_sessions_are_not_resumed_under_another_name(self):
+        server = self.server()
+        request = "GET /plaintext HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        for version in ("-tls1_2", "-tls1_3"):
+            for first, second in ((["-servername", "a.test"], ["-servername", "b.test"]),
+                                  (["-servername", "a.test"], ["-noservername"]),
+                                  (["-noservername"], ["-servername", "a.test"])):
+                ticket = self.authority.path("name" + version)
+                options = (version, "-ign_eof")
+                self.assertIn("New, TLSv1", self.s_client(server, *options, *first, "-sess_out", ticket, text=request))
+                self.assertIn("New, TLSv1", self.s_client(server, *options, *second, "-sess_in", ticket, text=request))
+                self.assertIn("New, TLSv1", self.s_client(server, *options, *first, "-sess_out", ticket, text=request))
+                self.assertIn("Reused, TLSv1", self.s_client(server, *options, *first, "-sess_in", ticket, text=request))
+
     def test_the_end_is_said(self):
         server = self.server()
         request = "GET /large HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"

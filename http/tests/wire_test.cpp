@@ -1,6 +1,7 @@
 // Parser, framing and buffers: every split of every request, against a guard page.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
+#include <tuza/http/files/ranges.h>
+#include <tuza/http/tests/at_page_end.h>
 #include <tuza/http/tests/request_cases.h>
 #include <tuza/http/wire/chars.h>
 #include <tuza/http/wire/date.h>
@@ -8,7 +9,6 @@
 #include <tuza/http/wire/head_parser.h>
 #include <tuza/http/wire/input.h>
 #include <tuza/sched/rt/base/random.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <ctime>
@@ -17,30 +17,6 @@
 
 namespace tuza::http::testing {
 namespace {
-
-// A copy of some bytes that ends where readable memory ends: reading one byte too many faults.
-class AtPageEnd {
- public:
-  explicit AtPageEnd(std::string_view bytes) {
-    const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    const std::size_t used = (bytes.size() + page - 1) / page * page;
-    size_ = used + page;
-    map_ =
-        static_cast<char*>(mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    mprotect(map_ + used, page, PROT_NONE);
-    begin_ = map_ + used - bytes.size();
-    std::memcpy(begin_, bytes.data(), bytes.size());
-  }
-  ~AtPageEnd() { munmap(map_, size_); }
-  AtPageEnd(const AtPageEnd&) = delete;
-  AtPageEnd& operator=(const AtPageEnd&) = delete;
-  [[nodiscard]] char* begin() const { return begin_; }
-
- private:
-  char* map_;
-  char* begin_;
-  std::size_t size_;
-};
 
 // The result of parsing and framing a head, in one line that can be compared.
 std::string describe(std::string_view bytes, const std::vector<std::size_t>& splits) {
@@ -89,43 +65,14 @@ TEST(HeadParser, MeansTheSameHoweverTheBytesArrive) {
   EXPECT_GT(compared, 5000);
 }
 
-std::string in_chunks(std::string_view body, std::size_t step, std::string& decoded) {
-  const ServerOptions options;
-  auto head = std::make_unique<Head>();
-  HeadParser parser;
-  parser.begin(*head, options);
-  std::string start = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
-  EXPECT_TRUE(*parser.feed_head(start.data(), start.size()));
-  std::size_t at = 0;
-  while (at < body.size()) {
-    const AtPageEnd piece(body.substr(at, step));
-    std::string_view left(piece.begin(), std::min(step, body.size() - at));
-    while (!left.empty()) {
-      const auto did = parser.feed_body(left);
-      if (!did) return "refused";
-      decoded += did->data;
-      left.remove_prefix(did->consumed);
-      at += did->consumed;
-      if (did->complete) return "complete at " + std::to_string(at);
-    }
-  }
-  return "more";
-}
+// -- Ranges: sums of large numbers.
 
-TEST(HeadParser, DecodesChunksHoweverTheyArrive) {
-  for (const char* body : {"0\r\n\r\n", "5\r\nhello\r\n0\r\n\r\nGET",
-                           "5;a=b;c=\"d\"\r\nhello\r\n6\r\n world\r\n000\r\nX: y\r\n\r\nrest",
-                           "5\r\nhelloX\r\n", "g\r\n", "5\nhello\r\n0\r\n\r\n", "FFFFFFFFFFFFFFFFF\r\n"}) {
-    std::string whole, decoded;
-    const std::string verdict = in_chunks(body, 1000, whole);
-    for (std::size_t step = 1; step < 20; ++step) {
-      decoded.clear();
-      EXPECT_EQ(in_chunks(body, step, decoded), verdict) << body << " in pieces of " << step;
-      if (verdict != "refused") {
-        EXPECT_EQ(decoded, whole) << body << " in pieces of " << step;
-      }
-    }
-  }
+TEST(Ranges, ThatExceedAHugeFileTogetherAreIgnored) {
+  constexpr std::uint64_t kHuge = std::uint64_t{1} << 60;  // 16 of them are more than 64 bits hold
+  std::string all = "bytes=0-";
+  for (int i = 1; i < 16; ++i) all += ",0-";
+  EXPECT_EQ(parse_range(all, kHuge).kind, RangeRequest::Kind::kWhole);
+  EXPECT_EQ(parse_range("bytes=0-9,10-", kHuge).kind, RangeRequest::Kind::kParts);
 }
 
 // -- Framing: how a head delimits its body.

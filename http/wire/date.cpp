@@ -2,6 +2,7 @@
 
 #include <time.h>
 
+#include <cstddef>
 #include <cstring>
 
 namespace tuza::http {
@@ -23,9 +24,9 @@ void Date::refresh(std::int64_t coarse_ns) {
   constexpr char kMonths[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
   constexpr char kForm[] = "Date: Day, 00 Mon 0000 00:00:00 GMT\r\n";
   std::memcpy(text_.data(), kForm, text_.size());
-  std::memcpy(text_.data() + 6, kDays + 3 * t.tm_wday, 3);
+  std::memcpy(text_.data() + 6, kDays + std::ptrdiff_t{3} * t.tm_wday, 3);
   put_two_digits(text_.data() + 11, t.tm_mday);
-  std::memcpy(text_.data() + 14, kMonths + 3 * t.tm_mon, 3);
+  std::memcpy(text_.data() + 14, kMonths + std::ptrdiff_t{3} * t.tm_mon, 3);
   put_two_digits(text_.data() + 18, (t.tm_year + 1900) / 100);
   put_two_digits(text_.data() + 20, t.tm_year % 100);
   put_two_digits(text_.data() + 23, t.tm_hour);

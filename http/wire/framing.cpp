@@ -14,7 +14,8 @@ using Checked = std::expected<void, BadRequest>;
 
 class Framing {
  public:
-  Framing(const char* base, Head& head) : base_(base), head_(head), text_(base, head.bytes) {}
+  Framing(const char* base, Head& head, bool connect)
+      : base_(base), head_(head), text_(base, head.bytes), connect_(connect) {}
 
   Checked run() {
     for (const auto step : {&Framing::line_ends, &Framing::request_line, &Framing::target, &Framing::fields,
@@ -28,6 +29,7 @@ class Framing {
   Checked line_ends();
   Checked request_line();
   Checked target();
+  Checked connect_target(std::string_view target);
   Checked absolute_target(std::string_view target, std::size_t authority);
   Checked fields();
   Checked field(const Head::Field& field);
@@ -46,6 +48,7 @@ class Framing {
   const char* const base_;
   Head& head_;
   const std::string_view text_;
+  const bool connect_;
   std::optional<std::string_view> host_, content_length_, transfer_encoding_;
   bool host_twice_ = false, length_twice_ = false, encoding_twice_ = false, bad_expectation_ = false;
   bool close_ = false, keep_alive_ = false;
@@ -99,12 +102,11 @@ Checked Framing::request_line() {
   return {};
 }
 
-// RFC 9112 3.2: origin-form, absolute-form, and "*" for OPTIONS. CONNECT, the only method that uses
-// authority-form, is for proxies.
+// RFC 9112 3.2: origin-form, absolute-form, and "*" for OPTIONS. Only CONNECT uses authority-form.
 Checked Framing::target() {
   const std::string_view target = head_.target.in(base_);
   const std::size_t offset = head_.target.begin;
-  if (head_.method == Method::kConnect) return fail(501, "CONNECT is not implemented", offset);
+  if (head_.method == Method::kConnect) return connect_target(target);
   for (std::size_t i = 0; i < target.size(); ++i) {
     if (is(target[i], kTargetChar) || is_percent_escape(target, i)) continue;
     return fail(400, "malformed request target", offset + i);
@@ -124,10 +126,26 @@ Checked Framing::target() {
   }
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (equals_ignoring_case(target.substr(0, scheme.size()), scheme)) {
+      head_.https_target = scheme.size() == 8;
       return absolute_target(target, scheme.size());
     }
   }
   return fail(400, "malformed request target", offset);
+}
+
+// RFC 9112 3.2.3: host and port, both of them. host() checks their form.
+Checked Framing::connect_target(std::string_view target) {
+  const std::size_t offset = head_.target.begin;
+  if (!connect_) return fail(501, "CONNECT is not implemented", offset);
+  const std::size_t colon = target.rfind(':');
+  if (colon == std::string_view::npos || colon == 0 || colon + 1 == target.size() || target.back() == ']') {
+    return fail(400, "malformed request target", offset);
+  }
+  head_.host = slice(target);
+  // The path slice uses the nearest slash, which is in the version: " HTTP/1.1".
+  head_.path = slice(std::string_view(target.data() + target.size() + 5, 1));
+  head_.query = slice(target.substr(target.size()));
+  return {};
 }
 
 // RFC 9112 3.2.2: the authority of an absolute target replaces the Host field.
@@ -266,15 +284,18 @@ Checked Framing::host() {
       return fail(400, "malformed request target", head_.host.begin);
     return {};
   }
+  // RFC 9110 4.2.1: an http URI has a host. Only "*" names no resource.
+  if (host_ && host_->empty() && head_.target.in(base_) != "*")
+    return fail(400, "empty Host", offset_of(*host_));
   if (host_) head_.host = slice(*host_);
   return {};
 }
 
 }  // namespace
 
-std::expected<void, BadRequest> frame(const char* base, Head& head) {
-  head.expects_continue = false;
-  return Framing(base, head).run();
+std::expected<void, BadRequest> frame(const char* base, Head& head, bool connect) {
+  head.expects_continue = head.https_target = false;
+  return Framing(base, head, connect).run();
 }
 
 }  // namespace tuza::http

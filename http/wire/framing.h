@@ -14,7 +14,7 @@
 namespace tuza::http {
 
 // Checks the head of `head.bytes` bytes at `base`, and fills in the derived members: method, version, path,
-// query, host, body length, keep-alive.
-std::expected<void, BadRequest> frame(const char* base, Head& head);
+// query, host, body length, keep-alive. `connect`: CONNECT is accepted; the path is then "/", and the host the target.
+std::expected<void, BadRequest> frame(const char* base, Head& head, bool connect = false);
 
 }  // namespace tuza::http

@@ -37,6 +37,7 @@ struct Head {
   bool has_content_length = false;
   bool keep_alive = false;
   bool expects_continue = false;
+  bool https_target = false;  // a target in absolute form
   std::uint64_t content_length = 0;
   HeadSlice path;   // of the target, without query
   HeadSlice query;  // without "?"

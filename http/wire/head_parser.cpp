@@ -25,6 +25,36 @@ bool replace_tabs(char* at, const char* end) {
   return true;
 }
 
+// RFC 9110 2.5: a request of a higher minor version is served as HTTP/1.1, which llhttp refuses.
+bool lower_minor_version(char* base, std::size_t size, const char* error_at) {
+  constexpr std::string_view kMajor = " HTTP/1.";
+  for (const std::ptrdiff_t back : {0, 1}) {
+    const std::ptrdiff_t at = error_at - base - back;
+    if (at < static_cast<std::ptrdiff_t>(kMajor.size()) || at >= static_cast<std::ptrdiff_t>(size)) continue;
+    const bool minor = std::string_view(base, static_cast<std::size_t>(at)).ends_with(kMajor);
+    if (!minor || base[at] < '2' || base[at] > '9') continue;
+    base[at] = '1';
+    return true;
+  }
+  return false;
+}
+
+// "HTTP/3.0" is a version, "HTTP/1" is not; `line`: the request line as far as it has arrived.
+bool ends_in_version(std::string_view line) {
+  constexpr std::string_view kForm = "HTTP/0.0";
+  line = line.substr(0, line.find('\r'));
+  for (int word = 0; word < 2; ++word) {  // method and target
+    const std::size_t space = line.find(' ');
+    if (space == std::string_view::npos) return false;
+    line.remove_prefix(space + 1);
+  }
+  if (line.size() != kForm.size()) return false;
+  for (std::size_t i = 0; i < kForm.size(); ++i) {
+    if (kForm[i] == '0' ? line[i] < '0' || line[i] > '9' : line[i] != kForm[i]) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 void HeadParser::add(HeadSlice& slice, const char* at, std::size_t size) const {
@@ -42,11 +72,10 @@ const llhttp_settings_t& HeadParser::settings() {
     };
     s.on_header_field = [](llhttp_t* p, const char* at, std::size_t size) {
       HeadParser& me = self(p);
-      if (me.head_complete_) return 0;  // trailers are checked, counted and dropped
       Head& head = *me.head_;
       // A name after a value begins a new field; a name after a name continues the same field.
       if (me.in_value_ || head.field_count == 0) {
-        if (head.field_count == std::min(me.options_->headers_max, kHeadersLimit)) {
+        if (head.field_count == me.options_->headers_max) {
           me.too_many_headers_ = true;
           return -1;
         }
@@ -63,20 +92,11 @@ const llhttp_settings_t& HeadParser::settings() {
     };
     s.on_header_value = [](llhttp_t* p, const char* at, std::size_t size) {
       HeadParser& me = self(p);
-      if (me.head_complete_) return 0;
       me.add(me.head_->fields[me.head_->field_count - 1].value, at, size);
       return 0;
     };
     s.on_headers_complete = [](llhttp_t* p) {
       self(p).head_complete_ = true;
-      return static_cast<int>(HPE_PAUSED);
-    };
-    s.on_body = [](llhttp_t* p, const char* at, std::size_t size) {
-      self(p).data_ = {at, size};
-      return static_cast<int>(HPE_PAUSED);
-    };
-    s.on_message_complete = [](llhttp_t* p) {
-      self(p).message_complete_ = true;
       return static_cast<int>(HPE_PAUSED);
     };
     return s;
@@ -92,16 +112,19 @@ void HeadParser::begin(Head& head, const ServerOptions& options) {
   head.target = HeadSlice{};
   head.field_count = 0;
   fed_ = 0;
-  in_value_ = unknown_method_ = too_many_headers_ = head_complete_ = message_complete_ = false;
-  overhead_bytes_ = 0;
-  last_overhead_ = '\n';
+  in_value_ = unknown_method_ = too_many_headers_ = head_complete_ = false;
 }
 
 llhttp_errno_t HeadParser::execute_head(char* base, std::size_t size) {
   const std::size_t all = fed_ + size;
   llhttp_errno_t error = llhttp_execute(&parser_, base + fed_, size);
-  while (error == HPE_INVALID_CONTENT_LENGTH &&
-         replace_tabs(base + (llhttp_get_error_pos(&parser_) - base), base + all)) {
+  const auto mended = [&] {
+    if (error != HPE_INVALID_CONTENT_LENGTH && error != HPE_INVALID_VERSION) return false;
+    char* const at = base + (llhttp_get_error_pos(&parser_) - base);
+    return (error == HPE_INVALID_CONTENT_LENGTH && replace_tabs(at, base + all)) ||
+           (error == HPE_INVALID_VERSION && lower_minor_version(base, all, at));
+  };
+  while (mended()) {
     begin(*head_, *options_);
     base_ = base;
     error = llhttp_execute(&parser_, base, all);
@@ -145,6 +168,11 @@ std::expected<bool, BadRequest> HeadParser::head_failed(const char* base, std::s
     fed_ = size;
     return judge_method({base, size});
   }
+  if (llhttp_get_errno(&parser_) == HPE_INVALID_VERSION) {
+    std::string_view text(base, size);
+    text.remove_prefix(std::min(text.find_first_not_of("\r\n"), text.size()));
+    if (!ends_in_version(text)) return std::unexpected(BadRequest{400, "malformed HTTP version", offset});
+  }
   return std::unexpected(explain(offset));
 }
 
@@ -156,7 +184,7 @@ std::expected<bool, BadRequest> HeadParser::judge_method(std::string_view head) 
   const std::size_t begin = std::min(head.find_first_not_of("\r\n"), head.size());
   const std::string_view method = head.substr(begin, head.find(' ', begin) - begin);
   const bool token = std::all_of(method.begin(), method.end(), [](char c) { return is(c, kTokenChar); });
-  if (!token || method.size() > kMethodBytesMax)
+  if (!token || method.empty() || method.size() > kMethodBytesMax)
     return std::unexpected(BadRequest{400, "malformed method", begin});
   if (begin + method.size() == head.size()) return false;
   return std::unexpected(BadRequest{501, "method not implemented", begin});
@@ -166,51 +194,15 @@ std::expected<bool, BadRequest> HeadParser::judge_method(std::string_view head) 
 BadRequest HeadParser::explain(std::size_t offset) const {
   switch (llhttp_get_errno(&parser_)) {
     case HPE_INVALID_URL: return {400, "malformed request target", offset};
+    case HPE_PAUSED_H2_UPGRADE:  // the preface of HTTP/2 (RFC 9113 3.4)
     case HPE_INVALID_VERSION: return {505, "HTTP version not supported", offset};
     case HPE_INVALID_CONSTANT: return {400, "malformed request line", offset};
     case HPE_INVALID_HEADER_TOKEN: return {400, "malformed header field", offset};
     case HPE_UNEXPECTED_CONTENT_LENGTH: return {400, "conflicting body lengths", offset};
     case HPE_INVALID_CONTENT_LENGTH: return {400, "malformed Content-Length", offset};
     case HPE_INVALID_TRANSFER_ENCODING: return {400, "malformed Transfer-Encoding", offset};
-    case HPE_INVALID_CHUNK_SIZE: return {400, "malformed chunk size", offset};
     default: return {400, "malformed request", offset};
   }
-}
-
-// RFC 9112 2.2 and 5.2, as in framing.cpp, for the bytes around the data of chunks. llhttp accepts bare LFs
-// and folded trailers there, and so sees the end of the message at a different place than other parsers.
-bool HeadParser::overhead_is_strict(std::string_view bytes) {
-  for (const char c : bytes) {
-    const char last = std::exchange(last_overhead_, c);
-    if ((last == '\r') != (c == '\n')) return false;
-    if (last == '\n' && (c == ' ' || c == '\t')) return false;
-  }
-  return true;
-}
-
-std::expected<HeadParser::BodyStep, BadRequest> HeadParser::feed_body(std::string_view input) {
-  llhttp_resume(&parser_);
-  data_ = {};
-  const llhttp_errno_t error = llhttp_execute(&parser_, input.data(), input.size());
-  std::size_t consumed = input.size();
-  if (error != HPE_OK) {
-    const char* position = llhttp_get_error_pos(&parser_);
-    consumed = position == nullptr ? 0 : static_cast<std::size_t>(position - input.data());
-    if (error != HPE_PAUSED) return std::unexpected(explain(consumed));
-  }
-  const std::size_t overhead = consumed - data_.size();
-  const std::size_t before = data_.empty() ? consumed : static_cast<std::size_t>(data_.data() - input.data());
-  bool strict = overhead_is_strict(input.substr(0, before));
-  if (!data_.empty()) {
-    last_overhead_ = 0;
-    strict = strict && overhead_is_strict(input.substr(before + data_.size(), overhead - before));
-  }
-  if (!strict) return std::unexpected(BadRequest{400, "line does not end in CRLF", consumed});
-  overhead_bytes_ = data_.empty() ? overhead_bytes_ + overhead : 0;
-  if (std::max(overhead_bytes_, overhead) > options_->chunk_overhead_bytes_max) {
-    return std::unexpected(BadRequest{400, "chunk extensions or trailers too large", consumed});
-  }
-  return BodyStep{data_, consumed, message_complete_};
 }
 
 }  // namespace tuza::http

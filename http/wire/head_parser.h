@@ -30,17 +30,6 @@ class HeadParser {
   // the input is consumed, and more is needed. May replace tabs around the value of Content-Length by spaces.
   std::expected<bool, BadRequest> feed_head(char* base, std::size_t input_size);
 
-  // Framing has found that the body is chunked. (llhttp 8 does not detect "chunked" after a tab.)
-  void expect_chunks() { parser_.flags |= F_CHUNKED; }
-
-  // One step through a chunked body.
-  struct BodyStep {
-    std::string_view data;  // part of `input`; empty if the step found no data
-    std::size_t consumed;   // of `input`, `data` included
-    bool complete;          // the end of the message was reached
-  };
-  std::expected<BodyStep, BadRequest> feed_body(std::string_view input);
-
  private:
   static const llhttp_settings_t& settings();
   static HeadParser& self(llhttp_t* parser) { return *static_cast<HeadParser*>(parser->data); }
@@ -49,7 +38,6 @@ class HeadParser {
   std::expected<bool, BadRequest> head_failed(const char* base, std::size_t size);
   std::expected<bool, BadRequest> judge_method(std::string_view head);
   BadRequest explain(std::size_t offset) const;
-  bool overhead_is_strict(std::string_view bytes);
 
   llhttp_t parser_;
   Head* head_ = nullptr;
@@ -60,10 +48,6 @@ class HeadParser {
   bool unknown_method_ = false;  // llhttp stopped in the method, whose end has not arrived yet
   bool too_many_headers_ = false;
   bool head_complete_ = false;
-  bool message_complete_ = false;
-  std::string_view data_;           // data of the current body step
-  std::size_t overhead_bytes_ = 0;  // of the chunked body, since the last byte of data
-  char last_overhead_ = '\n';       // the previous byte; 0 if that byte was data
 };
 
 }  // namespace tuza::http

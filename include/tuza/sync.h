@@ -2,6 +2,8 @@
 // may use them as well.
 #pragma once
 
+#include <tuza/sched/detail/language.h>  // first
+
 #include <tuza/sched/sync/barrier.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/cond.h>
@@ -17,5 +19,6 @@
 #include <tuza/sched/sync/scope.h>
 #include <tuza/sched/sync/select.h>
 #include <tuza/sched/sync/semaphore.h>
+#include <tuza/sched/sync/shared_chan.h>
 #include <tuza/sched/sync/singleflight.h>
 #include <tuza/sched/sync/wait_group.h>

@@ -2,6 +2,8 @@
 // goroutine waits.
 #pragma once
 
+#include <tuza/sched/detail/language.h>  // first
+
 #include <tuza/sched/time/after_func.h>
 #include <tuza/sched/time/clock.h>
 #include <tuza/sched/time/fake_clock.h>

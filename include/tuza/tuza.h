@@ -11,7 +11,10 @@
 // Sockets and files: <tuza/net.h>. HTTP: <tuza/http.h>. Each header included here may also be included on its own.
 #pragma once
 
+#include <tuza/sched/detail/language.h>  // first
+
 #include <tuza/sched/blocking.h>
+#include <tuza/sched/errorf.h>
 #include <tuza/sched/external.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/goroutine.h>
@@ -21,5 +24,6 @@
 #include <tuza/sched/result.h>
 #include <tuza/sched/run.h>
 #include <tuza/sched/stats.h>
+#include <tuza/sched/try.h>
 #include <tuza/sync.h>
 #include <tuza/time.h>

@@ -2,10 +2,13 @@
 
 A bar is the median of a server's rounds, and the thin line over the bar is their range. A chart has one scale, unless
 its cases differ so much that one scale would hide some of them: then each case has its own, and the chart says so.
+Latencies have charts of their own kind (lib/latency.py).
 """
 
 import html
 import statistics
+
+from lib import latency, printed
 
 COLOURS = {"hello": "#2f6fb7", "hostile": "#2f6fb7", "floor": "#8a8f94", "nginx": "#3f8f4f", "go": "#d1742f"}
 OTHER_COLOURS = ("#8a5fb0", "#b8484f", "#5f7f8a", "#a08a2a")
@@ -15,14 +18,21 @@ SPREAD = 8  # maximum ratio of the cases' longest bars; beyond it each case has 
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8888; }
-body { font: 15px/1.45 system-ui, sans-serif; max-width: 1000px; margin: 2rem auto; padding: 0 1rem; }
+body { font: 15px/1.45 system-ui, sans-serif; max-width: 1400px; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.2rem; border-bottom: 1px solid var(--line); }
 h3 { font-size: 1rem; margin-bottom: .3rem; }
 table.machine td { padding: .1rem 1rem .1rem 0; vertical-align: top; }
 table.machine td:first-child { color: #888; }
-svg { width: 100%; height: auto; } svg text { fill: currentColor; font: 12px system-ui, sans-serif; }
-pre { overflow-x: auto; font: 12px/1.35 ui-monospace, monospace; border: 1px solid var(--line); padding: .8rem; }
+svg { width: 100%; max-width: 1000px; height: auto; } svg .grid { stroke: var(--line); stroke-width: .6; }
+svg text { fill: currentColor; font: 12px system-ui, sans-serif; }
+.scroll { overflow-x: auto; margin: .8rem 0; }
+table.printed { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
+table.printed th, table.printed td { padding: .15rem .7rem .15rem 0; text-align: left; vertical-align: top; white-space: nowrap; }
+table.printed td:last-child { white-space: normal; min-width: 12rem; }
+table.printed th { border-bottom: 1px solid var(--line); } table.printed .n { text-align: right; }
+pre { white-space: pre-wrap; font: 12px/1.35 ui-monospace, monospace; border: 1px solid var(--line); padding: .8rem; }
 li { white-space: pre-wrap; } .failed { color: #c33; font-weight: 600; }
+.warning { border-left: 4px solid #c80; padding: .4rem .8rem; background: #c802; }
 .note { color: #888; margin: 0; }
 """
 
@@ -37,7 +47,11 @@ def page(report, head, charts):
             cases = by_case(report.measurements, scenario, metric)
             if cases:
                 pieces += [f"<h3>{html.escape(title)}, {html.escape(unit)}</h3>", chart(cases)]
-    pieces += ["<h2>Everything that was printed</h2>", f"<pre>{html.escape(chr(10).join(report.lines))}</pre>"]
+        for prefix in latency.prefixes(report.measurements, scenario):
+            title = latency.TITLES.get(prefix, f"Latency, {prefix.rstrip('_')}")
+            pieces += [f"<h3>{html.escape(title)}, logarithmic</h3>",
+                       latency.chart(latency.by_case(report.measurements, scenario, prefix), colour_of)]
+    pieces += ["<h2>Everything that was printed</h2>", *printed.to_html(report.lines)]
     return "\n".join(pieces) + "\n"
 
 
@@ -48,9 +62,11 @@ def machine_table(head):
 
 
 def verdicts(report):
+    """The warnings stand first: they say how much the verdicts are worth."""
+    warnings = "".join(f"<p class=warning>Warning: {html.escape(text)}</p>" for text in report.warnings)
     lines = [f"<li class=failed>check failed: {html.escape(text)}" for text in report.failed]
     lines += [f"<li>bar missed: {html.escape(text)}" for text in report.missed]
-    return f"<ul>{''.join(lines)}</ul>" if lines else "<p>No check failed, no bar was missed.</p>"
+    return warnings + (f"<ul>{''.join(lines)}</ul>" if lines else "<p>No check failed, no bar was missed.</p>")
 
 
 def by_case(measurements, scenario, metric):

@@ -25,22 +25,23 @@ http {
   server {
     listen 127.0.0.1:{port} @SSL backlog=4096;
     @KEYS
-    location = /plaintext { default_type text/plain; return 200 "Hello, World!"; }
+    @LOCATIONS
   }
 }
 """
+PLAINTEXT = 'location = /plaintext { default_type text/plain; return 200 "Hello, World!"; }'
 
 
-def nginx(certificate=None):
-    """The Spec of nginx, or None if it is not installed."""
+def nginx(certificate=None, locations=PLAINTEXT, name="nginx"):
+    """The Spec of nginx, or None if it is not installed. `locations`: of its server, with {port} and {dir}."""
     program = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
     if program is None:
         return None
     ssl = ""
     if certificate:
         ssl = f"ssl_certificate {certificate.certificate}; ssl_certificate_key {certificate.key}; ssl_protocols TLSv1.3;"
-    text = NGINX.replace("@SSL", "ssl" if certificate else "").replace("@KEYS", ssl)
-    return servers.Spec("nginx", (program, "-e", "stderr", "-p", "{dir}", "-c", "{dir}/nginx.conf"),
+    text = NGINX.replace("@SSL", "ssl" if certificate else "").replace("@KEYS", ssl).replace("@LOCATIONS", locations)
+    return servers.Spec(name, (program, "-e", "stderr", "-p", "{dir}", "-c", "{dir}/nginx.conf"),
                         "https" if certificate else "http", (("nginx.conf", text),))
 
 

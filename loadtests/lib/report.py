@@ -44,6 +44,7 @@ class Report:
         self._csv = csv.writer(csv_file) if csv_file else None
         self._csv_file = csv_file
         self._stamp = (date, commit)
+        self.warnings = []  # what casts doubt on the numbers
         self.failed = []
         self.missed = []
         self.lines = []  # everything printed by say()
@@ -61,6 +62,11 @@ class Report:
     def fail(self, text):
         self.failed.append(text)
         print(f"  CHECK FAILED: {text}", file=sys.stderr, flush=True)
+
+    def warn(self, text):
+        """Something other than the servers may have made the numbers: said before any verdict about them."""
+        self.warnings.append(text)
+        self.say("", f"WARNING: {text}")
 
     def bar(self, what, value, must, aim):
         """Compares, records a miss, and returns the words for the table."""
@@ -95,7 +101,7 @@ class Report:
 
     def finish(self, strict):
         """Prints the summary and returns the exit status."""
-        self.say("")
+        self.say("", *(f"WARNING: {text}" for text in self.warnings))
         for title, items in (("bars missed", self.missed), ("checks failed", self.failed)):
             self.say(f"{title}: {len(items)}", *(f"  {item}" for item in items))
         return 1 if self.failed or (strict and self.missed) else 0

@@ -5,6 +5,7 @@ requests per second would compare wrk with itself. Each server is started anew f
 taken within a round, because absolute times drift by a third within minutes.
 """
 
+import argparse
 import statistics
 import time
 from dataclasses import asdict, dataclass, fields
@@ -15,6 +16,15 @@ from lib.report import duration, table
 
 WARM_UP_S = 1
 OTHERS_WARNING = 0.10  # CPUs that other programs may use before the reader is warned
+
+
+def some_of(names):
+    """For argparse: a comma-separated list of some of `names`."""
+    def parse(text):
+        if unknown := set(text.split(",")) - set(names):
+            raise argparse.ArgumentTypeError(f"none of {','.join(names)}: {', '.join(sorted(unknown))}")
+        return text.split(",")
+    return parse
 
 
 @dataclass(frozen=True)
@@ -154,5 +164,5 @@ def warn_of_others(results, report):
     found = [m for of_pair in results.values() for m in of_pair.values()]
     disturbed = [m.others for m in found if m.others > OTHERS_WARNING]
     if disturbed:
-        report.say("", f"WARNING: in {len(disturbed)} of {len(found)} measurements other programs took more "
-                   f"than {OTHERS_WARNING:.2f} CPUs (up to {max(disturbed):.2f}): repeat on a quiet machine")
+        report.warn(f"in {len(disturbed)} of {len(found)} measurements other programs took more "
+                    f"than {OTHERS_WARNING:.2f} CPUs (up to {max(disturbed):.2f}): repeat on a quiet machine")

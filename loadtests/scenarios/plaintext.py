@@ -1,6 +1,5 @@
 """Plaintext: small keep-alive requests at full speed: the server's cost per request, against the floor."""
 
-import argparse
 import statistics
 
 from lib import http, process, rounds, servers, strace, wrk
@@ -31,12 +30,7 @@ SYSCALLS = "syscalls"
 def add_options(parser):
     names = [case.name for case in CASES] + [SYSCALLS]
 
-    def parse_cases(text):
-        if unknown := set(text.split(",")) - set(names):
-            raise argparse.ArgumentTypeError(f"no case named {', '.join(sorted(unknown))}")
-        return text.split(",")
-
-    parser.add_argument("--cases", type=parse_cases, default=names, metavar="LIST",
+    parser.add_argument("--cases", type=rounds.some_of(names), default=names, metavar="LIST",
                         help=f"of {','.join(names)} (default: all)")
 
 

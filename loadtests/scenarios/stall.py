@@ -127,8 +127,8 @@ def run(_specs, args, report):
     headers = ["kind", "server", "hogs", "Ps", "running", "/ p50", "p99", "p99.9", "max", "tick p50", "p99", "p99.9",
                "max", "own p99", "EINTR", "CPUs", "others", "work/s", "x threads", "end", "p99", "work"]
     if disturbed := sum(row[-6] != "" and float(row[-6]) > OTHERS_WARNING for row in rows):
-        report.say("", f"WARNING: in {disturbed} of {len(rows)} measurements other programs took more than "
-                   f"{OTHERS_WARNING:.2f} CPUs: repeat on a quiet machine")
+        report.warn(f"in {disturbed} of {len(rows)} measurements other programs took more than "
+                    f"{OTHERS_WARNING:.2f} CPUs: repeat on a quiet machine")
     often = f", {args.repeat} times: the median of the work, all else of the worst" if args.repeat > 1 else ""
     report.say("", f"stall: {args.seconds} s each{often}; lateness of `/` at {STEADY_RATE}/s, and of a tick each ms in the "
                "server; own: how late the client was to send; x threads: work against plain threads",

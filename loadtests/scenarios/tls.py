@@ -4,7 +4,6 @@ All servers use the same certificate (P-256), version (1.3), cipher and key exch
 (lib/certificate.py), and s_client verifies this before the measurement.
 """
 
-import argparse
 import dataclasses
 import tempfile
 
@@ -28,12 +27,7 @@ CHARTS = (("total_us", "Server CPU per request (handshake: per connection)", "us
 def add_options(parser):
     names = [case.name for case in CASES] + [IDLE]
 
-    def parse_cases(text):
-        if unknown := set(text.split(",")) - set(names):
-            raise argparse.ArgumentTypeError(f"no case named {', '.join(sorted(unknown))}")
-        return text.split(",")
-
-    parser.add_argument("--tls-cases", type=parse_cases, default=names, metavar="LIST",
+    parser.add_argument("--tls-cases", type=rounds.some_of(names), default=names, metavar="LIST",
                         help=f"tls: of {','.join(names)} (default: all)")
     parser.add_argument("--tls-idle", type=int, default=5000, metavar="N", help="tls: idle connections (default 5000)")
 

@@ -101,6 +101,41 @@ class HtmlReport(unittest.TestCase):
         self.assertIn("scale of its own", self.page())
 
 
+    def test_latencies_have_a_logarithmic_chart(self):
+        self.assertNotIn("logarithmic", self.page())
+        self.report.record("x", "small", "a", 1, {"p50_us": 10, "p99_us": 1000, "max_us": 0})
+        self.report.record("x", "small", "b", 1, {"p50_us": 100, "p99_us": 10000, "max_us": 0})
+        page = self.page()
+        self.assertIn("Latency, logarithmic", page)
+        centres = [float(x) for x in re.findall(r'<circle cx="([\d.]+)"', page)]
+        self.assertEqual(len(centres), 4)  # the maximum was not measured
+        # Equal ratios are equal distances.
+        self.assertAlmostEqual(centres[1] - centres[0], centres[3] - centres[2], places=1)
+        self.assertAlmostEqual(centres[1] - centres[0], 2 * (centres[2] - centres[0]), delta=0.2)
+        for label in ("p50 10 µs", "p99 10 ms", ">1 ms<"):
+            self.assertIn(label, page)
+
+    def test_tables_are_tables_with_every_cell(self):
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.report.say("before", *report.table(["case", "us", "bar"], [["a b", "1,000", "must <1"], ["c", "-", ""]]), "",
+                            "after")
+        page = self.page()
+        self.assertIn("<tr><th>case<th class=n>us<th>bar<tr><td>a b<td class=n>1,000<td>must &lt;1<tr><td>c<td class=n>-<td>",
+                      page)
+        for text in ("<pre>before</pre>", "<pre>after</pre>"):
+            self.assertIn(text, page)
+
+    def test_what_casts_doubt_stands_before_the_verdicts(self):
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.report.bar("ratio", 2.0, 1.2, 1.0)
+            self.report.warn("others were busy")
+            self.report.finish(False)
+        page = self.page()
+        self.assertLess(page.index("others were busy"), page.index("bar missed"))
+        lines = self.report.lines
+        self.assertLess(max(i for i, line in enumerate(lines) if "others were busy" in line), lines.index("bars missed: 1"))
+
+
 class HandshakeReport(unittest.TestCase):
     def test_connections_and_bytes(self):
         self.assertEqual(s_time.parse(S_TIME), (714, 111384))

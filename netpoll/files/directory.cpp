@@ -31,7 +31,7 @@ struct Directory::State {
 };
 
 FileType Directory::State::type_of(const char* name, unsigned char d_type) const {
-  if (d_type != DT_UNKNOWN) return detail::file_type(DTTOIF(d_type));
+  if (d_type != DT_UNKNOWN) return detail::file_type(static_cast<std::uint32_t>(DTTOIF(d_type)));
   // Some file systems do not report the type.
   struct stat info{};
   if (detail::blocking_syscall(SYS_newfstatat, fd, name, &info, AT_SYMLINK_NOFOLLOW) < 0) {
@@ -51,6 +51,10 @@ Result<Directory> Directory::open(std::string_view path) {
   const Result<int> fd = detail::open_path(*name, O_RDONLY | O_DIRECTORY, 0);
   if (!fd) return std::unexpected(fd.error());
   return Directory(std::make_unique<State>(*fd, std::move(*name)));
+}
+
+Directory Directory::adopt(int fd, std::string_view path) {
+  return Directory(std::make_unique<State>(fd, std::string(path)));
 }
 
 Result<std::optional<DirectoryEntry>> Directory::next() {

@@ -131,6 +131,14 @@ Result<File> File::create(std::string_view path, std::uint32_t mode) {
 
 Error File::closed_error(std::string_view op) const { return Error(Errc::kClosed, op, std::string(path())); }
 
+File::Number::Number(const File& file) : state_(file.state_.get()) {
+  if (state_ != nullptr && !state_->users.acquire()) state_ = nullptr;
+}
+File::Number::~Number() {
+  if (state_ != nullptr && state_->users.release()) state_->close_number();
+}
+int File::Number::fd() const { return state_ != nullptr ? state_->fd : -1; }
+
 std::string_view File::path() const { return state_ ? std::string_view(state_->path) : std::string_view(); }
 
 Result<std::size_t> File::read(std::span<std::byte> into) {
@@ -181,15 +189,9 @@ Result<std::size_t> File::pread(std::span<std::byte> into, std::uint64_t offset)
   State* const state = state_.get();
   const Use use(state);
   if (!use) return std::unexpected(closed_error("pread"));
-  std::size_t done = 0;
-  while (done < into.size()) {
-    const long n =
-        blocking_syscall(SYS_pread64, state->fd, into.data() + done, into.size() - done, offset + done);
-    if (n < 0 && done == 0) return std::unexpected(file_error(n, "pread", state->path));
-    if (n <= 0) break;
-    done += static_cast<std::size_t>(n);
-  }
-  return done;
+  const long n = detail::read_at(state->fd, {reinterpret_cast<char*>(into.data()), into.size()}, offset);
+  if (n < 0) return std::unexpected(file_error(n, "pread", state->path));
+  return static_cast<std::size_t>(n);
 }
 
 Result<void> File::pwrite_all(std::span<const std::byte> data, std::uint64_t offset) {

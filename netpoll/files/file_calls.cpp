@@ -6,6 +6,17 @@
 
 namespace tuza::detail {
 
+long read_at(int fd, std::span<char> into, std::uint64_t offset) {
+  std::size_t done = 0;
+  while (done < into.size()) {
+    const long n = blocking_syscall(SYS_pread64, fd, into.data() + done, into.size() - done, offset + done);
+    if (n < 0 && done == 0) return n;
+    if (n <= 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  return static_cast<long>(done);
+}
+
 Error file_error(long result, std::string_view op, std::string_view path) {
   return Error::from_errno(static_cast<int>(-result), op, std::string(path));
 }

@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,10 @@ template <class... Args>
 long blocking_syscall(long number, Args... args) {
   return blocking_syscall(CallLength::kUnknown, number, args...);
 }
+
+// Fills `into` from `offset` on; returns fewer bytes at the end of the file, or before an error, which the next call
+// returns. -errno. Parks.
+long read_at(int fd, std::span<char> into, std::uint64_t offset);
 
 // The error for a system call that returned -errno.
 Error file_error(long result, std::string_view op, std::string_view path);

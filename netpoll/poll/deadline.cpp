@@ -4,8 +4,6 @@
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/enter.h>
 
-#include <mutex>
-
 namespace tuza::net {
 
 Deadline::Deadline(OnExpiry on_expiry, void* argument) : on_expiry_(on_expiry), argument_(argument) {
@@ -37,14 +35,14 @@ void Deadline::set(std::int64_t when_ns) {
   const std::int64_t armed = armed_.load(std::memory_order_seq_cst);
   if (armed != kNone && armed <= when_ns) return;
   const rt::Enter rt;  // a goroutine must not lose its P while it holds the mutex
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   const std::int64_t latest = deadline_.load(std::memory_order_seq_cst);
   if (latest != kNone && latest != kExpired) arm(latest);
 }
 
 void Deadline::arm_again() {
   const rt::Enter rt;
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   if (rt::timer_disarmed(timer_)) armed_.store(kNone, std::memory_order_seq_cst);
   const std::int64_t deadline = deadline_.load(std::memory_order_seq_cst);
   if (armed_.load(std::memory_order_seq_cst) == kNone && deadline != kNone && deadline != kExpired)
@@ -59,7 +57,7 @@ void Deadline::arm(std::int64_t when_ns) {
 void Deadline::timer_fired(rt::Timer& timer) {
   auto& self = *static_cast<Deadline*>(timer.argument);
   {
-    const std::scoped_lock lock(self.mutex_);
+    const LockGuard lock(self.mutex_);
     self.armed_.store(kNone, std::memory_order_seq_cst);
     std::int64_t deadline = self.deadline_.load(std::memory_order_seq_cst);
     do {
@@ -72,7 +70,7 @@ void Deadline::timer_fired(rt::Timer& timer) {
 
 void Deadline::clear() {
   const rt::Enter rt;
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   deadline_.store(kNone, std::memory_order_seq_cst);
   armed_.store(kNone, std::memory_order_seq_cst);
   rt::timer_stop(timer_);

@@ -51,7 +51,7 @@ class Deadline {
   static constexpr std::int64_t kExpired = 1;
 
   static void timer_fired(rt::Timer& timer);
-  void arm(std::int64_t when_ns);  // with mutex_ held
+  void arm(std::int64_t when_ns) TUZA_REQUIRES(mutex_);
 
   const OnExpiry on_expiry_;
   void* const argument_;

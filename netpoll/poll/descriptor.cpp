@@ -1,12 +1,15 @@
 #include <tuza/netpoll/poll/descriptor.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <tuza/netpoll/poll/descriptor_pool.h>
 #include <tuza/netpoll/poll/netpoller.h>
 #include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/detail/pending_wait.h>
+#include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/g.h>
 #include <tuza/sched/rt/park.h>
@@ -15,6 +18,7 @@
 #include <tuza/sched/time/sleep.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace tuza::net {
 
@@ -46,6 +50,7 @@ void Descriptor::close() {
   // goroutine is woken here.
   wake(Side::kRead);
   wake(Side::kWrite);
+  report_hang_up(sequence_.load(std::memory_order_relaxed));
   if (mutex_.release()) close_number();
 }
 
@@ -70,6 +75,7 @@ void Descriptor::drop_holder() {
   read_deadline_.clear();
   write_deadline_.clear();
   drained_ = shared_ = false;
+  write_rate_min_ = write_waited_us_ = 0;
   write_timeout_ns_.store(0, std::memory_order_relaxed);
   hung_up_.store(false, std::memory_order_relaxed);
   reader_.reset();
@@ -123,7 +129,7 @@ bool Descriptor::wait_in_slot(Side side, GiveUp give_up) {
 Result<void> Descriptor::wait_within(Side side, std::string_view op, const Context& ctx) {
   // `watch` may still be called after this function has returned, or for a descriptor that has taken the
   // place of this one: it then wakes a waiter that finds no reason to give up, and continues to wait.
-  const AfterFunc watch = tuza::detail::at_end(ctx, [this, side] { wake(side); });
+  const WhenDone watch = tuza::detail::at_end(ctx, [this, side] { wake(side); });
   const auto give_up = [this, side, &ctx] { return must_not_wait(side) || ctx.done(); };
   while (!wait_in_slot(side, give_up)) {
     if (must_not_wait(side)) return std::unexpected(reason(op));
@@ -170,11 +176,26 @@ Result<void> Descriptor::wait(Side side, std::string_view op, const Context* ctx
   return {};
 }
 
+constexpr std::int64_t kNsPerUs = 1000;
+
+void Descriptor::pay_for_waits(std::size_t accepted) {
+  const std::uint64_t paid_us = accepted * std::uint64_t{1'000'000} / std::max(write_rate_min_, 1u);
+  write_waited_us_ -= static_cast<std::uint32_t>(std::min<std::uint64_t>(write_waited_us_, paid_us));
+}
+
 Result<void> Descriptor::wait_to_write(const Context* ctx) {
   const std::int64_t timeout = write_timeout_ns_.load(std::memory_order_relaxed);
   if (timeout == 0) return wait(Side::kWrite, "write", ctx);
-  write_deadline_.set(rt::time_after(rt::now_ns(), std::chrono::nanoseconds(timeout)));
+  const std::int64_t begun = rt::now_ns();
+  // A peer that takes a byte now and then does not begin the timeout anew.
+  const std::int64_t used = write_rate_min_ == 0 ? 0 : std::min(timeout, write_waited_us_ * kNsPerUs);
+  write_deadline_.set(rt::time_after(begun, std::chrono::nanoseconds(timeout - used)));
   Result<void> waited = wait(Side::kWrite, "write", ctx);
+  if (write_rate_min_ != 0) {
+    const std::int64_t all_us = write_waited_us_ + (rt::now_ns() - begun) / kNsPerUs;
+    write_waited_us_ =
+        static_cast<std::uint32_t>(std::min<std::int64_t>(all_us, std::numeric_limits<std::uint32_t>::max()));
+  }
   // The deadline was for this wait only, even if the wait ended because its context ended.
   if (waited || !must_not_wait(Side::kWrite)) write_deadline_.set(Deadline::kNone);
   return waited;
@@ -195,10 +216,45 @@ Descriptor* Descriptor::from_cookie(std::uint64_t cookie) {
   return d != nullptr && d->cookie() == cookie ? d : nullptr;
 }
 
-Descriptor::Woken Descriptor::deliver(Events events) {
+namespace {
+constexpr int kAddressBits = 48;
+}
+
+void Descriptor::report_hang_up(std::uint64_t sequence) {
+  std::uint64_t word = on_hang_up_.load();
+  do {
+    if (word == 0 || word >> kAddressBits != (sequence & 0xffff)) return;
+  } while (!on_hang_up_.compare_exchange_weak(word, 0));
+  constexpr std::uint64_t kAddress = (std::uint64_t{1} << kAddressBits) - 1;
+  reinterpret_cast<HangUpHandler*>(word & kAddress)->hung_up();
+}
+
+// Either this thread sees the hang-up (or the close), or the thread that reports it sees the handler: both write first,
+// and look then, in one order for all threads.
+void Descriptor::watch_hang_up(HangUpHandler* handler) {
+  const std::uint64_t sequence = sequence_.load(std::memory_order_relaxed);
+  const std::uint64_t word = reinterpret_cast<std::uint64_t>(handler) | sequence << kAddressBits;
+  if (on_hang_up_.exchange(word) != 0) rt::fatal("two PeerWatches for one connection");
+  // The registration may have ended with an earlier runtime.
+  if (generation_.load(std::memory_order_acquire) != Netpoller::generation()) (void)register_again("watch");
+  if (!hung_up_.load() && !mutex_.closed()) return;
+  // An earlier event may have been urgent data, which has been dealt with.
+  struct pollfd now{.fd = -1, .events = POLLRDHUP, .revents = 0};
+  const Result<long> ready = control("poll", [&now](int fd) {
+    now.fd = fd;
+    const struct timespec at_once{};
+    return sys::invoke(SYS_ppoll, &now, 1, &at_once, nullptr, 0);
+  });
+  if (!ready || *ready > 0) report_hang_up(sequence);
+}
+
+Descriptor::Woken Descriptor::deliver(Events events, std::uint64_t cookie) {
   // Set hung_up_ before the wake-up: after a hang-up, a woken reader must not conclude anything from a short
   // read.
-  if (events.hung_up) hung_up_.store(true, std::memory_order_release);
+  if (events.hung_up) {
+    hung_up_.store(true);
+    report_hang_up(cookie >> 32);
+  }
   return {events.readable ? reader_.wake(true) : nullptr, events.writable ? writer_.wake(true) : nullptr};
 }
 
@@ -249,9 +305,15 @@ Result<void> Descriptor::write_on(std::span<const std::byte>& data, const Contex
   const Use use(*this, Side::kWrite);
   if (!use) return std::unexpected(Error(Errc::kClosed, "write"));
   if (Result<void> may = may_begin(Side::kWrite, "write", ctx); !may) return may;
+  return write_locked(data, 0, ctx);
+}
+
+Result<void> Descriptor::write_locked(std::span<const std::byte>& data, int flags, const Context* ctx) {
   while (!data.empty()) {
-    const long n = sys::invoke(SYS_sendto, fd_, data.data(), data.size(), MSG_NOSIGNAL, nullptr, 0);
+    const long n = sys::invoke(SYS_sendto, fd_, data.data(), data.size(), MSG_NOSIGNAL | flags, nullptr, 0);
     if (n >= 0) {
+      if (write_waited_us_ != 0) [[unlikely]]
+        pay_for_waits(static_cast<std::size_t>(n));
       data = data.subspan(static_cast<std::size_t>(n));
     } else if (n == -EAGAIN) {
       if (Result<void> waited = wait_to_write(ctx); !waited) return waited;
@@ -280,6 +342,8 @@ Result<void> Descriptor::write_all(std::span<struct iovec> pieces, const Context
     } else if (n < 0 && n != -EINTR) {
       return std::unexpected(Error::from_errno(static_cast<int>(-n), "write"));
     }
+    if (n > 0 && write_waited_us_ != 0) [[unlikely]]
+      pay_for_waits(static_cast<std::size_t>(n));
     for (auto left = static_cast<std::size_t>(std::max(n, 0L)); left > 0;) {
       struct iovec& first = pieces.front();
       const std::size_t taken = std::min(left, first.iov_len);

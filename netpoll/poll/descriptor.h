@@ -40,6 +40,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include <sys/uio.h>
 
@@ -48,6 +49,8 @@ struct Withdrawal;
 }
 
 namespace tuza::net {
+
+struct FileSlice;
 
 // A buffer that is allocated only once data may have arrived.
 class LazyBuffer {
@@ -59,6 +62,16 @@ class LazyBuffer {
 
  protected:
   ~LazyBuffer() = default;
+};
+
+// What is to happen when a peer hangs up.
+class HangUpHandler {
+ public:
+  // Called once, on any thread, perhaps on the scheduler's stack: must neither park nor free anything.
+  virtual void hung_up() = 0;
+
+ protected:
+  ~HangUpHandler() = default;
 };
 
 class Descriptor {
@@ -92,6 +105,8 @@ class Descriptor {
   Result<void> write_all(std::span<struct iovec> pieces, const Context* ctx = nullptr);
   // Like the first write_all(), for a caller that continues later: `data` becomes the unsent rest. Parks.
   Result<void> write_on(std::span<const std::byte>& data, const Context* ctx);
+  // As Conn::send_file(), on this socket. Both become the unsent rest. Parks.
+  Result<void> send_file(FileSlice& slice, std::string_view& head, const Context* ctx);
   // The error with which a call of that side would fail at once, if any. Does not park.
   [[nodiscard]] Result<void> may_start(Side side, std::string_view op, const Context* ctx) {
     if (mutex_.closed()) return std::unexpected(Error(Errc::kClosed, op));
@@ -112,6 +127,15 @@ class Descriptor {
   void set_write_timeout(std::int64_t timeout_ns) {
     write_timeout_ns_.store(timeout_ns, std::memory_order_relaxed);
   }
+  // With a write timeout, limits the waits of all writes together: to the timeout, plus the time that the bytes accepted by
+  // the peer take at this rate. Before the first write; 0: no limit.
+  void set_write_rate_min(std::uint32_t bytes_per_second) { write_rate_min_ = bytes_per_second; }
+
+  // Calls `handler` once when the peer hangs up, ends its side of the stream, or sends urgent data, or when this
+  // descriptor is closed; at once if it has happened. One handler at a time.
+  void watch_hang_up(HangUpHandler* handler);
+  // True: the handler has not been called, and will not be. False: it has been, or is being called.
+  bool forget_hang_up() { return on_hang_up_.exchange(0) != 0; }
 
   // Other processes hold the socket too, so it stays open when this descriptor closes its number. Call it
   // before first use.
@@ -131,7 +155,8 @@ class Descriptor {
     rt::G* reader;
     rt::G* writer;
   };
-  Woken deliver(Events events);
+  // `cookie`: of the event. The descriptor may have been recycled since it was looked up; then the wake-ups are spurious.
+  Woken deliver(Events events, std::uint64_t cookie);
 
   // -- For code that keeps state of its own while it waits here (tls/hold.h).
   // At the end of the runtime: true if `g` was left behind in a wait for a descriptor.
@@ -166,8 +191,13 @@ class Descriptor {
   // The reason not to begin, if any.
   [[nodiscard]] Result<void> may_begin(Side side, std::string_view op, const Context* ctx);
   Result<void> wait_to_write(const Context* ctx);
+  // The caller holds the write lock. `flags`: of send(2), besides MSG_NOSIGNAL.
+  Result<void> write_locked(std::span<const std::byte>& data, int flags, const Context* ctx);
+  [[gnu::cold]] void pay_for_waits(std::size_t accepted);
   Result<std::size_t> read_locked(std::span<std::byte> into, LazyBuffer* lazy, const Context* ctx);
 
+  // Calls the handler, if it watches the descriptor with that sequence number.
+  void report_hang_up(std::uint64_t sequence);
   void close_number();
   void drop_holder();
 
@@ -199,7 +229,12 @@ class Descriptor {
   bool watches_writes_ = false;               // guarded by the write lock: the poller reports room to write
   std::atomic<std::uint32_t> generation_{0};  // Netpoller::generation() when it was registered
   std::atomic<bool> hung_up_{false};          // end of stream, error or urgent data: ask the kernel
+  // The handler, and the lowest bits of the sequence number above its address. Whoever takes it calls it, or forgets it.
+  std::atomic<std::uint64_t> on_hang_up_{0};
   std::atomic<std::int64_t> write_timeout_ns_{0};
+  std::uint32_t write_rate_min_ = 0;  // bytes per second; constant during use
+  std::uint32_t write_waited_us_ =
+      0;  // guarded by the write lock: waits that accepted bytes have not paid for
   FdMutex mutex_;
   WaitSlot reader_;
   WaitSlot writer_;

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <atomic>
-#include <mutex>
 #include <new>
 
 namespace tuza::net {
@@ -18,13 +17,13 @@ constexpr std::uint32_t kSlabsMax = 4096;  // four million descriptors
 std::array<std::atomic<Descriptor*>, kSlabsMax> g_slabs{};  // written under g_pool_mutex
 rt::RawMutex g_pool_mutex;
 std::atomic<std::uint32_t> g_made{0};  // written under g_pool_mutex; all below it are constructed
-Descriptor* g_free = nullptr;          // guarded by g_pool_mutex
+Descriptor* g_free TUZA_GUARDED_BY(g_pool_mutex) = nullptr;
 
 }  // namespace
 
 Descriptor* DescriptorPool::take() {
   const rt::Enter rt;  // a goroutine must not lose its P while it holds the mutex
-  const std::scoped_lock lock(g_pool_mutex);
+  const LockGuard lock(g_pool_mutex);
   if (Descriptor* d = g_free; d != nullptr) {
     g_free = d->next_free_;
     return d;
@@ -45,7 +44,7 @@ Descriptor* DescriptorPool::take() {
 
 void DescriptorPool::put(Descriptor* descriptor) {
   const rt::Enter rt;
-  const std::scoped_lock lock(g_pool_mutex);
+  const LockGuard lock(g_pool_mutex);
   descriptor->next_free_ = g_free;
   g_free = descriptor;
 }

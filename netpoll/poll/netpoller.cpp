@@ -10,7 +10,6 @@
 
 #include <array>
 #include <memory>
-#include <mutex>
 
 namespace tuza::net {
 namespace {
@@ -31,7 +30,7 @@ Result<Netpoller*> Netpoller::get() {
   if (rt::is_forked_child()) return std::unexpected(Error(Errc::kNotRunning, "netpoll"));
   if (Netpoller* existing = g_netpoller.load(std::memory_order_acquire)) return existing;
   const rt::Enter rt;  // a goroutine must not lose its P while it holds the mutex
-  const std::scoped_lock lock(g_netpoller_mutex);
+  const LockGuard lock(g_netpoller_mutex);
   if (Netpoller* existing = g_netpoller.load(std::memory_order_relaxed)) return existing;
   long error = 0;
   std::unique_ptr<Netpoller> made(new Netpoller(error));
@@ -55,7 +54,7 @@ void Netpoller::poll(std::int64_t timeout_ns, rt::GList& ready) {
     Descriptor* descriptor = Descriptor::from_cookie(events[i].cookie);
     if (descriptor == nullptr) continue;  // closed in the meantime
     const Descriptor::Woken woken =
-        descriptor->deliver({events[i].readable, events[i].writable, events[i].hung_up});
+        descriptor->deliver({events[i].readable, events[i].writable, events[i].hung_up}, events[i].cookie);
     collect(ready, woken.reader);
     collect(ready, woken.writer);
   }
@@ -88,7 +87,7 @@ void Netpoller::stop_thread() {
 void Netpoller::detach() {
   stop_thread();
   {
-    const std::scoped_lock lock(g_netpoller_mutex);
+    const LockGuard lock(g_netpoller_mutex);
     generation_.fetch_add(1, std::memory_order_release);
     g_netpoller.store(nullptr, std::memory_order_release);
   }

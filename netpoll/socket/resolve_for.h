@@ -1,14 +1,16 @@
-// Resolves an address to an endpoint of a given network.
+// Resolves an address to the endpoints of a given network.
 #pragma once
 
 #include <tuza/netpoll/endpoint.h>
 
 #include <string_view>
+#include <vector>
 
 namespace tuza::net {
 
-// `network` is "tcp", "tcp4" or "tcp6"; EPROTONOSUPPORT for other networks, EAFNOSUPPORT if the address has
-// the other IP version. Parks if the host is a name: see resolve().
-Result<Endpoint> resolve_for(std::string_view network, std::string_view address);
+// All endpoints of an address, at least one, in order of preference. `network` is "tcp", "tcp4" or "tcp6"; EPROTONOSUPPORT
+// for other networks, EAFNOSUPPORT if the address has the other IP version only. Parks if the host is a name: see
+// resolve().
+Result<std::vector<Endpoint>> resolve_for(std::string_view network, std::string_view address);
 
 }  // namespace tuza::net

@@ -27,6 +27,8 @@ class Transport {
   virtual Result<std::size_t> read(std::span<std::byte> into, LazyBuffer* lazy, const Context* ctx) = 0;
   // Changes `pieces`. `last`: also announces the end of the stream. Parks.
   virtual Result<void> write_all(std::span<struct iovec> pieces, const Context* ctx, bool last) = 0;
+  // As Conn::try_write(). Does not park.
+  virtual Result<std::size_t> try_write(std::span<const std::byte> data) = 0;
   // Success if the handshake has succeeded, or its error if it has failed. Parks.
   virtual Result<void> handshake(const Context* ctx) = 0;
   [[nodiscard]] virtual std::optional<TlsInfo> tls_info() = 0;

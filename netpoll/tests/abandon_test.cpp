@@ -24,7 +24,7 @@ template <int kWaiters, bool kWithContext>
 class Accept : public NetWait {
  public:
   void open() override { listener_.emplace(listen_on_loopback()); }
-  void wait() override { (void)(kWithContext ? listener_->accept(made_.ctx) : listener_->accept()); }
+  void wait() override { (void)(kWithContext ? listener_->accept(made_.ctx()) : listener_->accept()); }
   [[nodiscard]] int waiters() const override { return kWaiters; }
   void poke() override { RawSocket::calling(name_of(listener_->endpoint())); }
   bool use() override {
@@ -162,7 +162,7 @@ class ReadWithContext : public Read {
  public:
   void wait() override {
     std::array<std::byte, 1> byte;
-    (void)client().read(made_.ctx, byte);
+    (void)client().read(made_.ctx(), byte);
   }
   bool use() override {
     if (!Read::use()) return false;

@@ -102,7 +102,7 @@ struct AbandonedWaitCase {
 inline std::vector<AbandonedWaitCase> abandoned_wait_cases() {
   std::vector<AbandonedWaitCase> all;
   for (const WaitKind& kind : all_kinds_of_waits()) {
-    for (const int procs : {1, 2}) all.push_back({kind, procs});
+    for (const int procs : proc_counts({1, 2})) all.push_back({kind, procs});
   }
   return all;
 }
@@ -128,14 +128,11 @@ class AbandonedWait : public ::testing::TestWithParam<AbandonedWaitCase> {
     run_with(GetParam().procs, [&waited_for] { EXPECT_TRUE(waited_for.use()); });
   }
 };
-using AbandonedWaitDeathTest = AbandonedWait;
 
 inline std::string name_of_wait(const ::testing::TestParamInfo<AbandonedWaitCase>& info) {
   return info.param.kind.name + "_P" + std::to_string(info.param.procs);
 }
 INSTANTIATE_TEST_SUITE_P(All, AbandonedWait, ::testing::ValuesIn(abandoned_wait_cases()), name_of_wait);
-INSTANTIATE_TEST_SUITE_P(All, AbandonedWaitDeathTest, ::testing::ValuesIn(abandoned_wait_cases()),
-                         name_of_wait);
 
 TEST_P(AbandonedWait, WhatTheyWaitedForMayBeDestroyedAfterwards) { make_and_leave_waiters(); }
 
@@ -202,23 +199,28 @@ TEST_P(AbandonedWait, AThreadMayWakeThemWhileTheRuntimeEnds) {
   }
 }
 
-// -- exit() while goroutines wait. The objects they wait for are static.
+// -- exit() while goroutines wait, for one object of each kind. The objects are static.
 
-struct StaticWait {
-  std::unique_ptr<NetWait> waited_for;
-  ~StaticWait() {
-    waited_for->poke();
-    waited_for->close();
+struct StaticWaits {
+  std::vector<std::unique_ptr<NetWait>> all;
+  ~StaticWaits() {
+    for (const auto& waited_for : all) {
+      waited_for->poke();
+      waited_for->close();
+    }
   }
 };
 
 enum class Exits { kMain, kGoroutine, kThread };
 
-[[noreturn]] inline void exit_while_they_wait(const AbandonedWaitCase& c, Exits who) {
-  static StaticWait keeper{c.kind.make()};
-  run(RunOptions{.max_procs = c.procs}, [who] {
-    keeper.waited_for->open();
-    for (int i = 0; i < keeper.waited_for->waiters(); ++i) go([] { keeper.waited_for->wait(); });
+[[noreturn]] inline void exit_while_they_wait(int procs, Exits who) {
+  static StaticWaits keeper;
+  for (const WaitKind& kind : all_kinds_of_waits()) keeper.all.push_back(kind.make());
+  run(RunOptions{.max_procs = procs}, [who] {
+    for (const auto& waited_for : keeper.all) {
+      waited_for->open();
+      for (int i = 0; i < waited_for->waiters(); ++i) go([&waited_for] { waited_for->wait(); });
+    }
     wait_until_all_park();
     if (who == Exits::kMain) return;
     if (who == Exits::kGoroutine) go([] { std::exit(0); });
@@ -228,11 +230,13 @@ enum class Exits { kMain, kGoroutine, kThread };
   std::exit(0);
 }
 
+class AbandonedWaitDeathTest : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(P, AbandonedWaitDeathTest, ::testing::ValuesIn(proc_counts({1, 2})));
+
 TEST_P(AbandonedWaitDeathTest, ExitFindsNobodyWaiting) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  for (const Exits who : {Exits::kMain, Exits::kGoroutine, Exits::kThread}) {
+  for (const Exits who : {Exits::kMain, Exits::kGoroutine, Exits::kThread})
     EXPECT_EXIT(exit_while_they_wait(GetParam(), who), ::testing::ExitedWithCode(0), "^$|CHAOS_SEED");
-  }
 }
 
 }  // namespace tuza::net::testing

@@ -41,9 +41,9 @@ TEST_P(CancelTest, AReadEndsWithItsContextAndTheNextOneWorks) {
 TEST_P(CancelTest, DeadlinesOfContextsEndCalls) {
   run_with(GetParam(), [] {
     TcpPair pair = tcp_pair();
-    auto [ctx, cancel] = with_timeout(Context::background(), 5ms);
     std::array<std::byte, 4> four;
     ASSERT_TRUE(pair.client.write_all("ab"));
+    auto [ctx, cancel] = with_timeout(Context::background(), 5ms);
     const Result<void> full = pair.server.read_full(ctx, four);
     ASSERT_FALSE(full);
     EXPECT_TRUE(full.error().timeout());

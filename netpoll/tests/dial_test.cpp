@@ -57,6 +57,29 @@ TEST_P(DialTest, AcceptsInTheOrderOfArrivalAndWaitsForMore) {
   });
 }
 
+// As in Go: clients that know only IPv4 find the listener, and those that try both versions do, too.
+TEST_P(DialTest, ANameListensOnItsFirstAddressOfIPv4) {
+  run_with(GetParam(), [] {
+    Listener listener = listen("tcp", "localhost:0").value();
+    EXPECT_EQ(to_string(Endpoint(listener.endpoint().address(), 0)), "127.0.0.1:0");
+    EXPECT_TRUE(dial("tcp", to_string(listener.endpoint())));
+    EXPECT_TRUE(dial("tcp", "localhost:" + std::to_string(listener.endpoint().port())));
+  });
+}
+
+TEST_P(DialTest, TheAddressesOfANameAreTriedInTurn) {
+  run_with(GetParam(), [] {
+    Result<Listener> listener = listen("tcp6", "[::1]:0");
+    if (!listener) {  // without IPv6 the error is that of the first address
+      EXPECT_EQ(dial("tcp", "localhost:1").error().message(), "dial localhost:1: Connection refused");
+      return;
+    }
+    const Result<Conn> conn = dial("tcp", "localhost:" + std::to_string(listener->endpoint().port()));
+    ASSERT_TRUE(conn) << conn.error().message();
+    EXPECT_TRUE(conn->remote_endpoint().value().address().is_v6());
+  });
+}
+
 TEST_P(DialTest, RefusedSaysWhereAndWhy) {
   run_with(GetParam(), [] {
     std::string address;

@@ -1,8 +1,11 @@
 // Addresses as text: which texts are valid, and which are not.
 #include <tuza/netpoll/endpoint.h>
 
+#include <tuza/netpoll/socket/resolve_for.h>
+
 #include <gtest/gtest.h>
 #include <netdb.h>
+#include <unistd.h>
 
 #include <asio/ip/tcp.hpp>
 
@@ -73,18 +76,32 @@ TEST(Endpoint, ResolveTakesAddresses) {
   EXPECT_EQ(to_string(resolve("127.0.0.1:80").value()), "127.0.0.1:80");
 }
 
-// A minimal system may have no /etc/hosts: then the name is unknown, and that is the error to report.
+// A minimal system may not know its own name: then that is the error to report.
 TEST(Endpoint, ResolveKnowsTheNamesThatTheSystemKnows) {
-  addrinfo* found = nullptr;
-  const bool known = getaddrinfo("localhost", nullptr, nullptr, &found) == 0;
+  char name[256] = {};
+  ASSERT_EQ(gethostname(name, sizeof name - 1), 0);
+  const std::string own = std::string(name) + ":80";
+  addrinfo hints{}, *found = nullptr;
+  hints.ai_flags = AI_ADDRCONFIG;
+  const bool known = getaddrinfo(name, nullptr, &hints, &found) == 0;
   if (known) freeaddrinfo(found);
-  const Result<Endpoint> local = resolve("localhost:80");
-  ASSERT_EQ(local.has_value(), known);
+  const Result<Endpoint> resolved = resolve(own);
+  ASSERT_EQ(resolved.has_value(), known);
   if (known) {
-    EXPECT_TRUE(local->address().is_loopback());
-    EXPECT_EQ(local->port(), 80);
+    EXPECT_EQ(resolved->port(), 80);
   } else {
-    EXPECT_EQ(local.error().message(), "resolve localhost:80: no such host");
+    EXPECT_EQ(resolved.error().message(), "resolve " + own + ": no such host");
+  }
+}
+
+// RFC 6761: whatever the system's files and name servers say.
+TEST(Endpoint, LocalhostAndNamesBelowItAreLoopback) {
+  for (const char* text : {"localhost:80", "LocalHost:80", "localhost.:80", "app.localhost:80"}) {
+    EXPECT_EQ(to_string(resolve(text).value()), "127.0.0.1:80") << text;
+    const std::vector<Endpoint> all = resolve_for("tcp", text).value();
+    ASSERT_EQ(all.size(), 2U) << text;
+    EXPECT_EQ(to_string(all[1]), "[::1]:80") << text;
+    EXPECT_EQ(to_string(resolve_for("tcp6", text).value().front()), "[::1]:80") << text;
   }
 }
 

@@ -392,13 +392,13 @@ TEST_P(FileTest, GoroutinesReadAndWriteTheirPartsOfOneFileAtOnce) {
 
 TEST_P(FileTest, GoroutinesShareOnePositionWithoutLosingOrTearingAnything) {
   constexpr std::size_t kBytes = 100;
-  const int rounds = scaled(50);
+  constexpr int rounds = scaled(50);
   const TemporaryDirectory directory;
   run_with(GetParam(), [&] {
     File file = File::create(directory / "a").value();
     WaitGroup group;
     for (int writer = 0; writer < 64; ++writer) {
-      group.go([&file, rounds, writer] {
+      group.go([&file, writer] {
         for (int i = 0; i < rounds; ++i) {
           EXPECT_TRUE(file.write_all(std::string(kBytes, static_cast<char>(writer))));
         }

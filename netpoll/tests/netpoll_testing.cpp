@@ -3,43 +3,11 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <tuza/sched/arch/syscall.h>
-#include <tuza/sched/rt/sched.h>
 
 #include <cstdio>
 #include <cstdlib>
 
 namespace tuza::net::testing {
-
-std::size_t goroutines_waiting(WaitReason reason) {
-  const rt::Sched& sched = *rt::active();
-  std::size_t waiting = 0;
-  for (std::size_t i = 0, n = sched.gs.count(); i < n; ++i) {
-    const rt::G& g = sched.gs.at(i);
-    if (g.status.load(std::memory_order_acquire) == rt::GStatus::kWaiting && g.wait_reason.get() == reason) {
-      ++waiting;
-    }
-  }
-  return waiting;
-}
-
-void wait_until_parked(std::size_t n, WaitReason reason) {
-  yield_until([&] { return goroutines_waiting(reason) == n; });
-}
-
-void wait_until_all_park() {
-  const auto all_wait = [] {
-    const rt::Sched& sched = *rt::active();
-    const std::uint64_t self = goroutine_id();
-    for (std::size_t i = 0, n = sched.gs.count(); i < n; ++i) {
-      const rt::G& g = sched.gs.at(i);
-      const rt::GStatus status = g.status.load(std::memory_order_acquire);
-      if (status != rt::GStatus::kDead && !rt::waits(status) && g.id.get() != self) return false;
-    }
-    return true;
-  };
-  // Checked twice: a goroutine that waits for one it starts may be between the start and the wait.
-  for (int seen = 0; seen < 2; seen = all_wait() ? seen + 1 : 0) sleep_for(1ms);
-}
 
 Listener listen_on_loopback() { return listen("tcp", "127.0.0.1:0").value(); }
 

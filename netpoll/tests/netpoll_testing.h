@@ -20,17 +20,7 @@ namespace tuza::net::testing {
 
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
-using tuza::testing::run_with;
-using tuza::testing::scaled;
-using tuza::testing::WithProcs;
-using tuza::testing::yield_until;
-
-// The number of goroutines that are parked for `reason`, or about to be.
-std::size_t goroutines_waiting(WaitReason reason);
-// Yields until `n` goroutines are parked for `reason`.
-void wait_until_parked(std::size_t n, WaitReason reason);
-// Waits until all goroutines but the caller, and those that they have started, are parked.
-void wait_until_all_park();
+using namespace tuza::testing;
 
 // Two ends of one TCP connection over loopback.
 struct TcpPair {

@@ -4,7 +4,7 @@
 #include <tuza/netpoll/tests/netpoll_testing.h>
 #include <tuza/netpoll/tests/poller_spy.h>
 #include <tuza/sched/external.h>
-#include <tuza/sched/rt/sched.h>
+#include <tuza/sched/stats.h>
 
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -20,28 +20,52 @@ namespace {
 class NetpollerTest : public WithProcs {};
 TUZA_WITH_PROCS(NetpollerTest);
 
-// Sends and verifies random bytes, in both directions at once, in pieces of random size.
+// Sends random bytes in pieces of random size, then the end of the stream. Returns the first error.
+Result<void> send_random(Conn& conn, std::uint64_t stream, std::size_t total) {
+  std::mt19937_64 random(stream), sizes(stream + 1);
+  for (std::size_t left = total; left > 0;) {
+    const std::string piece = random_bytes(random, std::min<std::size_t>(1 + sizes() % 5'000, left));
+    if (const auto written = conn.write_all(piece); !written) return std::unexpected(written.error());
+    left -= piece.size();
+    if (sizes() % 4 == 0) yield();
+  }
+  return conn.close_write();
+}
+
+// Reads to the end of the stream and verifies what the other end has sent with send_random(). False: it gave up.
+bool verify_random(Conn& conn, std::uint64_t stream, std::size_t total) {
+  std::mt19937_64 random(stream), sizes(stream + 2);
+  std::size_t received = 0;
+  std::string buffer(5'000, '\0');
+  for (;;) {
+    const std::span<char> piece(buffer.data(), 1 + sizes() % buffer.size());
+    const Result<std::size_t> n = conn.read(piece);
+    if (!n) {
+      ADD_FAILURE() << n.error().message() << " after " << received << " of " << total << " bytes";
+      return false;
+    }
+    if (*n == 0) break;
+    if (buffer.compare(0, *n, random_bytes(random, *n)) != 0) {
+      ADD_FAILURE() << "wrong bytes after " << received;
+      return false;
+    }
+    received += *n;
+  }
+  EXPECT_EQ(received, total);
+  return true;
+}
+
+// Both directions at once. Whatever fails, the writer is joined and the other end does not wait for this one.
 void exchange(Conn& conn, std::uint64_t mine, std::uint64_t theirs, std::size_t total) {
   WaitGroup writer;
   writer.go([&conn, mine, total] {
-    std::mt19937_64 random(mine), sizes(mine + 1);
-    for (std::size_t left = total; left > 0;) {
-      const std::string piece = random_bytes(random, std::min<std::size_t>(1 + sizes() % 5'000, left));
-      ASSERT_TRUE(conn.write_all(piece));
-      left -= piece.size();
-      if (sizes() % 4 == 0) yield();
+    const Result<void> sent = send_random(conn, mine, total);
+    if (!sent) {
+      ADD_FAILURE() << sent.error().message();
+      conn.close();
     }
-    ASSERT_TRUE(conn.close_write());
   });
-  std::mt19937_64 random(theirs), sizes(theirs + 2);
-  std::size_t received = 0;
-  for (;;) {
-    const std::string got = read_some(conn, 1 + sizes() % 5'000);
-    if (got.empty()) break;
-    ASSERT_TRUE(got == random_bytes(random, got.size())) << "wrong bytes after " << received;
-    received += got.size();
-  }
-  EXPECT_EQ(received, total);
+  if (!verify_random(conn, theirs, total)) conn.close();
   writer.wait();
 }
 
@@ -51,15 +75,24 @@ void exchange_on_many(int count, std::size_t total) {
   const std::string address = to_string(listener.endpoint());
   WaitGroup group;
   for (int i = 0; i < count; ++i) {
-    group.go([&address, total] {
+    group.go([&listener, &address, total] {
       Result<Conn> conn = dial("tcp", address);
-      ASSERT_TRUE(conn) << conn.error().message();
+      if (!conn) {
+        ADD_FAILURE() << conn.error().message();
+        listener.close();  // nothing waits for this connection
+        return;
+      }
       const std::uint64_t port = conn->local_endpoint().value().port();
       exchange(*conn, seed() + port, seed() - port, total);
     });
   }
   for (int i = 0; i < count; ++i) {
-    group.go([conn = listener.accept().value(), total]() mutable {
+    Result<Conn> accepted = listener.accept();
+    if (!accepted) {
+      ADD_FAILURE() << accepted.error().message();
+      break;
+    }
+    group.go([conn = std::move(*accepted), total]() mutable {
       const std::uint64_t port = conn.remote_endpoint().value().port();
       exchange(conn, seed() - port, seed() + port, total);
     });
@@ -146,8 +179,8 @@ TEST_P(NetpollerTest, WithNothingButWaitersTheRuntimeSleeps) {
       group.go([&pair] { EXPECT_EQ(read_some(*pair.here), ""); });
     }
     const auto work_done = [] {
-      const rt::Sched& sched = *rt::active();
-      return poller_spy::calls() + sched.sysmon.ticks() + sched.wakeups.load();
+      const SchedStats stats = sched_stats();
+      return poller_spy::calls() + stats.sysmon_ticks + stats.wakeups;
     };
     std::thread outside([&] {
       // Sysmon needs seconds to stop ticking. If any activity went on for ever, so would this loop.
@@ -249,7 +282,7 @@ TEST(NetpollerDeathTest, WaitingForTheNetworkIsNoDeadlockButWaitingForNobodyIs) 
                     });
                     wait_until_parked(1, WaitReason::kIoRead);
                     std::thread([&pair, promise = ExternalWaker()] {
-                      std::this_thread::sleep_for(50ms);
+                      while (sched_stats().procs_idle != 2) std::this_thread::yield();
                       EXPECT_TRUE(pair.there->write_all(bytes("x")));
                     }).detach();
                     never.wait();

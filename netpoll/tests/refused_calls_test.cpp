@@ -364,11 +364,10 @@ void serve_without(int error) {
       EXPECT_TRUE(!served && served.error().is(std::errc::operation_not_permitted));
     } else {
       kernel.refuse_now_and_then();
-      for (int i = 0; i < 6; ++i) {  // those that are rejected are closed
+      // Those that are rejected are closed. How many in a row depends on when the loop finds the queue empty.
+      for (int served_clients = 0; served_clients < 6;) {
         Conn client = dial("tcp", listener.address()).value();
-        if (answers(client)) continue;
-        Conn again = dial("tcp", listener.address()).value();
-        EXPECT_TRUE(answers(again));
+        if (answers(client)) ++served_clients;
       }
       server.shutdown(far_away());
       group.wait();

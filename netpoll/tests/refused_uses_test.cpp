@@ -33,7 +33,7 @@ const std::string& some_path() {
 
 void use_files() {
   const std::string &folder = some_path(), path = folder + "/a", other = folder + "/b";
-  expect_ok(fs::make_directory(folder));
+  expect_ok(tuza::fs::make_directory(folder));
   File file = expect_ok(File::open(path, {.write = true, .create = true}));
   expect_ok(file.write_all(bytes("hello")));
   expect_ok(file.pwrite_all(bytes("!"), 5));
@@ -46,11 +46,11 @@ void use_files() {
   expect_ok(file.sync());
   expect_ok(file.sync_data());
   expect_ok(file.close());
-  expect_ok(fs::rename(path, other));
-  EXPECT_EQ(expect_ok(fs::stat(other)).size_bytes, 3u);
-  EXPECT_EQ(expect_ok(fs::list(folder)).size(), 1u);
-  expect_ok(fs::remove(other));
-  expect_ok(fs::remove(folder));
+  expect_ok(tuza::fs::rename(path, other));
+  EXPECT_EQ(expect_ok(tuza::fs::stat(other)).size_bytes, 3u);
+  EXPECT_EQ(expect_ok(tuza::fs::list(folder)).size(), 1u);
+  expect_ok(tuza::fs::remove(other));
+  expect_ok(tuza::fs::remove(folder));
 }
 
 void use_unix_sockets() {

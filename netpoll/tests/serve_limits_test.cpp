@@ -106,12 +106,25 @@ class CountLines {
   CountLines& operator=(const CountLines&) = delete;
 };
 
+// Echoes, with room for more connections than there are descriptors.
+struct EchoServer {
+  EchoServer() {
+    serving.go([this] { EXPECT_TRUE(server.serve()); });
+  }
+  void end() {
+    EXPECT_TRUE(server.shutdown(far_away()));
+    serving.wait();
+  }
+
+  CountLines lines;
+  Server server{listen_on_loopback(), &echo, {.max_connections = 1000}};
+  WaitGroup serving;
+};
+
 TEST_P(ServeLimitsTest, OutOfDescriptorsItServesOpenConnectionsAndRecovers) {
   run_with(GetParam(), [] {
-    const CountLines lines;
-    Server server(listen_on_loopback(), &echo, {.max_connections = 1000});
-    WaitGroup serving;
-    serving.go([&server] { EXPECT_TRUE(server.serve()); });
+    EchoServer running;
+    Server& server = running.server;
     Conn old = dial("tcp", to_string(server.endpoint())).value();
     ASSERT_TRUE(answers(old));
     std::vector<EarlyClient> clients(6);
@@ -132,8 +145,7 @@ TEST_P(ServeLimitsTest, OutOfDescriptorsItServesOpenConnectionsAndRecovers) {
     Conn fresh = dial("tcp", to_string(server.endpoint())).value();
     EXPECT_TRUE(answers(fresh));
     EXPECT_TRUE(answers(old));
-    EXPECT_TRUE(server.shutdown(far_away()));
-    serving.wait();
+    running.end();
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - begin).count();
     EXPECT_LE(g_lines, seconds + 1) << "at most one line a second";
   });
@@ -141,10 +153,8 @@ TEST_P(ServeLimitsTest, OutOfDescriptorsItServesOpenConnectionsAndRecovers) {
 
 TEST_P(ServeLimitsTest, AConnectionThatEndsMakesRoomForOneThatWaits) {
   run_with(GetParam(), [] {
-    const CountLines lines;
-    Server server(listen_on_loopback(), &echo, {.max_connections = 1000});
-    WaitGroup serving;
-    serving.go([&server] { EXPECT_TRUE(server.serve()); });
+    EchoServer running;
+    Server& server = running.server;
     std::vector<EarlyClient> first(3), second(3);
     for (EarlyClient& client : first) {
       client.connect(server.endpoint());
@@ -158,17 +168,14 @@ TEST_P(ServeLimitsTest, AConnectionThatEndsMakesRoomForOneThatWaits) {
       EXPECT_TRUE(client.is_served());
     }
     second.clear();
-    EXPECT_TRUE(server.shutdown(far_away()));
-    serving.wait();
+    running.end();
   });
 }
 
 TEST_P(ServeLimitsTest, ItSaysThatItIsOutOfDescriptors) {
   run_with(GetParam(), [] {
-    const CountLines lines;
-    Server server(listen_on_loopback(), &echo, {.max_connections = 1000});
-    WaitGroup serving;
-    serving.go([&server] { EXPECT_TRUE(server.serve()); });
+    EchoServer running;
+    Server& server = running.server;
     Conn old = dial("tcp", to_string(server.endpoint())).value();
     ASSERT_TRUE(answers(old));
     std::vector<EarlyClient> clients(12);
@@ -181,8 +188,7 @@ TEST_P(ServeLimitsTest, ItSaysThatItIsOutOfDescriptors) {
       EXPECT_TRUE(client.is_turned_away());
     }
     EXPECT_EQ(g_lines, 1);
-    EXPECT_TRUE(server.shutdown(far_away())) << "not kept up by the pause of the accept loop";
-    serving.wait();
+    running.end();  // not kept up by the pause of the accept loop
   });
 }
 

@@ -16,6 +16,7 @@
 namespace tuza::net {
 namespace {
 
+using tuza::testing::goroutines_waiting;
 using tuza::testing::run_with;
 using tuza::testing::scaled;
 
@@ -44,7 +45,9 @@ TEST(Stalls, IoIsServedWhileTheGoroutineThatCameFromThePollerComputes) {
     std::atomic<bool> computing = false, answered = false;
     std::thread client([&, port = listener.endpoint().port(), promise = ExternalWaker()] {
       const std::array<int, 2> fds{connect_to(port), connect_to(port)};
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until both Ps are idle
+      while (goroutines_waiting(WaitReason::kIoRead) != 2 || sched_stats().procs_idle != 2) {
+        std::this_thread::yield();
+      }
       char byte = 'x';
       bool good = ::write(fds[0], &byte, 1) == 1;
       while (!computing) std::this_thread::yield();
@@ -79,7 +82,9 @@ TEST(Stalls, ADeadlineThatAThreadMovesEarlierEndsTheWait) {
     Conn server = listener.accept().value();
     client.set_read_deadline(std::chrono::steady_clock::now() + std::chrono::hours(1));
     std::thread mover([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until all Ms sleep
+      while (goroutines_waiting(WaitReason::kIoRead) != 1 || sched_stats().procs_idle != 2) {
+        std::this_thread::yield();
+      }
       client.set_read_deadline(std::chrono::steady_clock::now() + std::chrono::milliseconds(20));
     });
     std::array<std::byte, 1> byte;

@@ -234,7 +234,7 @@ TEST_P(LengthEdges, OfAWriteTimeout) {
 
 TEST(LengthEdges, OfTimeAfterNow) {
   using std::chrono::hours;
-  constexpr TimePoint kEnd(nanoseconds(rt::kEndOfTimeNs));
+  constexpr TimePoint kEnd{nanoseconds(rt::kEndOfTimeNs)};
   EXPECT_EQ(time_after_now(nanoseconds::max()), kEnd);
   EXPECT_EQ(time_after_now(hours::max()), kEnd);
   EXPECT_EQ(time_after_now(std::chrono::duration<double>(std::numeric_limits<double>::infinity())), kEnd);

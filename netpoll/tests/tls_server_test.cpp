@@ -253,6 +253,30 @@ TEST_F(TlsServerTest, ErrorsStayWithTheirConnection) {
   });
 }
 
+TEST_F(TlsServerTest, AProxyNamesTheClientBeforeTheHandshake) {
+  run_with(2, [&] {
+    const auto client = TlsClient::load(client_options()).value();
+    Listener listener = listen_on_loopback();
+    listener.use_tls(TlsServer::load(server_options()).value());
+    Server server(
+        std::move(listener),
+        [](Session& session) {
+          if (!session.conn().handshake()) return;
+          (void)session.conn().write_last(session.conn().remote_address().value_or("-"));
+        },
+        {.proxy_protocol = ProxyProtocol::kRequired, .proxies = {Network::parse("127.0.0.1").value()}});
+    WaitGroup serving;
+    serving.go([&] { EXPECT_TRUE(server.serve()); });
+    Conn plain = dial("tcp", server.address()).value();
+    ASSERT_TRUE(plain.write_all("PROXY TCP4 203.0.113.7 192.0.2.10 54102 443\r\n"));
+    Result<Conn> conn = client->start(std::move(plain));
+    ASSERT_TRUE(conn) << conn.error().message();
+    EXPECT_EQ(read_to_end(*conn), "203.0.113.7:54102");
+    server.shutdown(Clock::now() + 1h);
+    serving.wait();
+  });
+}
+
 TEST_F(TlsServerTest, NothingIsLeftOfHandshakesThatFailed) {
   run_with(2, [&] {
     const auto server = TlsServer::load(server_options()).value();

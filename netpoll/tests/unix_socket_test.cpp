@@ -173,7 +173,7 @@ TEST_F(UnixSocketTest, DialWaitsForRoomInTheBacklog) {
     std::vector<Conn> queued;
     Result<Conn> refused = std::unexpected(Error(Errc::kClosed, ""));
     do {
-      refused = dial("unix", path, Clock::now() + 50ms);
+      refused = dial("unix", path, Clock::now() + 500ms);
       if (refused) queued.push_back(std::move(*refused));
     } while (queued.size() < 10 && refused);
     ASSERT_FALSE(refused);

@@ -1,6 +1,7 @@
 #include <openssl/x509v3.h>
 #include <tuza/netpoll/tls/context.h>
 #include <tuza/netpoll/tls/stream.h>
+#include <tuza/sched/detail/thread_mutex.h>
 
 #include <asio/ip/address.hpp>
 
@@ -8,7 +9,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <utility>
 
 namespace tuza::net {
@@ -32,13 +32,13 @@ class TlsClientState {
 
   const TlsClientOptions options_;
   std::string alpn_;  // wire format
-  std::mutex mutex_;
+  ThreadMutex mutex_;
   struct Session {
     tls::Owner<SSL_SESSION> session;
     std::uint64_t number;  // in order of arrival
   };
-  std::map<std::string, Session> sessions_;  // guarded by mutex_; by server name
-  std::uint64_t last_number_ = 0;            // guarded by mutex_
+  std::map<std::string, Session> sessions_ TUZA_GUARDED_BY(mutex_);  // by server name
+  std::uint64_t last_number_ TUZA_GUARDED_BY(mutex_) = 0;
   tls::Owner<SSL_CTX> context_;
 };
 
@@ -135,7 +135,7 @@ Result<tls::Owner<SSL>> TlsClientState::make_ssl(const std::string& server_name)
 // 1.2 sends tickets in the clear, and does not always send a new one: there a session is used until another
 // one arrives.
 tls::Owner<SSL_SESSION> TlsClientState::take_session(const std::string& server_name) {
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   const auto found = sessions_.find(server_name);
   if (found == sessions_.end()) return nullptr;
   SSL_SESSION* session = found->second.session.get();
@@ -150,7 +150,7 @@ int TlsClientState::keep_session(SSL* ssl, SSL_SESSION* session) {
   auto* state = static_cast<TlsClientState*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));
   const auto* side = static_cast<const ClientSide*>(SSL_get_app_data(ssl));
   tls::Owner<SSL_SESSION> owner(session);
-  const std::scoped_lock lock(state->mutex_);
+  const LockGuard lock(state->mutex_);
   if (state->sessions_.size() >= kSessionsMax && !state->sessions_.contains(side->peer())) {
     const auto older = [](const auto& a, const auto& b) { return a.second.number < b.second.number; };
     state->sessions_.erase(std::min_element(state->sessions_.begin(), state->sessions_.end(), older));

@@ -8,6 +8,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <ctime>
+#include <optional>
 
 namespace tuza::net::tls {
 namespace {
@@ -168,3 +171,35 @@ std::vector<std::string> names_of(SSL_CTX* context) {
 }
 
 }  // namespace tuza::net::tls
+
+namespace tuza::net {
+namespace {
+
+std::optional<std::chrono::system_clock::time_point> time_of(const ASN1_TIME* time) {
+  struct tm parts{};
+  if (ASN1_TIME_to_tm(time, &parts) != 1) return std::nullopt;
+  // Certificates may name years, such as 9999, that the clock cannot represent.
+  using Clock = std::chrono::system_clock;
+  constexpr auto kFirst = std::chrono::ceil<std::chrono::seconds>(Clock::time_point::min());
+  constexpr auto kLast = std::chrono::floor<std::chrono::seconds>(Clock::time_point::max());
+  const std::chrono::sys_seconds when{std::chrono::seconds(timegm(&parts))};
+  return Clock::time_point(std::clamp(when, kFirst, kLast));
+}
+
+}  // namespace
+
+Result<TlsValidity> tls_validity(const std::string& cert_file) {
+  constexpr std::string_view kOp = "load certificate";
+  tls::start_openssl();
+  const Result<std::string> pem = tls::read_pem(kOp, cert_file);
+  if (!pem) return std::unexpected(pem.error());
+  const std::vector<tls::Owner<X509>> certificates = tls::certificates_in(*pem);
+  if (certificates.empty()) return tls::fail(kOp, cert_file);
+  const X509* first = certificates.front().get();
+  const auto from = time_of(X509_get0_notBefore(first)), until = time_of(X509_get0_notAfter(first));
+  tls::clear_errors();
+  if (!from || !until) return std::unexpected(Error(tls::no_start_line(), kOp, cert_file));
+  return TlsValidity{.from = *from, .until = *until};
+}
+
+}  // namespace tuza::net

@@ -12,14 +12,14 @@ namespace tuza::net::tls {
 Result<void> Stream::handshake(const Context* ctx) {
   if (open()) return {};
   rt::parking_point();
-  std::lock(reading_, writing_);  // never waits for one while it holds the other
+  lock_both(reading_, writing_);  // never waits for one while it holds the other
   const Hold reading(reading_, std::adopt_lock), writing(writing_, std::adopt_lock);
   switch (state_.load(std::memory_order_relaxed)) {
     case State::kOpen: return {};
     case State::kNew: return shake_hands(ctx);
     case State::kFailed: break;
   }
-  const std::scoped_lock ssl_lock(ssl_mutex_);
+  const LockGuard ssl_lock(ssl_mutex_);
   return std::unexpected(*broken_);
 }
 
@@ -38,7 +38,7 @@ Result<void> Stream::shake_hands(const Context* ctx) {
     state_.store(State::kOpen, std::memory_order_release);
     return {};
   }
-  const std::scoped_lock lock(ssl_mutex_);
+  const LockGuard lock(ssl_mutex_);
   send_without_waiting();  // an alert tells the peer the reason
   const bool in_time = std::chrono::steady_clock::now() < *shaken_by_;
   const bool callers_own = result.error().closed() || parent.done() || (result.error().timeout() && in_time);
@@ -54,7 +54,7 @@ Result<void> Stream::shake_hands(const Context* ctx) {
 Result<void> Stream::begin() {
   Result<Side::Begun> begun = side_->begin();
   if (!begun) return std::unexpected(begun.error());
-  const std::scoped_lock lock(ssl_mutex_);
+  const LockGuard lock(ssl_mutex_);
   BIO* bio = wire_.make_bio();
   if (bio == nullptr) return std::unexpected(Error::from_errno(ENOMEM, "tls handshake"));
   SSL_set_bio(begun->ssl.get(), bio, bio);
@@ -64,7 +64,7 @@ Result<void> Stream::begin() {
 }
 
 Stream::Outcome Stream::next_flight(Refill& refill) {
-  const std::scoped_lock lock(ssl_mutex_);
+  const LockGuard lock(ssl_mutex_);
   refill.move_into(wire_.in);
   const Outcome outcome = call([](SSL* ssl) { return SSL_do_handshake(ssl); });
   may_have_plaintext_ = !wire_.in.empty();
@@ -88,7 +88,7 @@ Result<void> Stream::read_flight(Refill& refill, const Context& ctx) {
 
 Result<void> Stream::exchange_flights(const Context& ctx) {
   Refill refill;
-  if (ssl_ == nullptr) {
+  if (!begun()) {
     // The client sends first. The SSL object is created only after the first data: it takes about 40 KB,
     // which an attacker could otherwise tie up with each silent connection.
     if (side_->is_server()) {
@@ -105,7 +105,7 @@ Result<void> Stream::exchange_flights(const Context& ctx) {
         if (Result<void> sent = send_out(&ctx); !sent) return sent;
         break;
       default: {
-        const std::scoped_lock lock(ssl_mutex_);
+        const LockGuard lock(ssl_mutex_);
         return std::unexpected(fail(outcome, "tls handshake"));
       }
     }
@@ -129,7 +129,7 @@ std::string subject_of(const X509* certificate) {
 
 std::optional<TlsInfo> Stream::tls_info() {
   if (!open()) return std::nullopt;
-  const std::scoped_lock lock(ssl_mutex_);
+  const LockGuard lock(ssl_mutex_);
   clear_errors();
   SSL* ssl = ssl_.get();
   TlsInfo info;

@@ -55,10 +55,11 @@ class LeftBehind {
 };
 
 // The scoped lock of one direction.
-class Hold final : LeftBehind {
+class TUZA_SCOPED_CAPABILITY Hold final : LeftBehind {
  public:
-  explicit Hold(Mutex& mutex) : lock_(mutex) {}
-  Hold(Mutex& mutex, std::adopt_lock_t) : lock_(mutex, std::adopt_lock) {}
+  explicit Hold(Mutex& mutex) TUZA_ACQUIRE(mutex) : lock_(mutex) {}
+  Hold(Mutex& mutex, std::adopt_lock_t) TUZA_REQUIRES(mutex) : lock_(mutex, std::adopt_lock) {}
+  ~Hold() TUZA_RELEASE() = default;
 
  private:
   void give_up() override { lock_.unlock(); }

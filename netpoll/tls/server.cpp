@@ -118,7 +118,7 @@ int Sites::choose_protocol(SSL*, const unsigned char** chosen, unsigned char* le
 }  // namespace tls
 
 Result<void> TlsServerState::read_files() {
-  const std::scoped_lock lock(reading_);
+  const LockGuard lock(reading_);
   if (ticket_keys_ == nullptr) {
     Result<std::shared_ptr<tls::TicketKeys>> made = tls::TicketKeys::make();
     if (!made) return std::unexpected(made.error());
@@ -126,7 +126,7 @@ Result<void> TlsServerState::read_files() {
   }
   Result<std::shared_ptr<const tls::Sites>> sites = tls::Sites::read(options_, ticket_keys_);
   if (!sites) return std::unexpected(sites.error());
-  const std::scoped_lock swap_lock(mutex_);
+  const LockGuard swap_lock(mutex_);
   sites_.swap(*sites);
   return {};
 }
@@ -134,7 +134,7 @@ Result<void> TlsServerState::read_files() {
 Result<tls::Side::Begun> TlsServerState::begin() {
   std::shared_ptr<const tls::Sites> sites;
   {
-    const std::scoped_lock lock(mutex_);
+    const LockGuard lock(mutex_);
     sites = sites_;
   }
   tls::clear_errors();

@@ -4,10 +4,10 @@
 #include <tuza/netpoll/tls/context.h>
 #include <tuza/netpoll/tls/stream.h>
 #include <tuza/netpoll/tls/ticket_keys.h>
+#include <tuza/sched/detail/thread_mutex.h>
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -62,8 +62,8 @@ class TlsServerState final : public tls::Side {
   const TlsServerOptions options_;
   Mutex reading_;                                 // one reload at a time
   std::shared_ptr<tls::TicketKeys> ticket_keys_;  // set by the first read, then constant
-  std::mutex mutex_;
-  std::shared_ptr<const tls::Sites> sites_;  // guarded by mutex_
+  ThreadMutex mutex_;
+  std::shared_ptr<const tls::Sites> sites_ TUZA_GUARDED_BY(mutex_);
 };
 
 }  // namespace tuza::net

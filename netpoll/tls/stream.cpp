@@ -166,7 +166,7 @@ Result<void> Stream::wait_for_room(std::chrono::milliseconds& pause, const Conte
 // 0 with `wants_more` false is the end of the stream. `wants_room`: more of wire_.out must be sent first.
 Result<std::size_t> Stream::take_plaintext(std::span<std::byte> into, Refill& refill, bool& wants_more,
                                            bool& wants_room) {
-  const std::scoped_lock lock(ssl_mutex_);
+  const LockGuard lock(ssl_mutex_);
   if (broken_ != nullptr) return std::unexpected(*broken_);
   refill.move_into(wire_.in);
   std::size_t n = 0;
@@ -203,13 +203,35 @@ Result<void> Stream::write_all(std::span<struct iovec> pieces, const Context* ct
   return result;
 }
 
+// What is encrypted, but finds no room in the socket, is sent with the next write.
+Result<std::size_t> Stream::try_write(std::span<const std::byte> data) {
+  constexpr std::size_t kRecordMax = 16 << 10;
+  if (!open() || !writing_.try_lock()) return std::size_t{0};
+  Result<std::size_t> taken = std::size_t{0};
+  {
+    const LockGuard lock(writing_, std::adopt_lock);
+    while (!goodbye_said_ && taken && *taken < data.size()) {
+      const std::span<const std::byte> record =
+          data.subspan(*taken, std::min(data.size() - *taken, kRecordMax));
+      const Result<int> status = try_to_encrypt(record);
+      if (!status) taken = std::unexpected(status.error());
+      if (!status || *status != SSL_ERROR_NONE) break;
+      *taken += record.size();
+    }
+    const LockGuard ssl_lock(ssl_mutex_);
+    send_without_waiting();
+  }
+  check_mark();
+  return taken;
+}
+
 Result<void> Stream::write_locked(std::span<struct iovec> pieces, const Context* ctx, bool last) {
   if (goodbye_said_) return std::unexpected(Error::from_errno(EPIPE, "write"));
   for (Gather gather(pieces); !gather.done();) {
     if (Result<void> encrypted = encrypt(gather.next(), ctx); !encrypted) return encrypted;
   }
   if (last) {
-    const std::scoped_lock lock(ssl_mutex_);
+    const LockGuard lock(ssl_mutex_);
     say_goodbye();
   }
   return send_out(ctx);
@@ -238,7 +260,7 @@ Result<void> Stream::encrypt(std::span<const std::byte> data, const Context* ctx
 // WANT_READ: the peer is in the middle of a TLS protocol message (tickets, keys), and OpenSSL writes nothing
 // until it has the whole message.
 Result<int> Stream::try_to_encrypt(std::span<const std::byte> data) {
-  const std::scoped_lock lock(ssl_mutex_);
+  const LockGuard lock(ssl_mutex_);
   if (broken_ != nullptr) return std::unexpected(*broken_);
   if (wire_.out.room() < kRecordRoom) return SSL_ERROR_WANT_WRITE;
   std::size_t n = 0;
@@ -258,9 +280,9 @@ Result<void> Stream::read_message(std::chrono::milliseconds& pause, const Contex
   if (Result<void> may = descriptor_.may_start(Direction::kWrite, "write", ctx); !may) return may;
   Result<long> got = 0L;
   if (reading_.try_lock()) {
-    const std::scoped_lock lock(std::adopt_lock, reading_);
+    const LockGuard lock(reading_, std::adopt_lock);
     {
-      const std::scoped_lock ssl_lock(ssl_mutex_);
+      const LockGuard ssl_lock(ssl_mutex_);
       if (!wire_.in.empty()) return {};  // another goroutine has read meanwhile
     }
     Refill refill;
@@ -271,7 +293,7 @@ Result<void> Stream::read_message(std::chrono::milliseconds& pause, const Contex
     });
     if (got && *got > 0) {
       refill.filled(static_cast<std::size_t>(*got));
-      const std::scoped_lock ssl_lock(ssl_mutex_);
+      const LockGuard ssl_lock(ssl_mutex_);
       refill.move_into(wire_.in);
       may_have_plaintext_ = true;
       return {};
@@ -287,15 +309,15 @@ Result<void> Stream::send_out(const Context* ctx) {
   for (;;) {
     std::span<const std::byte> unsent;
     {
-      const std::scoped_lock lock(ssl_mutex_);
+      const LockGuard lock(ssl_mutex_);
       unsent = wire_.out.unread();
       if (unsent.empty()) leftovers_.store(0, std::memory_order_relaxed);
     }
     if (unsent.empty()) return {};
-    Sending sending(wire_.out, unsent, ssl_mutex_);
+    Sending sending(out(), unsent, ssl_mutex_);
     Result<void> sent = descriptor_.write_on(sending.left, ctx);
     {
-      const std::scoped_lock lock(ssl_mutex_);
+      const LockGuard lock(ssl_mutex_);
       sending.consume();
       if (sent && wire_.out.empty()) {
         leftovers_.store(0, std::memory_order_relaxed);
@@ -323,7 +345,7 @@ void Stream::send_leftovers() {
   do {
     if (!writing_.try_lock()) return;  // the holder checks the mark afterwards
     {
-      const std::scoped_lock lock(ssl_mutex_);
+      const LockGuard lock(ssl_mutex_);
       send_without_waiting();
       sent_all = wire_.out.empty();
     }
@@ -350,7 +372,7 @@ Result<void> Stream::close_write() {
   {
     const Hold lock(writing_);
     {
-      const std::scoped_lock ssl_lock(ssl_mutex_);
+      const LockGuard ssl_lock(ssl_mutex_);
       say_goodbye();
     }
     if (Result<void> sent = send_out(nullptr); !sent) return sent;
@@ -369,7 +391,7 @@ void Stream::farewell() {
     const Hold lock(writing_);
     bool sent_all = false;
     {
-      const std::scoped_lock ssl_lock(ssl_mutex_);
+      const LockGuard ssl_lock(ssl_mutex_);
       say_goodbye();
       send_without_waiting();
       sent_all = wire_.out.empty();
@@ -381,7 +403,7 @@ void Stream::farewell() {
     if (!goodbye_said_) return;
   }
   if (!side_->is_server() || !reading_.try_lock()) return;
-  const std::scoped_lock lock(std::adopt_lock, reading_);
+  const LockGuard lock(reading_, std::adopt_lock);
   outlast_answer(by);
 }
 
@@ -398,8 +420,8 @@ void Stream::outlast_answer(TimePoint by) {
     const auto ask = [&](int fd) { return sys::invoke(SYS_ioctl, fd, request, &bytes); };
     return descriptor_.control("ioctl", ask) ? bytes : 0;
   };
-  const auto has_spoken = [this] {
-    const std::scoped_lock lock(ssl_mutex_);
+  const auto has_spoken = [this]() TUZA_REQUIRES(reading_) {
+    const LockGuard lock(ssl_mutex_);
     return may_have_plaintext_ || !wire_.in.empty();
   };
   if (queued(SIOCOUTQNSD) == 0 && queued(FIONREAD) == 0 && !has_spoken()) return;

@@ -60,6 +60,7 @@ class Stream final : public Transport {
 
   Result<std::size_t> read(std::span<std::byte> into, LazyBuffer* lazy, const Context* ctx) override;
   Result<void> write_all(std::span<struct iovec> pieces, const Context* ctx, bool last) override;
+  Result<std::size_t> try_write(std::span<const std::byte> data) override;
   Result<void> handshake(const Context* ctx) override;
   std::optional<TlsInfo> tls_info() override;
   Result<void> close_write() override;
@@ -73,35 +74,40 @@ class Stream final : public Transport {
     int status = 0;  // SSL_ERROR_*
     std::error_code code{};
   };
-  // The caller holds ssl_mutex_.
   template <class Call>
-  Outcome call(Call ssl_call);
-  Error fail(const Outcome& outcome, std::string_view op);
+  Outcome call(Call ssl_call) TUZA_REQUIRES(ssl_mutex_);
+  Error fail(const Outcome& outcome, std::string_view op) TUZA_REQUIRES(ssl_mutex_);
 
-  // The caller holds reading_ and writing_.
-  Result<void> shake_hands(const Context* ctx);
-  Result<void> exchange_flights(const Context& ctx);
-  Result<void> begin();
-  Outcome next_flight(Refill& refill);
-  Result<void> read_flight(Refill& refill, const Context& ctx);
+  Result<void> shake_hands(const Context* ctx) TUZA_REQUIRES(reading_, writing_);
+  Result<void> exchange_flights(const Context& ctx) TUZA_REQUIRES(reading_, writing_);
+  Result<void> begin() TUZA_REQUIRES(reading_, writing_);
+  Outcome next_flight(Refill& refill) TUZA_REQUIRES(reading_, writing_);
+  Result<void> read_flight(Refill& refill, const Context& ctx) TUZA_REQUIRES(reading_, writing_);
 
-  // The caller holds reading_.
-  Result<void> wait_for_room(std::chrono::milliseconds& pause, const Context* ctx);
-  void outlast_answer(TimePoint by);
+  Result<void> wait_for_room(std::chrono::milliseconds& pause, const Context* ctx) TUZA_REQUIRES(reading_);
+  void outlast_answer(TimePoint by) TUZA_REQUIRES(reading_);
   Result<std::size_t> take_plaintext(std::span<std::byte> into, Refill& refill, bool& wants_more,
-                                     bool& wants_room);
-  Result<std::size_t> read_locked(std::span<std::byte> into, LazyBuffer* lazy, const Context* ctx);
+                                     bool& wants_room) TUZA_REQUIRES(reading_);
+  Result<std::size_t> read_locked(std::span<std::byte> into, LazyBuffer* lazy, const Context* ctx)
+      TUZA_REQUIRES(reading_);
 
-  // The caller holds writing_.
-  Result<void> encrypt(std::span<const std::byte> data, const Context* ctx);
-  Result<int> try_to_encrypt(std::span<const std::byte> data);
-  Result<void> read_message(std::chrono::milliseconds& pause, const Context* ctx);
-  Result<void> write_locked(std::span<struct iovec> pieces, const Context* ctx, bool last);
-  Result<void> send_out(const Context* ctx);
+  Result<void> encrypt(std::span<const std::byte> data, const Context* ctx) TUZA_REQUIRES(writing_);
+  Result<int> try_to_encrypt(std::span<const std::byte> data) TUZA_REQUIRES(writing_);
+  Result<void> read_message(std::chrono::milliseconds& pause, const Context* ctx) TUZA_REQUIRES(writing_);
+  Result<void> write_locked(std::span<struct iovec> pieces, const Context* ctx, bool last)
+      TUZA_REQUIRES(writing_);
+  Result<void> send_out(const Context* ctx) TUZA_REQUIRES(writing_);
 
-  // The caller holds writing_ and ssl_mutex_. These do not park.
-  void send_without_waiting();
-  void say_goodbye();
+  // These do not park.
+  void send_without_waiting() TUZA_REQUIRES(writing_, ssl_mutex_);
+  void say_goodbye() TUZA_REQUIRES(writing_, ssl_mutex_);
+
+  // ssl_ is set once, by a holder of reading_ and writing_, who may ask without ssl_mutex_.
+  [[nodiscard]] bool begun() const TUZA_REQUIRES(reading_, writing_) TUZA_NO_THREAD_SAFETY_ANALYSIS {
+    return ssl_ != nullptr;
+  }
+  // The address only, for Sending.
+  Queue& out() TUZA_NO_THREAD_SAFETY_ANALYSIS { return wire_.out; }
 
   void send_leftovers();
   void check_mark();
@@ -114,19 +120,19 @@ class Stream final : public Transport {
   };
 
   Descriptor& descriptor_;
-  std::atomic<State> state_{State::kNew};    // changed with reading_ and writing_ held
-  bool may_have_plaintext_ = false;          // guarded by reading_
-  bool tickets_held_ = false;                // guarded by reading_: tickets may wait in wire_.out
-  bool goodbye_said_ = false;                // guarded by writing_: close_notify sent, or in wire_.out
-  std::atomic<bool> aborted_{false};         // no goodbye is sent; orders nothing
-  std::atomic<std::uint32_t> leftovers_{0};  // not 0: a reader has left output in wire_.out
-  std::optional<TimePoint> shaken_by_;       // guarded by reading_: time limit of a handshake in progress
+  std::atomic<State> state_{State::kNew};  // changed with reading_ and writing_ held
+  bool may_have_plaintext_ TUZA_GUARDED_BY(reading_) = false;
+  bool tickets_held_ TUZA_GUARDED_BY(reading_) = false;  // tickets may wait in wire_.out
+  bool goodbye_said_ TUZA_GUARDED_BY(writing_) = false;  // close_notify sent, or in wire_.out
+  std::atomic<bool> aborted_{false};                     // no goodbye is sent; orders nothing
+  std::atomic<std::uint32_t> leftovers_{0};              // not 0: a reader has left output in wire_.out
+  std::optional<TimePoint> shaken_by_ TUZA_GUARDED_BY(reading_);  // time limit of a handshake in progress
   Mutex reading_, writing_, ssl_mutex_;
   std::shared_ptr<Side> side_;
-  std::shared_ptr<const void> kept_;     // guarded by ssl_mutex_
-  Wire wire_;                            // guarded by ssl_mutex_; bytes in `out` do not change under writing_
-  std::unique_ptr<const Error> broken_;  // guarded by ssl_mutex_: if set, all reads and writes fail
-  Owner<SSL> ssl_;                       // guarded by ssl_mutex_; destroyed before wire_
+  std::shared_ptr<const void> kept_ TUZA_GUARDED_BY(ssl_mutex_);
+  Wire wire_ TUZA_GUARDED_BY(ssl_mutex_);  // bytes in `out` do not change under writing_
+  std::unique_ptr<const Error> broken_ TUZA_GUARDED_BY(ssl_mutex_);  // if set, all reads and writes fail
+  Owner<SSL> ssl_ TUZA_GUARDED_BY(ssl_mutex_);                       // destroyed before wire_
 };
 
 }  // namespace tuza::net::tls

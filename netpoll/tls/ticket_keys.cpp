@@ -3,17 +3,23 @@
 #include <openssl/evp.h>
 #include <openssl/params.h>
 #include <openssl/rand.h>
+#include <openssl/ssl.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <ctime>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace tuza::net::tls {
 namespace {
+
+// RFC 1035 2.3.4 has 255; OpenSSL accepts no longer ones.
+constexpr std::size_t kServerNameBytesMax = TLSEXT_MAXLEN_host_name;
 
 bool set_mac_key(EVP_MAC_CTX* mac, std::span<unsigned char> key) {
   std::string digest = "SHA256";
@@ -23,24 +29,48 @@ bool set_mac_key(EVP_MAC_CTX* mac, std::span<unsigned char> key) {
   return EVP_MAC_CTX_set_params(mac, params.data()) == 1;
 }
 
-// The following functions run inside OpenSSL. When a ticket is made, the time of the original full handshake
-// is stored in it: the current time, unless the session was resumed and already contains the time.
-int put_first_time(SSL* ssl, void*) {
+// The following functions run inside OpenSSL. A ticket contains the time of the original full handshake, and the server
+// name that the client sent with it.
+using FirstTime = std::int64_t;
+
+int describe_origin(SSL* ssl, void*) {
   SSL_SESSION* session = SSL_get_session(ssl);
   void* known = nullptr;
   std::size_t size = 0;
-  if (SSL_SESSION_get0_ticket_appdata(session, &known, &size) == 1 && size != 0) return 1;
-  const std::int64_t first = std::time(nullptr);
-  return SSL_SESSION_set1_ticket_appdata(session, &first, sizeof first);
+  if (SSL_SESSION_get0_ticket_appdata(session, &known, &size) == 1 && size != 0) return 1;  // resumed
+  const FirstTime first = std::time(nullptr);
+  const char* const name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+  const std::string_view text = name == nullptr ? std::string_view() : name;
+  std::array<char, sizeof first + kServerNameBytesMax> origin;
+  if (text.size() > kServerNameBytesMax) return 0;
+  std::memcpy(origin.data(), &first, sizeof first);
+  std::copy(text.begin(), text.end(), origin.begin() + sizeof first);
+  return SSL_SESSION_set1_ticket_appdata(session, origin.data(), sizeof first + text.size());
 }
 
-bool is_too_old(const SSL* ssl, SSL_SESSION* session) {
+// The server name of the handshake in progress: when a ticket is judged, OpenSSL has not looked at that extension yet.
+// Layout: RFC 6066 3.
+std::string_view server_name_of_hello(SSL* ssl) {
+  const unsigned char* bytes = nullptr;
+  std::size_t size = 0;
+  if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_server_name, &bytes, &size) != 1) return {};
+  constexpr std::size_t kHead = 5;  // length of the list, type, length of the name
+  if (size < kHead || bytes[2] != TLSEXT_NAMETYPE_host_name) return {};
+  const std::size_t length = static_cast<std::size_t>(bytes[3]) << 8 | bytes[4];
+  if (length > size - kHead) return {};
+  return {reinterpret_cast<const char*>(bytes + kHead), length};
+}
+
+// RFC 6066 3: a session is not resumed under another server name. OpenSSL checks that in TLS 1.3 only.
+bool is_of_this_origin(SSL* ssl, SSL_SESSION* session) {
   void* data = nullptr;
   std::size_t size = 0;
-  std::int64_t first = 0;
-  if (SSL_SESSION_get0_ticket_appdata(session, &data, &size) != 1 || size != sizeof first) return true;
+  FirstTime first = 0;
+  if (SSL_SESSION_get0_ticket_appdata(session, &data, &size) != 1 || size < sizeof first) return false;
   std::memcpy(&first, data, sizeof first);
-  return std::time(nullptr) - first > SSL_CTX_get_timeout(SSL_get_SSL_CTX(ssl));
+  const std::string_view name(static_cast<const char*>(data) + sizeof first, size - sizeof first);
+  return std::time(nullptr) - first <= SSL_CTX_get_timeout(SSL_get_SSL_CTX(ssl)) &&
+         name == server_name_of_hello(ssl);
 }
 
 bool has_expired_peer(SSL_SESSION* session) {
@@ -53,7 +83,8 @@ bool has_expired_peer(SSL_SESSION* session) {
 SSL_TICKET_RETURN judge_ticket(SSL* ssl, SSL_SESSION* session, const unsigned char*, std::size_t,
                                SSL_TICKET_STATUS status, void*) {
   const bool opened = status == SSL_TICKET_SUCCESS || status == SSL_TICKET_SUCCESS_RENEW;
-  if (!opened || is_too_old(ssl, session) || has_expired_peer(session)) return SSL_TICKET_RETURN_IGNORE_RENEW;
+  if (!opened || !is_of_this_origin(ssl, session) || has_expired_peer(session))
+    return SSL_TICKET_RETURN_IGNORE_RENEW;
   return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }
 
@@ -72,18 +103,21 @@ Result<std::shared_ptr<TicketKeys>> TicketKeys::make() {
   const std::optional<Key> first = make_key(Clock::now());
   if (!first) return std::unexpected(Error(take_error(), "tls ticket keys"));
   auto keys = std::make_shared<TicketKeys>();
-  keys->current_ = *first;
+  {
+    const LockGuard lock(keys->mutex_);
+    keys->current_ = *first;
+  }
   return keys;
 }
 
 void TicketKeys::use_for(SSL_CTX* context) {
   SSL_CTX_set_app_data(context, this);
   SSL_CTX_set_tlsext_ticket_key_evp_cb(context, &TicketKeys::on_ticket);
-  SSL_CTX_set_session_ticket_cb(context, &put_first_time, &judge_ticket, nullptr);
+  SSL_CTX_set_session_ticket_cb(context, &describe_origin, &judge_ticket, nullptr);
 }
 
 bool TicketKeys::renew(Clock::time_point now) {
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   if (previous_ && now - previous_->made >= 2 * kLife) previous_.reset();
   if (now - current_.made < kLife) return false;
   const std::optional<Key> fresh = make_key(now);
@@ -109,7 +143,7 @@ int TicketKeys::on_ticket(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_
 int TicketKeys::encrypt(unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac) {
   Key key;
   {
-    const std::scoped_lock lock(mutex_);
+    const LockGuard lock(mutex_);
     key = current_;
   }
   const EVP_CIPHER* aes = EVP_aes_256_cbc();
@@ -125,7 +159,7 @@ int TicketKeys::decrypt(const unsigned char* name, const unsigned char* iv, EVP_
   Key key;
   bool is_current = false;
   {
-    const std::scoped_lock lock(mutex_);
+    const LockGuard lock(mutex_);
     const auto named = [name](const Key& k) { return std::equal(k.name.begin(), k.name.end(), name); };
     is_current = named(current_);
     if (!is_current && !(previous_ && named(*previous_))) return 0;

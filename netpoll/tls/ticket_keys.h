@@ -4,6 +4,8 @@
 // of them. A key is therefore used for 12 hours. For another 12 hours it still opens tickets, and a client
 // that presents such a ticket gets a new one; then the key is forgotten.
 //
+// A ticket is good for the server name only under which it was issued.
+//
 // Each TLS 1.3 resumption issues another ticket. All tickets that derive from one full handshake expire
 // together, when a single ticket would expire (OpenSSL: two hours), or when the client's certificate expires.
 // Then a full handshake is required again, in which the client is asked for its certificate.
@@ -13,12 +15,12 @@
 
 #include <openssl/core_names.h>
 #include <tuza/netpoll/tls/openssl.h>
+#include <tuza/sched/detail/thread_mutex.h>
 #include <tuza/sched/result.h>
 
 #include <array>
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <optional>
 
 namespace tuza::net::tls {
@@ -52,9 +54,9 @@ class TicketKeys {
   int encrypt(unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac);
   int decrypt(const unsigned char* name, const unsigned char* iv, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac);
 
-  std::mutex mutex_;
-  Key current_{};                // guarded by mutex_
-  std::optional<Key> previous_;  // guarded by mutex_
+  ThreadMutex mutex_;
+  Key current_ TUZA_GUARDED_BY(mutex_){};
+  std::optional<Key> previous_ TUZA_GUARDED_BY(mutex_);
 };
 
 }  // namespace tuza::net::tls

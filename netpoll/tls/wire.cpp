@@ -66,7 +66,9 @@ Buffer* Buffer::take() {
   return new Buffer;
 }
 
-void Buffer::give_back(Buffer* buffer) { cache().put(buffer); }
+void Buffer::give_back(Buffer* buffer) {
+  if (!cache().put(buffer) && !cache().put_surplus(buffer)) delete buffer;
+}
 
 bool Queue::append(std::span<const std::byte> data) {
   if (data.size() > room()) return false;

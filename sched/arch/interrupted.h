@@ -1,4 +1,4 @@
-// Tells where a signal interrupted a thread: at a futex call, or elsewhere.
+// Tells where a signal interrupted a thread: its registers, and whether it was at a futex call.
 //
 // A thread that returns from a futex call is between two steps of its program: it was woken to try for a
 // lock, or has released a lock and woken others. A thread in the middle of code may hold a lock. So may a
@@ -16,6 +16,21 @@
 #include <cstring>
 
 namespace tuza {
+
+struct Interrupted {
+  std::uintptr_t pc = 0, sp = 0, fp = 0;
+};
+
+// `context`: the handler's third argument.
+inline Interrupted interrupted_at(const void* context) {
+  const auto& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
+#if defined(__x86_64__)
+  const auto value = [&machine](int index) { return static_cast<std::uintptr_t>(machine.gregs[index]); };
+  return {value(REG_RIP), value(REG_RSP), value(REG_RBP)};
+#elif defined(__aarch64__)
+  return {machine.pc, machine.sp, machine.regs[29]};
+#endif
+}
 
 // Whether the thread was returning from a futex call, or is about to make or repeat one. `context`: the
 // handler's third argument, or nullptr. Returns false if this cannot be determined.

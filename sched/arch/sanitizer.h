@@ -9,17 +9,19 @@
 // thread, and the runtime's per-M fields rely on that.
 #pragma once
 
+#include <tuza/sched/arch/tsan_fibers.h>
+#include <tuza/sched/detail/sanitizers.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define TUZA_ASAN 1
+#if defined(TUZA_ASAN)
 #include <pthread.h>
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #include <sanitizer/lsan_interface.h>
-#elif defined(__SANITIZE_THREAD__)
-#define TUZA_TSAN 1
+#elif defined(TUZA_TSAN)
 #include <sanitizer/tsan_interface.h>
 #endif
 
@@ -70,7 +72,7 @@ struct SanitizerState {
   std::size_t stack_bytes = 0;
   void* fake_stack = nullptr;
 #elif defined(TUZA_TSAN)
-  void* fiber = nullptr;
+  TsanFiber tsan;
 #endif
 
   // The goroutine is about to get a fresh stack [low, low + bytes).
@@ -80,7 +82,7 @@ struct SanitizerState {
     stack_bytes = bytes;
     fake_stack = nullptr;
 #elif defined(TUZA_TSAN)
-    fiber = __tsan_create_fiber(0);
+    tsan = take_tsan_fiber();
 #endif
   }
 
@@ -90,8 +92,17 @@ struct SanitizerState {
 #if defined(TUZA_ASAN)
     __asan_unpoison_memory_region(stack_low, stack_bytes);
 #elif defined(TUZA_TSAN)
-    if (fiber != nullptr) __tsan_destroy_fiber(fiber);
-    fiber = nullptr;
+    keep_tsan_fiber(std::exchange(tsan, {}));
+#endif
+  }
+
+  // The G is destroyed. Its goroutine may have been abandoned in any frame.
+  void g_ends() {
+#if defined(TUZA_ASAN)
+    __asan_unpoison_memory_region(stack_low, stack_bytes);
+#elif defined(TUZA_TSAN)
+    if (tsan.fiber != nullptr) __tsan_destroy_fiber(tsan.fiber);
+    tsan = {};
 #endif
   }
 
@@ -106,7 +117,7 @@ struct SanitizerState {
     }
     stack_low = low;
 #elif defined(TUZA_TSAN)
-    fiber = __tsan_get_current_fiber();
+    tsan = {__tsan_get_current_fiber()};
 #endif
   }
 };
@@ -117,7 +128,7 @@ inline void sanitizer_before_switch([[maybe_unused]] SanitizerState& from,
 #if defined(TUZA_ASAN)
   __sanitizer_start_switch_fiber(ends ? nullptr : &from.fake_stack, to.stack_low, to.stack_bytes);
 #elif defined(TUZA_TSAN)
-  __tsan_switch_to_fiber(to.fiber, 0);
+  __tsan_switch_to_fiber(to.tsan.fiber, 0);
 #endif
 }
 

@@ -7,9 +7,11 @@
 // Thread safety: thread-safe. None of these calls parks the goroutine; each may block the M.
 #pragma once
 
+#include <tuza/sched/detail/sanitizers.h>
+
 #include <cstdint>
 #include <type_traits>
-#if defined(__SANITIZE_THREAD__)
+#if defined(TUZA_TSAN)
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -70,14 +72,14 @@ long word(T value) {
 // call(number, args...) for pointers and integers of any type.
 template <class... Args>
 long invoke(long number, Args... args) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(TUZA_TSAN)
   // TSan delays a signal until the thread enters libc, which the thread may not do before it is woken. The
   // thread therefore enters libc before it waits, and again after a signal has interrupted it.
   sigset_t pending;
   if (number == SYS_futex) ::sigpending(&pending);
 #endif
   const long result = call(number, word(args)...);
-#if defined(__SANITIZE_THREAD__)
+#if defined(TUZA_TSAN)
   if (result == -4 /* EINTR */) ::usleep(0);
 #endif
   return result;

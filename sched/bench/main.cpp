@@ -36,8 +36,8 @@ class PlainNames : public benchmark::BenchmarkReporter {
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  PlainNames reporter(
-      std::unique_ptr<benchmark::BenchmarkReporter>(benchmark::CreateDefaultDisplayReporter()));
+  PlainNames reporter{
+      std::unique_ptr<benchmark::BenchmarkReporter>(benchmark::CreateDefaultDisplayReporter())};
   benchmark::RunSpecifiedBenchmarks(&reporter);
   benchmark::Shutdown();
 }

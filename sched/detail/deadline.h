@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <ratio>
@@ -35,7 +36,7 @@ std::chrono::nanoseconds whole_ns(const std::chrono::duration<Rep, Period>& dura
     return std::chrono::ceil<nanoseconds>(duration);
   } else {
     const std::chrono::duration<long double, std::nano> exact(duration);
-    if (exact != exact) return nanoseconds::zero();
+    if (std::isnan(exact.count())) return nanoseconds::zero();
     if (exact >= std::chrono::duration<long double, std::nano>(nanoseconds::max())) return nanoseconds::max();
     if (exact <= std::chrono::duration<long double, std::nano>(nanoseconds::min())) return nanoseconds::min();
     return std::chrono::ceil<nanoseconds>(duration);

@@ -6,7 +6,8 @@
 
 namespace tuza::rt {
 
-void SpinLock::lock_contended() {
+// Not analysed: in a forked child it takes the lock without try_lock().
+void SpinLock::lock_contended() TUZA_NO_THREAD_SAFETY_ANALYSIS {
   constexpr int kSpins = 100;
   constexpr std::int64_t kNapNs = 50'000;
   for (;;) {

@@ -10,26 +10,30 @@
 // Thread-safe; blocks the M. The acquire of lock pairs with the release of unlock.
 #pragma once
 
+#include <tuza/sched/detail/lock_guard.h>
+
 #include <atomic>
 #include <cstdint>
 
 namespace tuza::rt {
 
-class SpinLock {
+class TUZA_CAPABILITY("SpinLock") SpinLock {
  public:
   SpinLock() = default;
   SpinLock(const SpinLock&) = delete;
   SpinLock& operator=(const SpinLock&) = delete;
 
-  void lock() {
+  void lock() TUZA_ACQUIRE() {
     if (!try_lock()) [[unlikely]]
       lock_contended();
   }
-  [[nodiscard]] bool try_lock() { return locked_.exchange(1, std::memory_order_acquire) == 0; }
-  void unlock() { locked_.store(0, std::memory_order_release); }
+  [[nodiscard]] bool try_lock() TUZA_TRY_ACQUIRE(true) {
+    return locked_.exchange(1, std::memory_order_acquire) == 0;
+  }
+  void unlock() TUZA_RELEASE() { locked_.store(0, std::memory_order_release); }
 
  private:
-  void lock_contended();
+  void lock_contended() TUZA_ACQUIRE();
 
   std::atomic<std::uint32_t> locked_{0};
 };

@@ -4,8 +4,6 @@
 #include <tuza/sched/rt/base/futex.h>
 #include <tuza/sched/rt/slice/handoff.h>
 
-#include <mutex>
-
 namespace tuza::rt {
 
 void enter_slow(M* m) {
@@ -18,7 +16,7 @@ void enter_slow(M* m) {
     for (;;) futex_wait(never, 0);
   }
   if ((seen & taken::kTaking) != 0) {
-    const std::scoped_lock decided(m->handoff_mutex);
+    const LockGuard decided(m->handoff_mutex);
   }
   if ((seen & taken::kGive) != 0) {
     m->taken.fetch_and(~taken::kGive, std::memory_order_relaxed);

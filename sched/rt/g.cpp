@@ -16,7 +16,7 @@ const char* name(GStatus status) {
     case GStatus::kDead: return "dead";
     case GStatus::kRunnable: return "runnable";
     case GStatus::kRunning: return "running";
-    case GStatus::kWaiting: return "waiting";
+    case GStatus::kWaiting:
     case GStatus::kPinned: return "waiting";
   }
   return "corrupt";

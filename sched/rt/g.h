@@ -20,6 +20,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace tuza::rt {
@@ -37,6 +38,11 @@ enum class GStatus : std::uint32_t {
   kPinned,    // kWaiting, while another thread uses its stack: sysmon, which gives unused pages back
               // (rt/memory/idle_stacks.h), or a dump, which walks it (rt/report/walk.h)
 };
+
+// Copies memory; false if there is none.
+using ReadMemory = bool (*)(void* into, const void* from, std::size_t bytes);
+// Writes what a goroutine works on, and returns the length; 0: nothing to say now (rt/report/activity.h).
+using Describe = std::size_t(const void* context, ReadMemory read, std::span<char> into);
 
 const char* name(GStatus status);
 inline bool waits(GStatus status) { return status == GStatus::kWaiting || status == GStatus::kPinned; }
@@ -79,10 +85,19 @@ struct alignas(64) G {
   Relaxed<const char*> site_function{nullptr};
   Relaxed<std::uint32_t> site_line{0};
 
+  // What it works on, for reports; null: unknown. Owner: the goroutine. Its signal handler reads both, and so do
+  // dumps, which may see the one of another time than the other (rt/report/activity.h).
+  Relaxed<Describe*> describe{nullptr};
+  Relaxed<const void*> described{nullptr};
+
   // Zero-terminated; written by the goroutine itself and by its spawner. Other threads may read it meanwhile,
   // and may then see parts of the old name and of the new one.
   static constexpr std::size_t kNameBytes = 28;
   std::array<Relaxed<char>, kNameBytes> name_text;
+
+  // What it does before it parks next (rt/slice/before_park.h); null: nothing. Owner: the goroutine.
+  void (*before_park)(void* arg) = nullptr;
+  void* before_park_arg = nullptr;
 
   // The goroutine's values of GoroutineLocals (sync/goroutine_local.h); null: none. Owner: the goroutine.
   LocalTable* locals = nullptr;

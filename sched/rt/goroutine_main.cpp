@@ -42,6 +42,7 @@ void goroutine_main(void* argument) {
 void prepare_goroutine(G& g, void (*entry)(void* closure)) {
   g.entry = entry;
   g.exiting = false;
+  g.before_park = nullptr;
   g.rt_depth = 1;
   g.exceptions = ExceptionState{};
   g.context = Context{};

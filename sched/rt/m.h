@@ -19,6 +19,7 @@
 namespace tuza::rt {
 
 struct P;
+struct SampleRequest;
 struct Sched;
 
 // Work that the last switch left to be done for the goroutine that it switched away from. That goroutine must
@@ -98,7 +99,7 @@ struct alignas(128) M {
   Random random;
 
   // -- The guard of the runtime (rt/enter.h, rt/slice/handoff.h). in_rt is written by the thread and read by
-  // sysmon. yield_asked is a mark of the goroutine that has used up its slice, or 0; both write it.
+  // sysmon. yield_asked is a mark of the goroutine that has used up its slice, kLookMark, or 0; both write it.
   std::atomic<std::uint32_t> in_rt{1};
   std::atomic<std::uint32_t> taken{
       0};  // bits of namespace taken; rt/slice/handoff.h says which thread writes which
@@ -114,12 +115,13 @@ struct alignas(128) M {
   // The thread's CPU time when the P was taken. Written by the thread that took the P, under handoff_mutex,
   // before kGone; read by the M and by sysmon.
   Relaxed<std::int64_t> gone_cpu_ns{0};
-  std::int64_t gone_at_ns = 0;                 // when the P was taken, by the coarse clock
+  Relaxed<std::int64_t> gone_at_ns{0};         // when the P was taken, by the coarse clock
   GoneFor gone_for = GoneFor::kOther;          // why the P was taken
   std::atomic<bool> long_kernel_slice{false};  // its thread has the lane's hint, see leave_lane()
   std::int64_t reported_stall_ns = 0;          // owner: sysmon; the begin of the stall that was reported last
-  M* arrival_next = nullptr;                   // owner: the list of arrivals
-  LaneSeat seat;                               // owner: sysmon
+  std::atomic<SampleRequest*> sample{nullptr};  // a dump asks where the thread is (rt/report/sample.h)
+  M* arrival_next = nullptr;                    // owner: the list of arrivals
+  LaneSeat seat;                                // owner: sysmon
 
   // -- lock_os_thread: the goroutine that owns this thread. Owner: the thread, while it runs that goroutine.
   Relaxed<G*> locked_g{nullptr};

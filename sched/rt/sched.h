@@ -60,8 +60,9 @@ struct Sched {
   M* ms = nullptr;  // kMaxMs slots
   std::atomic<std::uint32_t> ms_made{0};
   std::atomic<std::uint32_t> ms_live{0};  // threads of Ms that have not left the runtime
-  RawMutex ms_mutex;                      // guards ms_spent, the growth of ms_made, fence_on_enter
-  M* ms_spent = nullptr;                  // Ms whose threads have ended or were refused, linked by idle_next
+  RawMutex ms_mutex;                      // also guards the growth of ms_made, and writes of fence_on_enter
+  M* ms_spent TUZA_GUARDED_BY(ms_mutex) =
+      nullptr;  // Ms whose threads have ended or were refused, linked by idle_next
   EndedThreads ended_threads;
   bool fence_on_enter = false;  // membarrier(2) is not available (rt/base/heavy_fence.h); sysmon may set it
   std::int64_t fence_demanded_ns = 0;              // when sysmon set fence_on_enter; owner: sysmon

@@ -7,7 +7,6 @@
 #include <tuza/sched/sync/detail/wake_list.h>
 #include <tuza/sched/sync/detail/within.h>
 
-#include <mutex>
 #include <utility>
 
 namespace tuza {
@@ -21,7 +20,6 @@ Barrier::~Barrier() {
   if (!queue_.empty()) rt::check_nobody_waits("Barrier", lock_, queue_);
 }
 
-// Requires lock_.
 void Barrier::check_room() const {
   if (completing_ || arrived_ >= participants_) {
     rt::fatal("Barrier: more arrivals than participants");
@@ -41,7 +39,7 @@ void Barrier::let_go() {
   const rt::Enter rt;  // a goroutine must not lose its P while it holds the lock
   rt::WakeList released;
   {
-    const std::scoped_lock lock(lock_);
+    const LockGuard lock(lock_);
     completing_ = false;
     arrived_ = 0;
     ++round_;
@@ -54,7 +52,7 @@ void Barrier::let_go() {
 // being completed; in the latter case the caller waits for the end of the round at `again`.
 Barrier::GaveUp Barrier::give_up(rt::Waiter& place, std::uint64_t round, rt::Waiter& again) {
   const rt::Enter rt;
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   if (round_ != round) return GaveUp::kTooLate;
   queue_.remove(place);
   if (completing_) {
@@ -68,7 +66,7 @@ Barrier::GaveUp Barrier::give_up(rt::Waiter& place, std::uint64_t round, rt::Wai
 // The goroutine at `place` will never continue: undoes its arrival.
 void Barrier::take_back(rt::Waiter& place) {
   const rt::Enter rt;
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   if (!place.queued) return;
   queue_.remove(place);
   if (!completing_) --arrived_;
@@ -82,7 +80,7 @@ bool Barrier::arrive_until(const rt::Until& until) {
   bool last = false;
   {
     const rt::Enter rt;
-    const std::scoped_lock lock(lock_);
+    const LockGuard lock(lock_);
     check_room();
     round = round_;
     last = completing_ = ++arrived_ == participants_;
@@ -104,7 +102,7 @@ void Barrier::arrive_and_drop() {
   bool last = false;
   {
     const rt::Enter rt;
-    const std::scoped_lock lock(lock_);
+    const LockGuard lock(lock_);
     check_room();
     last = completing_ = --participants_ == arrived_;
   }

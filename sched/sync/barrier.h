@@ -52,19 +52,18 @@ class Barrier {
   enum class GaveUp { kYes, kTooLate, kCompleting };
 
   bool arrive_until(const rt::Until& until);
-  void check_room() const;
+  void check_room() const TUZA_REQUIRES(lock_);
   void complete_round();
   void let_go();
   GaveUp give_up(rt::Waiter& place, std::uint64_t round, rt::Waiter& again);
   void take_back(rt::Waiter& place);
 
   rt::SpinLock lock_;
-  // -- Guarded by lock_.
-  int participants_;
-  int arrived_ = 0;
-  bool completing_ = false;  // all have arrived; the completion function runs
-  std::uint64_t round_ = 0;  // completed rounds, their completion functions included
-  rt::WaitQueue queue_;      // the waiters of this round
+  int participants_ TUZA_GUARDED_BY(lock_);
+  int arrived_ TUZA_GUARDED_BY(lock_) = 0;
+  bool completing_ TUZA_GUARDED_BY(lock_) = false;  // all have arrived; the completion function runs
+  std::uint64_t round_ TUZA_GUARDED_BY(lock_) = 0;  // completed rounds, their completion functions included
+  rt::WaitQueue queue_ TUZA_GUARDED_BY(lock_);      // the waiters of this round
   // -- Constant.
   std::function<void()> completion_;
 };

@@ -4,7 +4,7 @@
 //
 //     tuza::Chan<Job> jobs{64};                // Chan<Job> jobs; has no buffer: sender and receiver meet
 //     tuza::go([&jobs] {
-//       for (auto job : jobs) work(job);       // until the channel is closed and empty
+//       for (auto& job : jobs) work(job);      // until the channel is closed and empty
 //     });
 //     jobs.send(Job{1});
 //     jobs.close();
@@ -27,7 +27,8 @@
 // Lifetime: the channel must outlive all calls on it and all views of it, with one exception: a receiver
 // that got the last element, or saw the channel closed, may destroy the channel while the sender's call is
 // still returning. Destroying a channel with waiters aborts and names them. Elements left in the buffer are
-// destroyed with the channel.
+// destroyed with the channel. Where no scope outlives all users, make the channel by make_chan()
+// (sched/sync/shared_chan.h).
 //
 // Misuse aborts with a report of the goroutine and its stack: sending on a closed channel, also if the
 // sender was already waiting when the channel was closed; closing twice; closing nil.
@@ -35,6 +36,8 @@
 // T may be move-only. Its move constructor and its destructor must be noexcept, because elements are moved
 // between other goroutines' stacks, under a lock; keep both short. Neither may call into a channel.
 #pragma once
+
+#include <tuza/sched/detail/language.h>  // first
 
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/detail/chan_core.h>
@@ -97,7 +100,7 @@ class SendEnd {
   }
   // The same, but if `context` ends first, returns its cause and destroys the element. A context that has
   // already ended wins even if a receiver waits for the element.
-  Result<void> send(const tuza::Context& context, T value) const {
+  [[nodiscard]] Result<void> send(const tuza::Context& context, T value) const {
     return chan_send(core(), std::addressof(value), context);
   }
   // False: send() would have to wait; `value` is untouched. Aborts if the channel is closed.
@@ -120,6 +123,8 @@ class SendEnd {
   [[nodiscard]] std::size_t cap() const { return core() == nullptr ? 0 : core()->capacity(); }
 
  private:
+  friend Self;  // nobody else derives from it
+  SendEnd() = default;
   [[nodiscard]] ChanCore* core() const { return static_cast<const Self*>(this)->core(); }
 };
 
@@ -137,7 +142,7 @@ class RecvEnd {
   }
   // The same, but if `context` ends first, returns its cause. A context that has already ended wins even if
   // there are elements.
-  Result<std::optional<T>> recv(const tuza::Context& context) const {
+  [[nodiscard]] Result<std::optional<T>> recv(const tuza::Context& context) const {
     Slot<T> slot;
     const Result<bool> got = chan_recv(core(), &slot, context);
     if (!got) return std::unexpected(got.error());
@@ -157,11 +162,14 @@ class RecvEnd {
   [[nodiscard]] std::size_t len() const { return core() == nullptr ? 0 : core()->length(); }
   [[nodiscard]] std::size_t cap() const { return core() == nullptr ? 0 : core()->capacity(); }
 
-  // for (auto job : jobs): visits each element, until the channel is closed and empty. Every step parks.
+  // for (auto& job : jobs): visits each element, until the channel is closed and empty. Every step parks. `job`
+  // is the loop's own until the next step: change it, or move it on.
   Iterator begin() const { return Iterator(core()); }
   [[nodiscard]] std::default_sentinel_t end() const { return {}; }
 
  private:
+  friend Self;  // nobody else derives from it
+  RecvEnd() = default;
   [[nodiscard]] ChanCore* core() const { return static_cast<const Self*>(this)->core(); }
   static bool receive(ChanCore* from, Slot<T>& slot) {
     if (from == nullptr) wait_on_nil();
@@ -169,7 +177,7 @@ class RecvEnd {
   }
 };
 
-// Single-pass. *it moves the element out, so use it once per step.
+// Single-pass. *it is the element received last, which ++it destroys.
 template <class T, class Self>
 class RecvEnd<T, Self>::Iterator {
  public:
@@ -180,7 +188,7 @@ class RecvEnd<T, Self>::Iterator {
   Iterator(Iterator&&) = default;
   Iterator& operator=(Iterator&&) = default;
 
-  T&& operator*() const { return std::move(*current_); }
+  T& operator*() const { return *current_; }
   Iterator& operator++() {
     current_.reset();
     Slot<T> slot;
@@ -211,6 +219,17 @@ class Chan : public rt::SendEnd<T, Chan<T>>, public rt::RecvEnd<T, Chan<T>> {
   // Buffers up to `capacity` elements; the buffer is allocated here. With capacity 0, send() waits for a
   // receiver.
   explicit Chan(std::size_t capacity = 0) : core_(rt::kElement<T>, capacity) {}
+  Chan(const Chan&) = delete;  // pass a Chan& or a view, or make the channel by make_chan()
+  Chan& operator=(const Chan&) = delete;
+  // Never moves. It is declared so that a channel in a std::vector, or returned, gets an error of one line; a template,
+  // so that an explicit instantiation of the class does not.
+  template <class Moved>
+    requires std::same_as<Moved, Chan>
+  Chan(Moved&&) noexcept(false) : Chan() {
+    static_assert(sizeof(Moved) == 0,
+                  "a Chan cannot be moved, returned or kept in a std::vector: make it by "
+                  "tuza::make_chan(), which returns a handle");
+  }
 
   using rt::SendEnd<T, Chan>::len;
   using rt::SendEnd<T, Chan>::cap;

@@ -7,8 +7,6 @@
 #include <tuza/sched/sync/detail/wake_list.h>
 #include <tuza/sched/sync/detail/within.h>
 
-#include <mutex>
-
 namespace tuza {
 
 Cond::~Cond() {
@@ -19,14 +17,14 @@ Cond::Place::Place(Cond& cond) : cond_(cond), waiter_(wait_, rt::leave<&Cond::le
   rt::parking_point();
   const rt::Enter rt;  // a goroutine must not lose its P while it holds the lock
   if (rt::G* g = wait_.goroutine(); g != nullptr) on_record_.emplace(g->pending_wait, &pending_);
-  const std::scoped_lock lock(cond_.lock_);
+  const LockGuard lock(cond_.lock_);
   cond_.queue_.push_back(waiter_);
 }
 
 // False: the waiter has been signalled.
 bool Cond::leave(rt::Waiter& place) {
   const rt::Enter rt;
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   const bool queued = place.queued;
   if (queued) queue_.remove(place);
   return queued;
@@ -55,7 +53,7 @@ void Cond::signal() {
   const rt::Enter rt;
   rt::Waiter* first = nullptr;
   {
-    const std::scoped_lock lock(lock_);
+    const LockGuard lock(lock_);
     first = queue_.claim_first();
   }
   if (first != nullptr) first->wait->wake();
@@ -65,7 +63,7 @@ void Cond::broadcast() {
   const rt::Enter rt;
   rt::WakeList woken;
   {
-    const std::scoped_lock lock(lock_);
+    const LockGuard lock(lock_);
     woken.claim_all(queue_);
   }
   woken.wake_all();

@@ -35,6 +35,7 @@ namespace tuza {
 
 class Context;
 
+// wait() is not analysed: it unlocks a lock that its caller holds, and locks it again.
 class Cond {
  public:
   Cond() = default;
@@ -45,7 +46,7 @@ class Cond {
   // Unlocks, waits, and locks again. If lock.unlock() throws, wait() throws the same exception, and leaves
   // the lock as unlock() left it. Parks.
   template <class Lock>
-  void wait(Lock& lock) {
+  void wait(Lock& lock) TUZA_NO_THREAD_SAFETY_ANALYSIS {
     Place place(*this);
     lock.unlock();
     const Relock<Lock> relock(lock);
@@ -60,7 +61,7 @@ class Cond {
   // Returns the context's cause if the context ends before a signal comes, or has already ended. The lock is
   // held again in this case, too. Parks.
   template <class Lock>
-  [[nodiscard]] Result<void> wait(const Context& context, Lock& lock) {
+  [[nodiscard]] Result<void> wait(const Context& context, Lock& lock) TUZA_NO_THREAD_SAFETY_ANALYSIS {
     Place place(*this);
     lock.unlock();
     const Relock<Lock> relock(lock);
@@ -90,7 +91,7 @@ class Cond {
     explicit Place(Cond& cond);
     ~Place();  // if unlock() threw: leaves the queue; a signal that came goes to the next waiter
     bool block(const rt::Until& until);
-    Result<void> block(const Context& context);
+    [[nodiscard]] Result<void> block(const Context& context);
 
    private:
     Cond& cond_;
@@ -112,7 +113,7 @@ class Cond {
   bool leave(rt::Waiter& place);
 
   rt::SpinLock lock_;
-  rt::WaitQueue queue_;  // guarded by lock_
+  rt::WaitQueue queue_ TUZA_GUARDED_BY(lock_);
 };
 
 }  // namespace tuza

@@ -79,16 +79,16 @@ struct ContextMaker {
     auto* const node = new CancelNode(held.node_, above, std::min(deadline_ns, limit));
     give_up(held);
     node->ref();
-    CancellableContext result{context(node), Canceller(node)};
+    CancellableContext result(context(node), Canceller(node));
     if (deadline_ns < limit && above_goes_on(above)) start_deadline(*node, std::move(cause));
     node->attach();
     return result;
   }
 
-  static AfterFunc at_end(const Context& ctx, std::move_only_function<void()> function,
-                          rt::ContextFunction::Runs runs) {
+  static WhenDone at_end(const Context& ctx, std::move_only_function<void()> function,
+                         rt::ContextFunction::Runs runs) {
     auto* const made = new rt::ContextFunction(std::move(function), runs);
-    AfterFunc handle(ctx, made);
+    WhenDone handle(ctx, made);
     CancelNode* const above = scope(ctx);
     if (above != nullptr && above->add(*made)) return handle;
     if (above != nullptr) made->start();
@@ -179,17 +179,17 @@ void Canceller::operator()(Error cause) const {
 
 void Canceller::detach() { ContextNode::unref(std::exchange(node_, nullptr)); }
 
-// -- after_func.
+// -- when_done.
 
-AfterFunc after_func(const Context& ctx, std::move_only_function<void()> function) {
+WhenDone when_done(const Context& ctx, std::move_only_function<void()> function) {
   return ContextMaker::at_end(ctx, std::move(function), rt::ContextFunction::Runs::kInGoroutine);
 }
 
-AfterFunc detail::at_end(const Context& ctx, std::move_only_function<void()> function) {
+WhenDone detail::at_end(const Context& ctx, std::move_only_function<void()> function) {
   return ContextMaker::at_end(ctx, std::move(function), rt::ContextFunction::Runs::kOnTheSpot);
 }
 
-bool AfterFunc::stop() {
+bool WhenDone::stop() {
   if (function_ == nullptr) return false;
   CancelNode* const scope = ctx_.scope();
   const bool stopped = scope == nullptr || scope->remove(*function_);
@@ -199,12 +199,12 @@ bool AfterFunc::stop() {
   return stopped;
 }
 
-void AfterFunc::detach() {
+void WhenDone::detach() {
   if (function_ == nullptr) return;
   rt::ContextFunction::unref(std::exchange(function_, nullptr));
   ctx_ = Context();
 }
 
-AfterFunc::~AfterFunc() { stop(); }
+WhenDone::~WhenDone() { stop(); }
 
 }  // namespace tuza

@@ -2,8 +2,8 @@
 //
 // Context: cancellation, deadline and values of a request; handed down from caller to callee.
 //
-//     // Ends after 2 s, with `request`, or with `cancel`, whichever comes first.
-//     auto [ctx, cancel] = tuza::with_timeout(request, 2s);
+//     // Ends after 2 s, with `parent`, or with `cancel`, whichever comes first.
+//     auto [ctx, cancel] = tuza::with_timeout(parent, 2s);
 //     for (Shard& shard : shards) tuza::go([ctx, &shard] { shard.search(ctx); });
 //     tuza::Result<std::optional<Row>> row = rows.recv(ctx);        // a wait that ends with the context
 //     if (!row) return std::unexpected(row.error());                // ctx.cause()
@@ -32,10 +32,14 @@
 #include <tuza/sched/result.h>
 
 #include <chrono>
+#include <concepts>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 
 namespace tuza {
@@ -63,6 +67,8 @@ class ContextKey {
   std::string_view name_;
 };
 
+class CancellableContext;
+
 class Context {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -73,6 +79,12 @@ class Context {
 
   Context(const Context& other);
   Context(Context&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
+  template <class T>
+    requires std::same_as<std::remove_cvref_t<T>, CancellableContext>
+  Context(T&&) {  // NOLINT: says what is missing
+    static_assert(!std::same_as<std::remove_cvref_t<T>, CancellableContext>,
+                  "this is a context with its canceller: keep both, auto [ctx, cancel] = ..., and pass ctx");
+  }
   Context& operator=(Context other) noexcept {
     std::swap(node_, other.node_);
     return *this;
@@ -106,7 +118,7 @@ class Context {
 
  private:
   friend class Canceller;
-  friend class AfterFunc;
+  friend class WhenDone;
   friend struct ContextMaker;
   explicit Context(rt::ContextNode* node) : node_(node) {}  // takes over the reference
   [[nodiscard]] const void* find(const void* key) const;
@@ -136,10 +148,57 @@ class [[nodiscard]] Canceller {
   rt::CancelNode* node_ = nullptr;
 };
 
-// auto [ctx, cancel] = with_cancel(parent);
-struct [[nodiscard]] CancellableContext {
-  Context ctx;
-  Canceller cancel;
+// A new context, and its canceller: auto [ctx, cancel] = with_cancel(parent); or a member of that type. It must
+// be kept, because the context ends with the canceller.
+class [[nodiscard]] CancellableContext {
+ public:
+  CancellableContext() = default;  // the root, and a canceller that does nothing
+  [[nodiscard]] const Context& ctx() const& { return ctx_; }
+  template <bool kKept = false>
+  const Context& ctx() && {
+    static_assert(kKept,
+                  "this context would end at once, with its canceller: keep both, auto [ctx, cancel] = ...");
+    return ctx_;
+  }
+
+  // Ends the context, as the canceller does.
+  void cancel() const { canceller_(); }
+  void cancel(Error cause) const { canceller_(std::move(cause)); }
+  [[nodiscard]] Canceller& canceller() & { return canceller_; }
+
+  // For structured bindings.
+  template <std::size_t kIndex>
+  auto& get() & {
+    return part<kIndex>(*this);
+  }
+  template <std::size_t kIndex>
+  auto& get() const& {
+    return part<kIndex>(*this);
+  }
+  template <std::size_t kIndex>
+  auto&& get() && {
+    return std::move(part<kIndex>(*this));
+  }
+  template <std::size_t kIndex>
+  auto&& get() const&& {
+    return std::move(part<kIndex>(*this));
+  }
+
+ private:
+  friend struct ContextMaker;
+  CancellableContext(Context ctx, Canceller canceller)
+      : ctx_(std::move(ctx)), canceller_(std::move(canceller)) {}
+  template <std::size_t kIndex, class Self>
+  static auto& part(Self& self) {
+    if constexpr (kIndex == 0) {
+      return self.ctx_;
+    } else {
+      return self.canceller_;
+    }
+  }
+
+  Context ctx_;
+  Canceller canceller_;
 };
 
 CancellableContext with_cancel(const Context& parent);
@@ -166,13 +225,13 @@ template <class T, class U = T>
   return detail::with_erased_value(parent, &key, std::make_shared<const T>(std::forward<U>(value)));
 }
 
-// The registration made by after_func(). Its destructor stops the function, unless detach() was called.
-class [[nodiscard]] AfterFunc {
+// The registration made by when_done(). Its destructor stops the function, unless detach() was called.
+class [[nodiscard]] WhenDone {
  public:
-  AfterFunc(AfterFunc&& other) noexcept
+  WhenDone(WhenDone&& other) noexcept
       : ctx_(std::move(other.ctx_)), function_(std::exchange(other.function_, nullptr)) {}
-  AfterFunc& operator=(AfterFunc&&) = delete;
-  ~AfterFunc();
+  WhenDone& operator=(WhenDone&&) = delete;
+  ~WhenDone();
 
   // True: this call has prevented the function from running. False: the function was started, and may still
   // be running, or was stopped before. Does not wait for the function.
@@ -182,7 +241,7 @@ class [[nodiscard]] AfterFunc {
 
  private:
   friend struct ContextMaker;
-  AfterFunc(Context ctx, rt::ContextFunction* function) : ctx_(std::move(ctx)), function_(function) {}
+  WhenDone(Context ctx, rt::ContextFunction* function) : ctx_(std::move(ctx)), function_(function) {}
 
   Context ctx_;
   rt::ContextFunction* function_;  // holds a reference; null: stopped or detached
@@ -191,13 +250,24 @@ class [[nodiscard]] AfterFunc {
 // Runs `function` in a goroutine of its own when `ctx` ends; at once if `ctx` has already ended. An
 // exception that escapes the function ends the process, as with go(). Does not park. The registration does
 // not keep the context alive; the handle does.
-AfterFunc after_func(const Context& ctx, std::move_only_function<void()> function);
+WhenDone when_done(const Context& ctx, std::move_only_function<void()> function);
 
 namespace detail {
 // The same, but the thread that ends the context calls the function directly: the function must neither park
 // nor throw, and take only a few instructions. It may run late, while or after stop() returns false. For
 // waits of other layers.
-AfterFunc at_end(const Context& ctx, std::move_only_function<void()> function);
+WhenDone at_end(const Context& ctx, std::move_only_function<void()> function);
 }  // namespace detail
 
 }  // namespace tuza
+
+template <>
+struct std::tuple_size<tuza::CancellableContext> : std::integral_constant<std::size_t, 2> {};
+template <>
+struct std::tuple_element<0, tuza::CancellableContext> {
+  using type = tuza::Context;
+};
+template <>
+struct std::tuple_element<1, tuza::CancellableContext> {
+  using type = tuza::Canceller;
+};

@@ -2,7 +2,7 @@
 //
 // ErrorGroup: goroutines that work on one task; the first failure stops the others.
 //
-//     tuza::ErrorGroup group(request);
+//     tuza::ErrorGroup group(parent);
 //     group.set_limit(8);                                    // eight at a time
 //     for (const Url& url : urls) {
 //       group.go([&, ctx = group.context()] { return fetch(ctx, url); });      // Result<void>, or void
@@ -35,7 +35,6 @@
 #include <atomic>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <optional>
 #include <source_location>
 #include <type_traits>
@@ -51,35 +50,53 @@ class ErrorGroup {
   ~ErrorGroup();
 
   // Ends with `parent`, with the first failure, and when wait() returns.
-  [[nodiscard]] const Context& context() const { return made_.ctx; }
+  [[nodiscard]] const Context& context() const { return made_.ctx(); }
   void cancel() { made_.cancel(); }
 
   // From now on at most `n` goroutines run at a time; 0: none at all; negative: no limit, which is the
   // default. Aborts while goroutines of the group run.
   void set_limit(std::int64_t n);
 
-  // Runs `function`, which returns void or Result<void>, in a goroutine of its own. Parks while the limit is
-  // reached, even if the context ends.
+  // Runs `function`, which returns void or Result<void>, in a goroutine of its own, with copies of `args` if there
+  // are any. Parks while the limit is reached, even if the context ends.
   template <class F>
   void go(F&& function, const std::source_location& where = std::source_location::current()) {
-    if (limit_) limit_->acquire();
-    start(std::forward<F>(function), where);
+    if constexpr (fits<F>()) {
+      if (limit_) limit_->acquire();
+      start(where, std::forward<F>(function));
+    }
   }
-  // The same if the limit is not reached; otherwise returns false, and `function` is untouched. Does not
-  // park.
+  template <class... Args>
+    requires rt::GoroutineArguments<Args...>
+  void go(const std::type_identity_t<rt::FunctionOf<ErrorGroup, Args...>>& function, Args&&... args) {
+    if (limit_) limit_->acquire();
+    function.start(*this, std::forward<Args>(args)...);
+  }
+  // The same if the limit is not reached; otherwise returns false, and `function` and `args` are untouched. Does
+  // not park.
   template <class F>
   [[nodiscard]] bool try_go(F&& function,
                             const std::source_location& where = std::source_location::current()) {
+    if constexpr (fits<F>()) {
+      if (limit_ && !limit_->try_acquire()) return false;
+      start(where, std::forward<F>(function));
+    }
+    return true;
+  }
+  template <class... Args>
+    requires rt::GoroutineArguments<Args...>
+  [[nodiscard]] bool try_go(const std::type_identity_t<rt::FunctionOf<ErrorGroup, Args...>>& function,
+                            Args&&... args) {
     if (limit_ && !limit_->try_acquire()) return false;
-    start(std::forward<F>(function), where);
+    function.start(*this, std::forward<Args>(args)...);
     return true;
   }
 
   // Waits until all goroutines have ended and returns the first error. Rethrows the first exception if that
   // was the first failure. Parks.
-  Result<void> wait();
+  [[nodiscard]] Result<void> wait();
   // The same, but returns ctx.cause() if `ctx` ends first; the goroutines continue then.
-  Result<void> wait(const Context& ctx);
+  [[nodiscard]] Result<void> wait(const Context& ctx);
 
  private:
   // One goroutine of the group; the destructor reports its end.
@@ -90,25 +107,40 @@ class ErrorGroup {
     }
   };
 
-  template <class F>
-  void start(F&& function, const std::source_location& where) {
+  template <class Starter, class... Args>
+  friend class rt::FunctionOf;
+  using Started = void;
+  template <class F, class... Args>
+  static constexpr bool fits() {
+    if constexpr (rt::fits_goroutine<F, Args...>()) {
+      using R = std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>;
+      constexpr bool kFits = std::is_void_v<R> || std::is_convertible_v<R, Result<void>>;
+      static_assert(kFits, "ErrorGroup::go() needs a function that returns void or tuza::Result<void>");
+      return kFits;
+    } else {
+      return false;
+    }
+  }
+  template <class F, class... Args>
+  void start(const std::source_location& where, F&& function, Args&&... args) {
     begun();
     Member unless_started{this};
     tuza::go(
-        [this, captured = std::forward<F>(function)]() mutable {
+        [this, call = rt::BoundCallOf<F, Args...>(std::in_place, std::forward<F>(function),
+                                                  std::forward<Args>(args)...)]() mutable {
           const Member member{this};
-          std::decay_t<F> mine(std::move(captured));  // destroyed before the group learns of the end
+          auto mine(std::move(call));  // destroyed before the group learns of the end
           run(mine);
         },
         where);
     unless_started.group = nullptr;
   }
-  template <class F>
-  void run(F& function) {
+  template <class Call>
+  void run(Call& call) {
     std::exception_ptr thrown = rt::catch_exception([&] {
-      if constexpr (std::is_void_v<std::invoke_result_t<F>>) {
-        std::invoke(std::move(function));
-      } else if (Result<void> result = std::invoke(std::move(function)); !result) {
+      if constexpr (std::is_void_v<std::invoke_result_t<Call>>) {
+        std::move(call)();
+      } else if (Result<void> result = std::move(call)(); !result) {
         fail(std::move(result.error()));
       }
     });
@@ -118,7 +150,7 @@ class ErrorGroup {
   void ended();
   void fail(Error error);
   void fail(std::exception_ptr thrown);
-  Result<void> outcome();
+  [[nodiscard]] Result<void> outcome();
 
   CancellableContext made_;
   std::optional<Semaphore> limit_;  // changed only while no goroutine of the group runs

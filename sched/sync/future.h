@@ -46,6 +46,9 @@ class Context;
 
 namespace rt {
 
+template <class F, class... Args>
+auto start_async(const GoOptions& options, const std::source_location& where, F&& function, Args&&... args);
+
 // The part of a shared state that does not depend on the result's type.
 class FutureCore : public FromBlockPool {
  public:
@@ -54,7 +57,7 @@ class FutureCore : public FromBlockPool {
   std::exception_ptr error;
 
   void wait();
-  Result<void> wait(const ::tuza::Context& ctx);  // returns the cause if ctx ends first
+  [[nodiscard]] Result<void> wait(const ::tuza::Context& ctx);  // returns the cause if ctx ends first
   void rethrow_error() const {
     if (error != nullptr) std::rethrow_exception(error);
   }
@@ -154,7 +157,7 @@ class [[nodiscard]] Future {
   // Waits until the result is ready. Parks.
   void wait() const { state().wait(); }
   // The same, but returns ctx.cause() if the context ends first. The Future stays as it is.
-  Result<void> wait(const Context& ctx) const { return state().wait(ctx); }
+  [[nodiscard]] Result<void> wait(const Context& ctx) const { return state().wait(ctx); }
 
   // Waits, then returns a reference to the result, which stays in the Future, or rethrows its exception. May
   // be called again. Parks.
@@ -169,7 +172,7 @@ class [[nodiscard]] Future {
     return last.state().take();
   }
   // The same, but if the context ends first, returns ctx.cause() and the Future stays as it is.
-  Result<T> get(const Context& ctx) && {
+  [[nodiscard]] Result<T> get(const Context& ctx) && {
     if (Result<void> waited = wait(ctx); !waited) return std::unexpected(std::move(waited.error()));
     if constexpr (std::is_void_v<T>) {
       std::move(*this).get();
@@ -185,8 +188,9 @@ class [[nodiscard]] Future {
  private:
   template <class>
   friend class Promise;
-  template <class F>
-  friend auto async(const GoOptions& options, F&& function, const std::source_location& where);
+  template <class F, class... Args>
+  friend auto rt::start_async(const GoOptions& options, const std::source_location& where, F&& function,
+                              Args&&... args);
   explicit Future(State* state) : state_(state) {}
   [[nodiscard]] State& state() const {
     if (state_ == nullptr) [[unlikely]]
@@ -236,30 +240,53 @@ class Promise {
   Future<T> future_;
 };
 
-// Runs `function` in a goroutine of its own; the Future receives its result or exception. Does not park.
+namespace rt {
+template <class F, class... Args>
+auto start_async(const GoOptions& options, const std::source_location& where, F&& function, Args&&... args) {
+  if constexpr (fits_goroutine<F, Args...>()) {
+    using Call = BoundCallOf<F, Args...>;
+    using T = std::invoke_result_t<Call>;
+    auto* const state = new FutureState<T>;
+    Future<T> future(state);
+    go(
+        options,
+        [maker = FutureMaker<T>(state),
+         call = Call(std::in_place, std::forward<F>(function), std::forward<Args>(args)...)]() mutable {
+          {
+            Call mine(std::move(call));  // destroyed before the result is visible
+            maker.state()->run(mine);
+          }
+          maker.finish();
+        },
+        where);
+    return future;
+  }
+}
+}  // namespace rt
+
+// Runs `function` in a goroutine of its own, with copies of `args` if there are any, as go() does; the Future receives
+// its result or exception. Does not park. With arguments, dumps show async() itself as the place of the call.
 template <class F>
 auto async(const GoOptions& options, F&& function,
            const std::source_location& where = std::source_location::current()) {
-  using T = std::invoke_result_t<std::decay_t<F>>;
-  auto* const state = new rt::FutureState<T>;
-  Future<T> future(state);
-  go(
-      options,
-      [maker = rt::FutureMaker<T>(state), captured = std::forward<F>(function)]() mutable {
-        {
-          std::decay_t<F> mine(std::move(captured));  // destroyed before the result is visible
-          maker.state()->run(mine);
-        }
-        maker.finish();
-      },
-      where);
-  return future;
+  return rt::start_async(options, where, std::forward<F>(function));
+}
+template <class F, class... Args>
+  requires rt::GoroutineArguments<Args...>
+auto async(const GoOptions& options, F&& function, Args&&... args) {
+  return rt::start_async(options, std::source_location::current(), std::forward<F>(function),
+                         std::forward<Args>(args)...);
 }
 
 template <class F>
-  requires std::invocable<std::decay_t<F>>
 auto async(F&& function, const std::source_location& where = std::source_location::current()) {
-  return async(GoOptions{}, std::forward<F>(function), where);
+  return rt::start_async(GoOptions{}, where, std::forward<F>(function));
+}
+template <class F, class... Args>
+  requires(!std::same_as<std::remove_cvref_t<F>, GoOptions>) && rt::GoroutineArguments<Args...>
+auto async(F&& function, Args&&... args) {
+  return rt::start_async(GoOptions{}, std::source_location::current(), std::forward<F>(function),
+                         std::forward<Args>(args)...);
 }
 
 }  // namespace tuza

@@ -20,6 +20,8 @@
 // comparisons as the goroutine has values.
 #pragma once
 
+#include <tuza/sched/detail/language.h>  // first
+
 #include <cstdint>
 #include <functional>
 #include <memory>

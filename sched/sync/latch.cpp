@@ -7,8 +7,6 @@
 #include <tuza/sched/sync/detail/wake_list.h>
 #include <tuza/sched/sync/detail/within.h>
 
-#include <mutex>
-
 namespace tuza {
 
 Latch::Latch(std::int64_t count) : count_(count) {
@@ -23,7 +21,7 @@ void Latch::count_down(std::int64_t n) {
   const rt::Enter rt;  // a goroutine must not lose its P while it holds the lock
   rt::WakeList released;
   {
-    const std::scoped_lock lock(lock_);
+    const LockGuard lock(lock_);
     if (n < 0 || n > count_) rt::fatal("Latch: counted down by more than its count");
     count_ -= n;
     if (count_ == 0) released.claim_all(queue_);
@@ -33,7 +31,7 @@ void Latch::count_down(std::int64_t n) {
 
 bool Latch::try_wait() {
   const rt::Enter rt;
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   return count_ == 0;
 }
 
@@ -43,7 +41,7 @@ bool Latch::wait_until(const rt::Until& until) {
   rt::Waiter place(wait, rt::leave<&Latch::give_up>, this);
   {
     const rt::Enter rt;
-    const std::scoped_lock lock(lock_);
+    const LockGuard lock(lock_);
     if (count_ == 0) return true;
     queue_.push_back(place);
   }
@@ -53,7 +51,7 @@ bool Latch::wait_until(const rt::Until& until) {
 // False: the count has reached zero since.
 bool Latch::give_up(rt::Waiter& place) {
   const rt::Enter rt;
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   if (place.queued) queue_.remove(place);
   return count_ != 0;
 }

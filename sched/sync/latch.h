@@ -50,8 +50,8 @@ class Latch {
   bool give_up(rt::Waiter& place);
 
   rt::SpinLock lock_;
-  std::int64_t count_;   // guarded by lock_: at zero, the last count_down() is done with the latch
-  rt::WaitQueue queue_;  // guarded by lock_; empty once the count is zero
+  std::int64_t count_ TUZA_GUARDED_BY(lock_);   // at zero, the last count_down() is done with the latch
+  rt::WaitQueue queue_ TUZA_GUARDED_BY(lock_);  // empty once the count is zero
 };
 
 }  // namespace tuza

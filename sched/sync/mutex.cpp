@@ -8,8 +8,6 @@
 #include <tuza/sched/sync/detail/destroyed.h>
 #include <tuza/sched/sync/detail/within.h>
 
-#include <mutex>
-
 namespace tuza {
 
 // State that lock_slow() keeps from one attempt to the next.
@@ -20,7 +18,10 @@ struct Mutex::Attempt {
   std::int64_t since_ns = 0;  // when the caller first queued; 0: not yet
 };
 
-void Mutex::check_nobody_waits(const char* type) { rt::check_nobody_waits(type, lock_, queue_); }
+// For destructors: nobody else uses the mutex, so no lock is taken.
+void Mutex::check_nobody_waits(const char* type) TUZA_NO_THREAD_SAFETY_ANALYSIS {
+  rt::check_nobody_waits(type, lock_, queue_);
+}
 
 // True: the caller has the lock. False: the mutex is locked, and spinning does not pay.
 bool Mutex::take_or_spin(Attempt& attempt) {
@@ -52,7 +53,7 @@ bool Mutex::take_or_spin(Attempt& attempt) {
 // held until the waiter is queued. False: the lock has become free.
 bool Mutex::enqueue(rt::Waiter& place, const Attempt& attempt) {
   const rt::Enter rt;  // a goroutine must not lose its P while it holds lock_
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   std::uint32_t seen = state_.load(std::memory_order_relaxed);
   std::uint32_t queued = 0;
   do {
@@ -68,7 +69,8 @@ bool Mutex::enqueue(rt::Waiter& place, const Attempt& attempt) {
   return true;
 }
 
-bool Mutex::lock_slow(WaitReason reason, const rt::Until& until) {
+// Not analysed: the unlocking goroutine may hand the lock over to this caller.
+bool Mutex::lock_slow(WaitReason reason, const rt::Until& until) TUZA_NO_THREAD_SAFETY_ANALYSIS {
   rt::parking_point();
   Attempt attempt;
   while (!take_or_spin(attempt)) {
@@ -98,7 +100,7 @@ bool Mutex::lock_slow(WaitReason reason, const rt::Until& until) {
 // thread that takes a waiter off the queue has released lock_ before this function gets it.
 void Mutex::give_up(rt::Waiter& place) {
   const rt::Enter rt;
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   if (place.queued) queue_.remove(place);
   if (queue_.empty()) state_.fetch_and(~(kWaiters | kStarving), std::memory_order_relaxed);
 }
@@ -129,7 +131,7 @@ bool Mutex::announce_awake() {
 // Claims the first waiter and passes the lock on: to this waiter if the mutex is starving, otherwise the
 // mutex becomes free. Null: no waiter must be woken, and the mutex is still locked. Inside the runtime.
 rt::Waiter* Mutex::next_owner() {
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   // kStarving is set under lock_, and cleared under lock_ or by the holder, which is this caller: it cannot
   // change here.
   const bool starving = (state_.load(std::memory_order_relaxed) & kStarving) != 0;
@@ -167,8 +169,10 @@ void Mutex::unlock_slow() {
 }
 
 Result<void> Mutex::lock(const Context& context) {
-  return rt::within(
-      context, [this](const rt::Until& until) { return try_lock() || lock_slow(WaitReason::kMutex, until); });
+  // Not analysed: the lock stays taken when the lambda returns true.
+  return rt::within(context, [this](const rt::Until& until) TUZA_NO_THREAD_SAFETY_ANALYSIS {
+    return try_lock() || lock_slow(WaitReason::kMutex, until);
+  });
 }
 
 }  // namespace tuza

@@ -16,6 +16,9 @@
 // starving: unlock() hands the lock directly to the first waiter, and nobody overtakes. Starving mode ends
 // when a waiter gets the lock that has waited for less, or that is the last one.
 //
+// Clang's -Wthread-safety knows the mutex as a capability. It does not see through std::scoped_lock; LockGuard is the
+// same for one lock, and it is seen. The overloads with a context are not seen either.
+//
 // Ordering: everything done before unlock() is visible after the next lock().
 // Lifetime: may be destroyed as soon as nobody holds it or waits for it, even while the unlock() that
 // released it is still returning: unlock() does not touch the mutex after the release.
@@ -29,6 +32,7 @@
 #pragma once
 
 #include <tuza/sched/detail/deadline.h>
+#include <tuza/sched/detail/lock_guard.h>
 #include <tuza/sched/detail/spin_lock.h>
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/detail/wait.h>
@@ -41,7 +45,7 @@ namespace tuza {
 
 class Context;
 
-class Mutex {
+class TUZA_CAPABILITY("Mutex") Mutex {
  public:
   // A waiter that wakes up after more than this time, and fails to get the lock, turns on starving mode.
   static constexpr std::int64_t kStarvingNs = 1'000'000;
@@ -53,29 +57,30 @@ class Mutex {
     if (state_.load(std::memory_order_relaxed) & kWaiters) check_nobody_waits("Mutex");
   }
 
-  // Parks if it has to wait.
-  void lock() {
+  // Parks if it has to wait. Not analysed, nor are those with a time limit: lock_slow() returns with the lock.
+  void lock() TUZA_ACQUIRE() TUZA_NO_THREAD_SAFETY_ANALYSIS {
     if (!try_lock()) (void)lock_slow(WaitReason::kMutex, rt::Until{});
   }
   // Like lock(), but returns the context's cause if the context ends first, or has already ended. Parks.
   [[nodiscard]] Result<void> lock(const Context& context);
   // False: timed out. Parks.
   template <class Rep, class Period>
-  [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& duration) {
+  [[nodiscard]] bool try_lock_for(const std::chrono::duration<Rep, Period>& duration)
+      TUZA_TRY_ACQUIRE(true) TUZA_NO_THREAD_SAFETY_ANALYSIS {
     if (try_lock()) return true;
     return duration > duration.zero() &&
            lock_slow(WaitReason::kMutex,
                      rt::Until{.deadline_ns = rt::deadline_after(rt::whole_ns(duration))});
   }
   template <class Duration>
-  [[nodiscard]] bool try_lock_until(
-      const std::chrono::time_point<std::chrono::steady_clock, Duration>& when) {
+  [[nodiscard]] bool try_lock_until(const std::chrono::time_point<std::chrono::steady_clock, Duration>& when)
+      TUZA_TRY_ACQUIRE(true) TUZA_NO_THREAD_SAFETY_ANALYSIS {
     return try_lock() || lock_slow(WaitReason::kMutex, rt::Until{.deadline_ns = rt::point_ns(when)});
   }
 
   // True: the mutex was free, and the caller now holds it. A free mutex is taken even if a waiter has been
   // woken for it.
-  [[nodiscard]] bool try_lock() {
+  [[nodiscard]] bool try_lock() TUZA_TRY_ACQUIRE(true) {
     std::uint32_t seen = 0;
     while ((seen & kLocked) == 0) {
       if (state_.compare_exchange_strong(seen, seen | kLocked, std::memory_order_acquire,
@@ -86,7 +91,7 @@ class Mutex {
     return false;
   }
   // Aborts if the mutex is not locked. Does not park.
-  void unlock() {
+  void unlock() TUZA_RELEASE() {
     std::uint32_t seen = state_.load(std::memory_order_relaxed);
     if (!frees(seen) || !state_.compare_exchange_strong(seen, seen & ~kLocked, std::memory_order_release,
                                                         std::memory_order_relaxed)) {
@@ -119,7 +124,7 @@ class Mutex {
            (seen & (kLocked | kAwake | kStarving)) == (kLocked | kAwake);
   }
   // False: `until` ended the wait.
-  bool lock_slow(WaitReason reason, const rt::Until& until);
+  bool lock_slow(WaitReason reason, const rt::Until& until) TUZA_TRY_ACQUIRE(true);
   struct Attempt;
   bool take_or_spin(Attempt& attempt);
   bool enqueue(rt::Waiter& place, const Attempt& attempt);
@@ -132,7 +137,7 @@ class Mutex {
 
   std::atomic<std::uint32_t> state_{0};
   rt::SpinLock lock_;
-  rt::WaitQueue queue_;  // guarded by lock_
+  rt::WaitQueue queue_ TUZA_GUARDED_BY(lock_);
 };
 
 }  // namespace tuza

@@ -33,6 +33,7 @@
 
 namespace tuza {
 
+// Its calls are not analysed: run() unlocks the mutex when the function has ended.
 class Once {
  public:
   Once() = default;
@@ -42,7 +43,7 @@ class Once {
 
   // Parks if another caller runs the function.
   template <class F>
-  void call(F&& function) {
+  void call(F&& function) TUZA_NO_THREAD_SAFETY_ANALYSIS {
     if (done()) return;
     if (!mutex_.try_lock()) (void)mutex_.lock_slow(WaitReason::kOnce, rt::Until{});
     run(std::forward<F>(function));
@@ -50,7 +51,7 @@ class Once {
   // Returns the context's cause if the context ends before another caller's function does, or has already
   // ended. The context does not interrupt `function`. Parks.
   template <class F>
-  [[nodiscard]] Result<void> call(const Context& context, F&& function) {
+  [[nodiscard]] Result<void> call(const Context& context, F&& function) TUZA_NO_THREAD_SAFETY_ANALYSIS {
     if (done()) return {};
     if (Result<void> locked = mutex_.lock(context); !locked) return locked;
     run(std::forward<F>(function));
@@ -60,9 +61,10 @@ class Once {
   [[nodiscard]] bool done() const { return done_.load(std::memory_order_acquire); }
 
  private:
+  // Releases what call() locked; the two ways of locking there are none that the analysis knows.
   template <class F>
-  void run(F&& function) {
-    const std::unique_lock lock(mutex_, std::adopt_lock);
+  void run(F&& function) TUZA_RELEASE(mutex_) {
+    const LockGuard lock(mutex_, std::adopt_lock);
     if (done_.load(std::memory_order_relaxed)) return;
     std::invoke(std::forward<F>(function));
     done_.store(true, std::memory_order_release);

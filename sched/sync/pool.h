@@ -23,6 +23,8 @@
 // objects it makes. Source: Go's sync.Pool; memory is returned differently (sync/detail/pool_lists.h).
 #pragma once
 
+#include <tuza/sched/detail/language.h>  // first
+
 #include <tuza/sched/sync/detail/pool_lists.h>
 #include <tuza/sched/sync/detail/run_mark.h>
 

@@ -8,8 +8,6 @@
 #include <tuza/sched/sync/detail/wake_list.h>
 #include <tuza/sched/sync/detail/within.h>
 
-#include <mutex>
-
 namespace tuza {
 
 RWMutex::~RWMutex() {
@@ -21,7 +19,8 @@ RWMutex::~RWMutex() {
 
 // -- Writers.
 
-bool RWMutex::try_lock() {
+// The lock is two words, which the analysis cannot know.
+bool RWMutex::try_lock() TUZA_NO_THREAD_SAFETY_ANALYSIS {
   if (!writers_.try_lock()) return false;
   std::uint64_t free = 0;
   if (gate_.compare_exchange_strong(free, kWriter, std::memory_order_acquire, std::memory_order_relaxed)) {
@@ -31,7 +30,7 @@ bool RWMutex::try_lock() {
   return false;
 }
 
-bool RWMutex::lock_until(const rt::Until& until) {
+bool RWMutex::lock_until(const rt::Until& until) TUZA_NO_THREAD_SAFETY_ANALYSIS {
   if (!writers_.try_lock() && !writers_.lock_slow(WaitReason::kRWMutexWrite, until)) return false;
   // The previous writer releases writers_ first and the gate last, so it may be about to release the gate.
   // Read before trying to write: an attempt would take away the cache line that the previous writer is about
@@ -63,7 +62,7 @@ bool RWMutex::enter_gate(const rt::Until& until) {
 // False: the gate was free, and the writer is inside.
 bool RWMutex::queue_writer(rt::Waiter& place) {
   const rt::Enter rt;  // a goroutine must not lose its P while it holds lock_
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   std::uint64_t seen = gate_.load(std::memory_order_relaxed);
   for (;;) {
     const bool free = (seen & kWriter) == 0 && seen < kReader;
@@ -81,7 +80,7 @@ void RWMutex::writer_gives_up(rt::Waiter& place) {
   const rt::Enter rt;
   rt::WakeList readers;
   {
-    const std::scoped_lock lock(lock_);
+    const LockGuard lock(lock_);
     if (!place.queued) return;  // the thread that took it off the queue takes care of the readers
     writer_.remove(place);
     std::uint64_t seen = gate_.load(std::memory_order_relaxed);
@@ -98,15 +97,15 @@ void RWMutex::writer_gives_up(rt::Waiter& place) {
   readers.wake_all();
 }
 
-// The writer at `place` will never continue, and holds writers_.
-void RWMutex::writer_never_enters(rt::Waiter& place) {
+// The writer at `place` will never continue. Not analysed: it took writers_ in lock_until().
+void RWMutex::writer_never_enters(rt::Waiter& place) TUZA_NO_THREAD_SAFETY_ANALYSIS {
   writer_gives_up(place);
   writers_.unlock();
 }
 
 // Releases writers_ first, so that the last access to the RWMutex is at the gate: a reader that is let in
-// may destroy the RWMutex.
-void RWMutex::unlock() {
+// may destroy the RWMutex. Not analysed, as try_lock().
+void RWMutex::unlock() TUZA_NO_THREAD_SAFETY_ANALYSIS {
   if ((gate_.load(std::memory_order_relaxed) & kWriter) == 0) {
     rt::fatal("unlock of an RWMutex that is not locked for writing");
   }
@@ -122,7 +121,7 @@ void RWMutex::leave_gate() {
   rt::WakeList next;
   for (;;) {
     {
-      const std::scoped_lock lock(lock_);
+      const LockGuard lock(lock_);
       // With kWriter set and lock_ held, nobody else changes the gate.
       const std::uint64_t seen = gate_.load(std::memory_order_relaxed);
       if (const std::size_t entering = next.claim_all(readers_); entering > 0) {
@@ -161,7 +160,7 @@ bool RWMutex::lock_shared_slow(const rt::Until& until) {
 // False: the reader is inside.
 bool RWMutex::queue_reader(rt::Waiter& place) {
   const rt::Enter rt;
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   std::uint64_t seen = gate_.load(std::memory_order_relaxed);
   for (;;) {
     const bool open = (seen & (kWriter | kWriterWaits)) == 0;
@@ -175,7 +174,7 @@ bool RWMutex::queue_reader(rt::Waiter& place) {
 
 void RWMutex::reader_gives_up(rt::Waiter& place) {
   const rt::Enter rt;
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   if (!place.queued) return;
   readers_.remove(place);
   if (readers_.empty()) gate_.fetch_and(~kReadersWait, std::memory_order_relaxed);
@@ -198,7 +197,7 @@ void RWMutex::unlock_shared_slow() {
     rt::WakeList next;
     bool left = false;
     {
-      const std::scoped_lock lock(lock_);
+      const LockGuard lock(lock_);
       // Under lock_, with a writer at the gate and this reader alone, nobody else changes the gate. acquire:
       // pairs with the release of the other readers that left, so that the writer comes after them too.
       seen = gate_.load(std::memory_order_acquire);
@@ -220,8 +219,10 @@ void RWMutex::unlock_shared_slow() {
 }
 
 Result<void> RWMutex::lock_shared(const Context& context) {
-  return rt::within(context,
-                    [this](const rt::Until& until) { return try_lock_shared() || lock_shared_slow(until); });
+  // Not analysed: the lock stays taken when the lambda returns true.
+  return rt::within(context, [this](const rt::Until& until) TUZA_NO_THREAD_SAFETY_ANALYSIS {
+    return try_lock_shared() || lock_shared_slow(until);
+  });
 }
 
 }  // namespace tuza

@@ -34,7 +34,7 @@
 
 namespace tuza {
 
-class RWMutex {
+class TUZA_CAPABILITY("RWMutex") RWMutex {
  public:
   RWMutex() = default;
   RWMutex(const RWMutex&) = delete;
@@ -44,24 +44,24 @@ class RWMutex {
   // -- For writers.
 
   // Parks if it has to wait.
-  void lock() { (void)lock_until(rt::Until{}); }
+  void lock() TUZA_ACQUIRE() TUZA_NO_THREAD_SAFETY_ANALYSIS { (void)lock_until(rt::Until{}); }
   // Returns the context's cause if the context ends first, or has already ended. Readers that waited for
   // this writer continue then. Parks.
   [[nodiscard]] Result<void> lock(const Context& context);
-  [[nodiscard]] bool try_lock();
+  [[nodiscard]] bool try_lock() TUZA_TRY_ACQUIRE(true);
   // Aborts if the mutex is not locked for writing. Does not park.
-  void unlock();
+  void unlock() TUZA_RELEASE();
 
   // -- For readers.
 
   // Parks if it has to wait.
-  void lock_shared() {
+  void lock_shared() TUZA_ACQUIRE_SHARED() TUZA_NO_THREAD_SAFETY_ANALYSIS {
     if (!try_lock_shared()) (void)lock_shared_slow(rt::Until{});
   }
   // Returns the context's cause if the context ends first, or has already ended. Parks.
   [[nodiscard]] Result<void> lock_shared(const Context& context);
   // Also false while a writer waits.
-  [[nodiscard]] bool try_lock_shared() {
+  [[nodiscard]] bool try_lock_shared() TUZA_TRY_ACQUIRE_SHARED(true) {
     std::uint64_t seen = gate_.load(std::memory_order_relaxed);
     while ((seen & (kWriter | kWriterWaits)) == 0) {
       if (gate_.compare_exchange_weak(seen, seen + kReader, std::memory_order_acquire,
@@ -72,7 +72,7 @@ class RWMutex {
     return false;
   }
   // Aborts if the mutex is not locked for reading. Does not park.
-  void unlock_shared() {
+  void unlock_shared() TUZA_RELEASE_SHARED() {
     std::uint64_t seen = gate_.load(std::memory_order_relaxed);
     while (seen >= 2 * kReader || (seen >= kReader && (seen & kWriterWaits) == 0)) {
       // release: a writer may now overwrite the data that this reader has read
@@ -114,8 +114,8 @@ class RWMutex {
   Mutex writers_;  // held by the writer that is inside or at the gate; the other writers wait here
   std::atomic<std::uint64_t> gate_{0};
   rt::SpinLock lock_;
-  rt::WaitQueue writer_;   // guarded by lock_; at most one
-  rt::WaitQueue readers_;  // guarded by lock_
+  rt::WaitQueue writer_ TUZA_GUARDED_BY(lock_);  // at most one
+  rt::WaitQueue readers_ TUZA_GUARDED_BY(lock_);
 };
 
 }  // namespace tuza

@@ -3,7 +3,7 @@
 // Scope: goroutines that end before the block that started them ends.
 //
 //     {
-//       tuza::Scope scope(request);
+//       tuza::Scope scope(parent);
 //       scope.go([&] { left = sum(first_half); });      // may refer to what is on this stack
 //       scope.go([&] { right = sum(second_half); });
 //     }                                                 // both have ended; an exception of theirs comes out
@@ -35,7 +35,6 @@
 
 #include <atomic>
 #include <exception>
-#include <functional>
 #include <source_location>
 #include <type_traits>
 #include <utility>
@@ -50,24 +49,18 @@ class Scope {
   ~Scope() noexcept(false);
 
   // Ends with `parent`, with cancel(), with the first exception, and with the scope.
-  [[nodiscard]] const Context& context() const { return made_.ctx; }
+  [[nodiscard]] const Context& context() const { return made_.ctx(); }
   void cancel() { made_.cancel(); }
 
+  // As tuza::go() does, with copies of `args` if there are any.
   template <class F>
   void go(F&& function, const std::source_location& where = std::source_location::current()) {
-    run_.set();
-    running_.add(1);
-    Member unless_started{this};
-    tuza::go(
-        [this, captured = std::forward<F>(function)]() mutable {
-          const Member member{this};
-          std::decay_t<F> mine(std::move(captured));  // destroyed before the owner continues
-          if (auto thrown = rt::catch_exception([&] { std::invoke(std::move(mine)); }); thrown != nullptr) {
-            fail(std::move(thrown));
-          }
-        },
-        where);
-    unless_started.scope = nullptr;
+    if constexpr (fits<F>()) start(where, std::forward<F>(function));
+  }
+  template <class... Args>
+    requires rt::GoroutineArguments<Args...>
+  void go(const std::type_identity_t<rt::FunctionOf<Scope, Args...>>& function, Args&&... args) {
+    function.start(*this, std::forward<Args>(args)...);
   }
 
   // Waits for all goroutines started so far, and throws the first exception, once. More may be started
@@ -75,6 +68,31 @@ class Scope {
   void join();
 
  private:
+  template <class Starter, class... Args>
+  friend class rt::FunctionOf;
+  using Started = void;
+  template <class F, class... Args>
+  static constexpr bool fits() {
+    return rt::fits_goroutine<F, Args...>();
+  }
+  template <class F, class... Args>
+  void start(const std::source_location& where, F&& function, Args&&... args) {
+    run_.set();
+    running_.add(1);
+    Member unless_started{this};
+    tuza::go(
+        [this, call = rt::BoundCallOf<F, Args...>(std::in_place, std::forward<F>(function),
+                                                  std::forward<Args>(args)...)]() mutable {
+          const Member member{this};
+          auto mine(std::move(call));  // destroyed before the owner continues
+          if (auto thrown = rt::catch_exception([&] { std::move(mine)(); }); thrown != nullptr) {
+            fail(std::move(thrown));
+          }
+        },
+        where);
+    unless_started.scope = nullptr;
+  }
+
   struct Member {
     Scope* scope;
     ~Member() {

@@ -6,7 +6,7 @@
 //         tuza::on_recv(jobs, [&](std::optional<Job> job) { ... }),     // nullopt: closed and empty
 //         tuza::on_send(results, result, [] { ... }),
 //         tuza::on_done(context, [&] { stop = true; }),
-//         tuza::after(1s, [] { ... }));
+//         tuza::on_timeout(1s, [] { ... }));
 //
 //     select(on_recv(jobs, work), otherwise([] { ... }));               // does not wait
 //
@@ -226,7 +226,7 @@ auto on_fire(Timed& timed, F function = {}) {
 // Chosen when no other case became ready for this long after the wait began. With several, the shortest
 // applies.
 template <class Rep, class Period, class F>
-auto after(const std::chrono::duration<Rep, Period>& timeout, F function) {
+auto on_timeout(const std::chrono::duration<Rep, Period>& timeout, F function) {
   rt::PlainCase<F> made(rt::SelectCase::Kind::kAfter, std::move(function));
   made.timeout_ns = timeout > timeout.zero() ? rt::whole_ns(timeout).count() : 0;
   return made;

@@ -8,7 +8,6 @@
 #include <tuza/sched/sync/detail/within.h>
 
 #include <limits>
-#include <mutex>
 
 namespace tuza {
 
@@ -21,7 +20,6 @@ std::int64_t Semaphore::not_negative(std::int64_t permits) {
   return permits;
 }
 
-// Requires lock_.
 bool Semaphore::take(std::int64_t permits) {
   if (!queue_.empty() || permits_ < permits) return false;
   permits_ -= permits;
@@ -31,11 +29,11 @@ bool Semaphore::take(std::int64_t permits) {
 bool Semaphore::try_acquire(std::int64_t permits) {
   not_negative(permits);
   const rt::Enter rt;  // a goroutine must not lose its P while it holds the lock
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   return take(permits);
 }
 
-// Requires lock_. Serves waiters at the head of the queue as long as there are enough permits.
+// Serves waiters at the head of the queue as long as there are enough permits.
 void Semaphore::serve(rt::WakeList& served) {
   while (rt::Waiter* first = queue_.front()) {
     const std::int64_t wanted = *static_cast<const std::int64_t*>(first->slot);
@@ -55,7 +53,7 @@ bool Semaphore::acquire_until(std::int64_t permits, const rt::Until& until) {
   place.slot = &permits;
   {
     const rt::Enter rt;
-    const std::scoped_lock lock(lock_);
+    const LockGuard lock(lock_);
     if (take(permits)) return true;
     queue_.push_back(place);
   }
@@ -68,7 +66,7 @@ void Semaphore::give_up(rt::Waiter& place) {
   const rt::Enter rt;
   rt::WakeList served;  // waiters that waited only because `place` was ahead of them
   {
-    const std::scoped_lock lock(lock_);
+    const LockGuard lock(lock_);
     if (place.queued) queue_.remove(place);
     serve(served);
   }
@@ -80,7 +78,7 @@ void Semaphore::release(std::int64_t permits) {
   const rt::Enter rt;
   rt::WakeList served;
   {
-    const std::scoped_lock lock(lock_);
+    const LockGuard lock(lock_);
     if (permits > std::numeric_limits<std::int64_t>::max() - permits_) {
       rt::fatal("Semaphore: more than 2^63 - 1 permits");
     }

@@ -52,14 +52,14 @@ class Semaphore {
 
  private:
   static std::int64_t not_negative(std::int64_t permits);
-  bool take(std::int64_t permits);
+  bool take(std::int64_t permits) TUZA_REQUIRES(lock_);
   bool acquire_until(std::int64_t permits, const rt::Until& until);
-  void serve(rt::WakeList& served);
+  void serve(rt::WakeList& served) TUZA_REQUIRES(lock_);
   void give_up(rt::Waiter& place);
 
   rt::SpinLock lock_;
-  std::int64_t permits_;  // guarded by lock_; fewer than the first waiter wants
-  rt::WaitQueue queue_;   // guarded by lock_; Waiter::slot: how many permits it wants
+  std::int64_t permits_ TUZA_GUARDED_BY(lock_);  // fewer than the first waiter wants
+  rt::WaitQueue queue_ TUZA_GUARDED_BY(lock_);   // Waiter::slot: how many permits it wants
 };
 
 }  // namespace tuza

@@ -32,7 +32,6 @@
 #include <functional>
 #include <future>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <type_traits>
 #include <unordered_map>
@@ -63,7 +62,7 @@ class Group {
   }
   // The same, but returns ctx.cause() if the context ends first; `function` continues then.
   template <class F>
-  Result<Outcome<V>> call(const Context& ctx, const K& key, F&& function) {
+  [[nodiscard]] Result<Outcome<V>> call(const Context& ctx, const K& key, F&& function) {
     if (ctx.done()) return std::unexpected(ctx.cause());
     auto [flight, mine] = state_->join(key);
     if (mine) {
@@ -80,7 +79,7 @@ class Group {
   }
   // Calls from now on do not wait for the function that is currently running for `key`, if any.
   void forget(const K& key) {
-    const std::scoped_lock lock(state_->mutex);
+    const LockGuard lock(state_->mutex);
     state_->flights.erase(key);
   }
 
@@ -101,11 +100,11 @@ class Group {
 
   struct State {
     Mutex mutex;
-    std::unordered_map<K, FlightPtr, Hash, Equal> flights;  // guarded by mutex: flights in progress
+    std::unordered_map<K, FlightPtr, Hash, Equal> flights TUZA_GUARDED_BY(mutex);  // flights in progress
 
     // The flight in progress, or a new one that the caller must fly (true).
     std::pair<FlightPtr, bool> join(const K& key) {
-      const std::scoped_lock lock(mutex);
+      const LockGuard lock(mutex);
       const auto [at, added] = flights.try_emplace(key);
       if (!added) {
         at->second->shared = true;
@@ -131,7 +130,7 @@ class Group {
     ~Landing() {
       if (state_ == nullptr) return;
       {
-        const std::scoped_lock lock(state_->mutex);
+        const LockGuard lock(state_->mutex);
         const auto at = state_->flights.find(key_);
         if (at != state_->flights.end() && at->second == flight_) state_->flights.erase(at);
       }

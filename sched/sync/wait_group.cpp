@@ -7,8 +7,6 @@
 #include <tuza/sched/sync/detail/wake_list.h>
 #include <tuza/sched/sync/detail/within.h>
 
-#include <mutex>
-
 namespace tuza {
 namespace {
 
@@ -40,7 +38,7 @@ void WaitGroup::release_waiters() {
   const rt::Enter rt;  // a goroutine must not lose its P while it holds the lock
   rt::WakeList released;
   {
-    const std::scoped_lock lock(lock_);
+    const LockGuard lock(lock_);
     released.claim_all(queue_);
     state_.fetch_and(~kWaitersMask, std::memory_order_relaxed);
   }
@@ -52,7 +50,7 @@ void WaitGroup::release_waiters() {
 // waiter, and finds it in the queue because the lock is held until it is queued. False: the counter is zero.
 bool WaitGroup::enqueue(rt::Waiter& place) {
   const rt::Enter rt;
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   const std::uint64_t before = state_.fetch_add(1, std::memory_order_acquire);
   if (counter_of(before) == 0) {
     state_.fetch_sub(1, std::memory_order_relaxed);
@@ -67,7 +65,7 @@ bool WaitGroup::enqueue(rt::Waiter& place) {
 // not return before that, and waits for the release at `again`.
 WaitGroup::GaveUp WaitGroup::give_up(rt::Waiter& place, rt::Waiter& again) {
   const rt::Enter rt;
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   if (!place.queued) return GaveUp::kTooLate;
   queue_.remove(place);
   std::uint64_t seen = state_.load(std::memory_order_acquire);
@@ -82,7 +80,7 @@ WaitGroup::GaveUp WaitGroup::give_up(rt::Waiter& place, rt::Waiter& again) {
 // counter to zero finds the queue without it, and clears the count.
 void WaitGroup::leave(rt::Waiter& place) {
   const rt::Enter rt;
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   if (place.queued) queue_.remove(place);
 }
 

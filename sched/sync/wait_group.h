@@ -22,7 +22,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <source_location>
 #include <type_traits>
 #include <utility>
@@ -48,23 +47,41 @@ class WaitGroup {
   // this case, and the group must outlive them. Parks.
   [[nodiscard]] Result<void> wait(const Context& context);
 
-  // Calls add(1) and go(function). Calls done() when the goroutine has ended, by goexit() too, and the
-  // captures of its function are destroyed.
+  // Calls add(1) and go(function, args...). Calls done() when the goroutine has ended, by goexit() too, and the
+  // captures of its function, and its copies of `args`, are destroyed.
   template <class F>
   void go(F&& function, const std::source_location& where = std::source_location::current()) {
+    if constexpr (fits<F>()) start(where, std::forward<F>(function));
+  }
+  template <class... Args>
+    requires rt::GoroutineArguments<Args...>
+  void go(const std::type_identity_t<rt::FunctionOf<WaitGroup, Args...>>& function, Args&&... args) {
+    function.start(*this, std::forward<Args>(args)...);
+  }
+
+ private:
+  template <class Starter, class... Args>
+  friend class rt::FunctionOf;
+  using Started = void;
+  template <class F, class... Args>
+  static constexpr bool fits() {
+    return rt::fits_goroutine<F, Args...>();
+  }
+  template <class F, class... Args>
+  void start(const std::source_location& where, F&& function, Args&&... args) {
     add(1);
     Member unless_started{this};
     tuza::go(
-        [this, captured = std::forward<F>(function)]() mutable {
+        [this, call = rt::BoundCallOf<F, Args...>(std::in_place, std::forward<F>(function),
+                                                  std::forward<Args>(args)...)]() mutable {
           const Member member{this};
-          std::decay_t<F> mine(std::move(captured));
-          std::invoke(std::move(mine));
+          auto mine(std::move(call));
+          std::move(mine)();
         },
         where);
     unless_started.group = nullptr;
   }
 
- private:
   struct Member {
     WaitGroup* group;
     ~Member() {
@@ -85,7 +102,7 @@ class WaitGroup {
   // number of waiters changes under lock_ only.
   std::atomic<std::uint64_t> state_{0};
   rt::SpinLock lock_;
-  rt::WaitQueue queue_;  // guarded by lock_
+  rt::WaitQueue queue_ TUZA_GUARDED_BY(lock_);
 };
 
 }  // namespace tuza

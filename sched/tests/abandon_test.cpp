@@ -1,6 +1,5 @@
 // Goroutines that tuza::run abandons when it ends, and the objects they waited for.
 #include <tuza/sched/go.h>
-#include <tuza/sched/rt/sched.h>
 #include <tuza/sched/tests/testing.h>
 #include <tuza/sched/tests/waits.h>
 
@@ -12,28 +11,9 @@ namespace tuza {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::run_with;
-using testing::scaled;
-using testing::Waitable;
-using testing::WaitableKind;
+using namespace testing;
 
 constexpr int kWaiters = 3;
-
-// Returns when all goroutines but the caller, and those that they have started, are parked.
-void wait_until_all_park() {
-  const auto all_wait = [] {
-    const rt::Sched& sched = *rt::active();
-    const std::uint64_t self = goroutine_id();
-    for (std::size_t i = 0, n = sched.gs.count(); i < n; ++i) {
-      const rt::G& g = sched.gs.at(i);
-      const rt::GStatus status = g.status.load(std::memory_order_acquire);
-      if (status != rt::GStatus::kDead && !rt::waits(status) && g.id.get() != self) return false;
-    }
-    return true;
-  };
-  // Checked twice: a goroutine that waits for one it starts may be between the start and the wait.
-  for (int seen = 0; seen < 2; seen = all_wait() ? seen + 1 : 0) sleep_for(1ms);
-}
 
 void leave_waiters(Waitable& waitable, int procs) {
   run(RunOptions{.max_procs = procs}, [&waitable] {
@@ -65,7 +45,7 @@ struct Case {
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (WaitableKind& kind : testing::waitables()) {
-    for (const int procs : {1, 2}) all.push_back({kind, procs});
+    for (const int procs : proc_counts({1, 2})) all.push_back({kind, procs});
   }
   return all;
 }
@@ -75,13 +55,11 @@ class AbandonedWait : public ::testing::TestWithParam<Case> {
   const WaitableKind& kind() { return GetParam().kind; }
   std::unique_ptr<Waitable> make() { return kind().make(); }
 };
-using AbandonedWaitDeathTest = AbandonedWait;
 
 std::string name_of(const ::testing::TestParamInfo<Case>& info) {
   return info.param.kind.name + "_P" + std::to_string(info.param.procs);
 }
 INSTANTIATE_TEST_SUITE_P(All, AbandonedWait, ::testing::ValuesIn(cases()), name_of);
-INSTANTIATE_TEST_SUITE_P(All, AbandonedWaitDeathTest, ::testing::ValuesIn(cases()), name_of);
 
 TEST_P(AbandonedWait, WhatTheyWaitedForMayBeDestroyedAfterwards) {
   const auto waitable = make();
@@ -134,21 +112,25 @@ TEST_P(AbandonedWait, AThreadMayServeThemWhileTheRuntimeEnds) {
   server.join();
 }
 
-// -- exit() while goroutines wait. The objects they wait for are static, and destructors of statics use them.
+// -- exit() while goroutines wait, for one object of each kind. The objects are static, and destructors of statics use
+// them.
 
 struct Static {
-  std::unique_ptr<Waitable> waitable;
+  std::vector<std::unique_ptr<Waitable>> all;
   ~Static() {
-    for (int i = 0; i < 2 * kWaiters; ++i) waitable->serve();
+    for (const auto& waitable : all)
+      for (int i = 0; i < 2 * kWaiters; ++i) waitable->serve();
   }
 };
 
 enum class Exits { kMain, kGoroutine, kThread };
 
-[[noreturn]] void leave_by_exit(const Case& c, Exits who) {
-  static Static keeper{c.kind.make()};
-  const int status = run(RunOptions{.max_procs = c.procs}, [who] {
-    for (int i = 0; i < kWaiters; ++i) go([] { keeper.waitable->wait(); });
+[[noreturn]] void leave_by_exit(int procs, Exits who) {
+  static Static keeper;
+  for (WaitableKind& kind : testing::waitables()) keeper.all.push_back(kind.make());
+  const int status = run(RunOptions{.max_procs = procs}, [who] {
+    for (const auto& waitable : keeper.all)
+      for (int i = 0; i < kWaiters; ++i) go([&waitable] { waitable->wait(); });
     wait_until_all_park();
     if (who == Exits::kGoroutine) {
       go([] { std::exit(5); });
@@ -163,11 +145,13 @@ enum class Exits { kMain, kGoroutine, kThread };
   std::exit(status);
 }
 
+class AbandonedWaitDeathTest : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(P, AbandonedWaitDeathTest, ::testing::ValuesIn(proc_counts({1, 2})));
+
 TEST_P(AbandonedWaitDeathTest, ExitFindsNobodyWaiting) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(leave_by_exit(GetParam(), Exits::kMain), ::testing::ExitedWithCode(5), "^$|CHAOS_SEED");
-  EXPECT_EXIT(leave_by_exit(GetParam(), Exits::kGoroutine), ::testing::ExitedWithCode(5), "^$|CHAOS_SEED");
-  EXPECT_EXIT(leave_by_exit(GetParam(), Exits::kThread), ::testing::ExitedWithCode(5), "^$|CHAOS_SEED");
+  for (const Exits who : {Exits::kMain, Exits::kGoroutine, Exits::kThread})
+    EXPECT_EXIT(leave_by_exit(GetParam(), who), ::testing::ExitedWithCode(5), "^$|CHAOS_SEED");
 }
 
 // -- Special cases.
@@ -237,12 +221,12 @@ TEST(Abandoned, ASelectsCaseMayBeUsedAgain) {
   Chan<int> chan;
   auto receive = on_recv(chan);
   run(RunOptions{.max_procs = 1}, [&receive] {
-    go([&receive] { select(receive, after(1h, [] {})); });
+    go([&receive] { select(receive, on_timeout(1h, [] {})); });
     wait_until_all_park();
   });
   run_with(1, [&] {
     go([&chan] { chan.send(1); });
-    EXPECT_EQ(select(receive, after(1h, [] {})), 0u);
+    EXPECT_EQ(select(receive, on_timeout(1h, [] {})), 0u);
   });
 }
 

@@ -5,6 +5,7 @@
 #include <tuza/sched/rt/queue/backlog.h>
 #include <tuza/sched/rt/queue/g_list_inline.h>
 #include <tuza/sched/rt/queue/ready.h>
+#include <tuza/sched/rt/sched.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/tests/hogs.h>
 
@@ -108,9 +109,12 @@ auto hog(std::atomic<int>& begun, const std::atomic<bool>& stop) {
   };
 }
 
-constexpr int kManyHogs = 300;
+constexpr int kManyHogs = 10 * kThreshold;
 // By kFrom the backlog has been detected; until kTo it is still long.
-constexpr int kFrom = 100, kTo = 250;
+constexpr int kFrom = 3 * kThreshold, kTo = 8 * kThreshold;
+// A goroutine that overtakes the backlog runs about as often as one of the backlog stalls; behind the backlog, once or
+// never.
+constexpr int kOvertakes = kManyHogs / 16;
 
 class BacklogTest : public ::testing::Test {};
 
@@ -134,12 +138,14 @@ TEST_F(BacklogTest, LaterWakeUpsAndTheirChildrenOvertakeTheBacklog) {
     while (begun < kManyHogs) sleep_for(std::chrono::milliseconds(1));  // itself on time
     stop = true;
     group.wait();
-    // About one for each goroutine of the backlog that stalls. Behind the backlog there would be none, or
-    // one.
-    EXPECT_GE(ticks_between, 20);
-    EXPECT_GE(started_between, 20);
+    EXPECT_GE(ticks_between, kOvertakes);
+    EXPECT_GE(started_between, kOvertakes);
   });
 }
+
+// In the next two tests the goroutine that starts the second wave, or the latecomers, must run before the first wave is over:
+// with sanitizers it is often too late for that on a busy machine.
+#if !defined(TUZA_ASAN) && !defined(TUZA_TSAN)
 
 // A constant supply of latecomers: woken by themselves, and by each other through runnext.
 void wake_each_other(WaitGroup& group, const std::atomic<bool>& stop) {
@@ -218,9 +224,11 @@ TEST_F(BacklogTest, ProvenShortGoroutinesOvertakeASecondWave) {
     testing::wait_for([&] { return begun == kManyHogs + kManyHogs / 2; });
     stop = true;
     group.wait();
-    EXPECT_GE(ticks_between, 20);
+    EXPECT_GE(ticks_between, kOvertakes);
   });
 }
+
+#endif
 
 TEST(GlobalQueues, LatecomersAreTakenFirstAndOneByOne) {
   rt::GlobalQueues queues;

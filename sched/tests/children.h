@@ -25,14 +25,17 @@ struct Ended {
   [[nodiscard]] bool said_this(const char* text) const { return said.find(text) != std::string::npos; }
 };
 
+// After so long SIGALRM ends a child that hangs. It is no bound on what a child does: a machine may be very slow.
+constexpr unsigned kChildSecondsMax = 300;
+
 // Forks; the child calls `body` with standard error in a pipe, and exits with status 7 if `body` returns.
-// Blocks until the child has ended; SIGALRM ends a child that hangs.
+// Blocks until the child has ended.
 inline Ended in_fork(const std::function<void()>& body) {
   std::array<int, 2> ends{};
   if (::pipe(ends.data()) != 0) return {};
   const pid_t child = ::fork();
   if (child == 0) {
-    ::alarm(20);
+    ::alarm(kChildSecondsMax);
     ::dup2(ends[1], 2);
     ::close(ends[0]);
     ::close(ends[1]);
@@ -61,6 +64,15 @@ inline std::set<std::string> threads_named(std::string_view prefix) {
   }
   ::closedir(tasks);
   return found;
+}
+
+// True if the kernel runs the thread of this process on a core, or has it waiting for one.
+inline bool on_a_core(long thread_id) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread_id) + "/stat");
+  std::string stat;
+  std::getline(file, stat);
+  const std::size_t name_end = stat.rfind(") ");
+  return name_end != std::string::npos && stat[name_end + 2] == 'R';
 }
 
 }  // namespace tuza::testing

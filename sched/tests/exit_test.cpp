@@ -3,8 +3,6 @@
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/detail/spin_lock.h>
 #include <tuza/sched/go.h>
-#include <tuza/sched/rt/base/fork.h>
-#include <tuza/sched/rt/base/print.h>
 #include <tuza/sched/rt/base/raw_mutex.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/context.h>
@@ -18,10 +16,12 @@
 #include <tuza/sched/time/ticker.h>
 #include <tuza/sched/time/timer.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <optional>
@@ -33,10 +33,7 @@ namespace tuza {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::compute;
-using testing::Ended;
-using testing::in_fork;
-using testing::threads_named;
+using namespace testing;
 
 class ExitDeathTest : public testing::WithProcs {
  protected:
@@ -64,7 +61,7 @@ TUZA_WITH_PROCS(ExitDeathTest);
     go([] {
       for (;; ++ticks.ticks) yield();
     });
-    sleep_for(5ms);
+    wait_for([] { return ticks.ticks > 100; });
     std::exit(4);
     return 0;
   }));
@@ -85,7 +82,7 @@ TEST_P(ExitDeathTest, EndsTheRuntimeBeforeStaticsAreDestroyed) {
         }
       });
     }
-    sleep_for(100ms);
+    wait_for([] { return sched_stats().lane_suspended > 0; });
     std::exit(4);
   });
   std::_Exit(1);
@@ -188,7 +185,7 @@ TEST_P(ExitDeathTest, TheChildOfAForkMayExit) {
     (void)mutex.try_lock();  // or the previous case has left it locked
     go([] { mutex.lock(); });
     for (int i = 0; i < 3; ++i) go([] { chan.recv(); });
-    sleep_for(5ms);
+    wait_until_all_park();
     const Ended ended = in_fork([] { std::exit(6); });
     EXPECT_TRUE(ended.with_code(6)) << ended.status << ended.said;
   });
@@ -202,7 +199,7 @@ TEST_P(ExitDeathTest, TheChildOfAForkMayExitWhateverItsStaticsDo) {
       Ticker ticker{1ms};
       DelayedCall call = after_func(1h, [] {});
       CancellableContext cancellable = with_timeout(Context(), 1h);
-      AfterFunc function = after_func(cancellable.ctx, [] { ::_exit(9); });
+      WhenDone function = when_done(cancellable.ctx(), [] { ::_exit(9); });
       Promise<int> promise;
       Future<int> future = promise.future();
     };
@@ -210,15 +207,15 @@ TEST_P(ExitDeathTest, TheChildOfAForkMayExitWhateverItsStaticsDo) {
       static std::optional<Statics> statics;
       statics.emplace();
       go([] { (void)statics->timer.wait(); });
-      go([] { (void)statics->cancellable.ctx.wait(); });
+      go([] { (void)statics->cancellable.ctx().wait(); });
       go([] { (void)statics->future.get(); });
-      sleep_for(5ms);
+      wait_until_all_park();
       const auto exits = [] { return in_fork([] { std::exit(6); }); };
       const Ended of_goroutine = exits();
       Ended of_thread;
       blocking([&] { std::thread([&] { of_thread = exits(); }).join(); });
       for (const Ended& child : {of_goroutine, of_thread}) {
-        rt::Line() << child.said;
+        std::fputs(child.said.c_str(), stderr);
         if (!child.with_code(6)) ::_exit(8);
       }
       ::_exit(7);
@@ -250,5 +247,6 @@ TEST_P(ExitDeathTest, TheChildOfAForkDoesNotWaitForLocksOfItsParent) {
 #if defined(TUZA_ASAN)
 // The child of a fork lacks the threads that hold references to memory; LeakSanitizer would report it as
 // leaked.
-extern "C" int __lsan_is_turned_off() { return tuza::rt::is_forked_child() ? 1 : 0; }
+static const pid_t g_process = ::getpid();
+extern "C" int __lsan_is_turned_off() { return ::getpid() != g_process ? 1 : 0; }
 #endif

@@ -7,8 +7,8 @@
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/goroutine.h>
-#include <tuza/sched/rt/sched.h>
 #include <tuza/sched/run.h>
+#include <tuza/sched/stats.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/time/sleep.h>
@@ -92,15 +92,6 @@ int opaque(int value) {
 
 [[gnu::noinline]] void run_newborn() { sum += 1; }
 
-int waiting_goroutines() {
-  const tuza::rt::GPool& gs = tuza::rt::active()->gs;
-  int waiting = 0;
-  for (std::size_t i = 0; i < gs.count(); ++i) {
-    if (gs.at(i).status.load(std::memory_order_acquire) == tuza::rt::GStatus::kWaiting) ++waiting;
-  }
-  return waiting;
-}
-
 // Starts a goroutine that `finished` counts.
 template <void (*function)()>
 void start(const char* name) {
@@ -117,7 +108,7 @@ int main_goroutine() {
   start<&outer_wait>("waiter");
   mutex.lock();
   start<&outer_lock>("locker");
-  while (waiting_goroutines() < 3) tuza::yield();
+  while (tuza::count_goroutines().waiting < 3) tuza::yield();
   start<&outer_call>("caller");
   while (!calling.load(std::memory_order_relaxed)) tuza::yield();
   start<&outer_burn>("burner");

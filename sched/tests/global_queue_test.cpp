@@ -2,9 +2,12 @@
 #include <tuza/sched/rt/g.h>
 #include <tuza/sched/rt/queue/g_list_inline.h>
 #include <tuza/sched/rt/queue/global_queue.h>
+#include <tuza/sched/rt/queue/steal_order.h>
 
 #include <algorithm>
 #include <deque>
+#include <optional>
+#include <set>
 #include <span>
 #include <thread>
 #include <vector>
@@ -38,7 +41,7 @@ TEST(GlobalQueue, IsFirstInFirstOutWhileItGrowsAndWraps) {
   std::deque<G*> model;
   std::array<G*, 128> out;
   std::size_t next = 0;
-  for (int round = 0; next < gs.size(); ++round) {
+  while (next < gs.size()) {
     for (int i = 0; i < 300 && next < gs.size(); ++i) {
       queue.push(&gs[next]);
       model.push_back(&gs[next++]);
@@ -129,6 +132,30 @@ TEST(GlobalQueue, LosesNothingBetweenThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   for (const G& g : gs) ASSERT_EQ(g.rt_depth, 1u);
+}
+
+TEST(StealOrder, HasFourRoundsEachInARandomOrder) {
+  for (const std::uint32_t ps : {1u, 2u, 3u, 8u, 30u, 256u}) {
+    Random random(ps);
+    std::set<std::vector<std::uint32_t>> orders;
+    for (int thief = 0; thief < 25; ++thief) {
+      StealOrder order(random, ps);
+      for (int round = 1; round <= 4; ++round) {
+        std::vector<std::uint32_t> visited;
+        for (std::uint32_t i = 0; i < ps; ++i) {
+          const std::optional<StealOrder::Visit> visit = order.next();
+          ASSERT_TRUE(visit);
+          EXPECT_EQ(visit->last_round, round == 4);
+          visited.push_back(visit->p);
+        }
+        orders.insert(visited);
+        std::sort(visited.begin(), visited.end());
+        for (std::uint32_t i = 0; i < ps; ++i) ASSERT_EQ(visited[i], i);
+      }
+      EXPECT_FALSE(order.next());
+    }
+    EXPECT_GE(orders.size(), std::min(ps, 20u)) << ps << " Ps";
+  }
 }
 
 TEST(GList, KeepsOrderAndSizeThroughEveryOperation) {

@@ -18,9 +18,7 @@
 namespace tuza {
 namespace {
 
-using testing::run_with;
-using testing::scaled;
-using testing::WithProcs;
+using namespace testing;
 
 class GoTest : public WithProcs {};
 TUZA_WITH_PROCS(GoTest);
@@ -271,17 +269,18 @@ TEST_P(GoDeathTest, AStackOverflowNamesTheGoroutine) {
 
 // The function itself touches only the lower end of each frame. The compiler must probe what lies between in
 // steps that are no longer than any guard. GCC for aarch64 assumes 64 KiB guards unless told otherwise.
-[[gnu::noinline]] int recurse_in_strides(int depth) {
+// Each call has the address of its caller's frame: otherwise Clang makes a loop of the recursion.
+[[gnu::noinline]] int recurse_in_strides(int depth, const volatile char* caller) {
   volatile char frame[60'000];
   frame[0] = static_cast<char>(depth);
-  return depth == 0 ? 0 : recurse_in_strides(depth - 1) + frame[0];
+  return depth == 0 ? *caller : recurse_in_strides(depth - 1, frame) + frame[0];
 }
 
 TEST_P(GoDeathTest, FramesLargerThanTheGuardDoNotStepOverIt) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(run(RunOptions{.max_procs = GetParam()},
                    [] {
-                     go({.name = "wide"}, [] { recurse_in_strides(1 << 10); });
+                     go({.name = "wide"}, [] { recurse_in_strides(1 << 10, ""); });
                      sleep_for(std::chrono::seconds(60));
                    }),
                "goroutine [0-9]+ \\[running\\] wide: stack overflow");

@@ -1,5 +1,6 @@
-// A std::mutex held across a park: debug and chaos builds report which goroutine holds it, and where it was
-// locked.
+// A std::mutex held across a park: TUZA_DEBUG=heldmutex reports which goroutine holds it, and where it was locked.
+// Debug and chaos builds always do.
+#include <dlfcn.h>
 #include <pthread.h>
 #include <tuza/sched/arch/held_mutexes.h>
 #include <tuza/sched/go.h>
@@ -14,6 +15,8 @@
 
 #include <array>
 #include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <shared_mutex>
 #include <string>
@@ -41,7 +44,7 @@ void park_after(Lock lock) {
       take_it(lock);
       rest_a_little();
     });
-    sleep_for(10s);
+    sleep_for(1h);
   });
 }
 
@@ -58,10 +61,69 @@ std::string report(const std::string& how_many, const std::string& lock) {
          lock + " here:\n.* void tuza::.*take_it<.*";
 }
 
-class HeldMutexDeathTest : public ::testing::Test {
+class HeldMutex : public ::testing::Test {
+ protected:
+  HeldMutex() { ::setenv("TUZA_DEBUG", "heldmutex", 1); }
+  ~HeldMutex() override { ::unsetenv("TUZA_DEBUG"); }
+};
+
+class HeldMutexDeathTest : public HeldMutex {
  protected:
   HeldMutexDeathTest() { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
 };
+
+// Holds a mutex across a park, says "ok", and ends the process.
+[[noreturn]] void hold_one_and_say_ok() {
+  run([] {
+    std::mutex mutex;
+    const std::scoped_lock lock(mutex);
+    yield();
+  });
+  std::fputs("ok\n", stderr);
+  std::_Exit(0);
+}
+
+TEST_F(HeldMutexDeathTest, TheOptionSwitchesTheCheckOn) {
+  const auto in_child = [] {
+    if (rt::checks_held_mutexes()) {  // a debug build, which needs no option
+      std::fputs("ok\n", stderr);
+      std::_Exit(0);
+    }
+    hold_one_and_say_ok();
+  };
+  for (const char* off : {"", "heldmutex=0", "asyncpreemptoff=0"}) {
+    ::setenv("TUZA_DEBUG", off, 1);
+    EXPECT_EXIT(in_child(), ::testing::ExitedWithCode(0), "^ok\n$") << off;
+  }
+  for (const char* on : {"heldmutex", "heldmutex=1", "asyncpreemptoff=1,heldmutex"}) {
+    ::setenv("TUZA_DEBUG", on, 1);
+    EXPECT_DEATH(hold_one_and_say_ok(), "\\(main\\) parks while it holds 1 std::mutex") << on;
+  }
+}
+
+// Its calls do not pass our functions until it is noticed, so an unlock in it is not seen.
+TEST_F(HeldMutexDeathTest, LibrariesThatAreOpenedLaterBlameNobody) {
+  using Function = int(pthread_mutex_t*);
+  const auto blame = [] {
+    run([] {
+      std::mutex mutex;
+      void* library = ::dlopen(LATE_LOCKS, RTLD_LAZY);
+      auto* lock = reinterpret_cast<Function*>(::dlsym(library, "late_lock"));
+      auto* unlock = reinterpret_cast<Function*>(::dlsym(library, "late_unlock"));
+      mutex.lock();
+      unlock(mutex.native_handle());
+      yield();
+      std::fputs("not blamed, ", stderr);
+      take_it([&] { lock(mutex.native_handle()); });
+      unlock(mutex.native_handle());
+      yield();
+      std::fputs("nor later, ", stderr);
+      lock(mutex.native_handle());
+      yield();
+    });
+  };
+  EXPECT_DEATH(blame(), "not blamed, nor later, (.|\n)*parks while it holds 1 std::mutex");
+}
 
 TEST_F(HeldMutexDeathTest, TheReportHasTheParkAndThePlaceWhereTheLockWasTaken) {
   std::mutex plain;
@@ -111,7 +173,7 @@ TEST_F(HeldMutexDeathTest, EndingWithOneIsRefusedToo) {
   std::mutex plain;
   EXPECT_DEATH(run([&plain] {
                  go({.name = "forgetful"}, [&plain] { take_it([&plain] { plain.lock(); }); });
-                 sleep_for(10s);
+                 sleep_for(1h);
                }),
                "goroutine [0-9]+ \\(forgetful\\) ends while it holds 1 std::mutex.*"
                "created by goroutine 1 in .*mutex [^ ]*, locked by goroutine [0-9]+ here:\n.*take_it<");
@@ -135,7 +197,7 @@ TEST_F(HeldMutexDeathTest, TheCheckCanBeMadeWithoutAPark) {
 
 // -- What counts as a lock.
 
-TEST(HeldMutex, EveryWayToLockCountsOnceAndGivesBack) {
+TEST_F(HeldMutex, EveryWayToLockCountsOnceAndGivesBack) {
   run_with(1, [] {
     std::timed_mutex timed;
     std::recursive_timed_mutex recursive;
@@ -164,7 +226,7 @@ TEST(HeldMutex, EveryWayToLockCountsOnceAndGivesBack) {
   });
 }
 
-TEST(HeldMutex, OneThatWasNotGotDoesNotCount) {
+TEST_F(HeldMutex, OneThatWasNotGotDoesNotCount) {
   run_with(1, [] {
     std::timed_mutex mutex;
     std::shared_timed_mutex shared;
@@ -184,7 +246,7 @@ TEST(HeldMutex, OneThatWasNotGotDoesNotCount) {
   });
 }
 
-TEST(HeldMutex, ARecursiveOneCountsAsOftenAsItIsLocked) {
+TEST_F(HeldMutex, ARecursiveOneCountsAsOftenAsItIsLocked) {
   run_with(1, [] {
     std::recursive_mutex mutex;
     for (int i = 1; i <= 20; ++i) {
@@ -198,7 +260,7 @@ TEST(HeldMutex, ARecursiveOneCountsAsOftenAsItIsLocked) {
   });
 }
 
-TEST(HeldMutex, TheyMayBeUnlockedInAnyOrder) {
+TEST_F(HeldMutex, TheyMayBeUnlockedInAnyOrder) {
   run_with(1, [] {
     std::array<std::mutex, 12> many;
     for (std::mutex& mutex : many) mutex.lock();
@@ -214,7 +276,7 @@ TEST(HeldMutex, TheyMayBeUnlockedInAnyOrder) {
   });
 }
 
-TEST(HeldMutex, AConditionVariableGivesItBackAndTakesItAgainUnseen) {
+TEST_F(HeldMutex, AConditionVariableGivesItBackAndTakesItAgainUnseen) {
   run_with(1, [] {
     std::mutex mutex;
     std::condition_variable changed;
@@ -248,7 +310,7 @@ tuza_test_lock_with_frame_pointer:
 )");
 extern "C" int tuza_test_lock_with_frame_pointer(pthread_mutex_t* mutex, std::uintptr_t frame_pointer);
 
-TEST(HeldMutex, AFramePointerThatIsNoneIsNotFollowed) {
+TEST_F(HeldMutex, AFramePointerThatIsNoneIsNotFollowed) {
   run_with(1, [] {
     std::mutex mutex;
     const rt::Stack& stack = rt::current_g()->stack;
@@ -277,7 +339,7 @@ TEST(HeldMutex, AFramePointerThatIsNoneIsNotFollowed) {
 }
 #endif
 
-TEST(HeldMutex, WhatIsGivenBackBeforeAParkDoesNotMatter) {
+TEST_F(HeldMutex, WhatIsGivenBackBeforeAParkDoesNotMatter) {
   run_with(2, [] {
     std::mutex mutex;
     std::shared_mutex shared;
@@ -293,7 +355,7 @@ TEST(HeldMutex, WhatIsGivenBackBeforeAParkDoesNotMatter) {
   });
 }
 
-TEST(HeldMutex, AMutexOfTuzaMayBeHeld) {
+TEST_F(HeldMutex, AMutexOfTuzaMayBeHeld) {
   run_with(2, [] {
     Mutex mutex;
     const std::scoped_lock lock(mutex);
@@ -301,7 +363,7 @@ TEST(HeldMutex, AMutexOfTuzaMayBeHeld) {
   });
 }
 
-TEST(HeldMutex, AGoroutineThatOwnsItsThreadMayHoldOne) {
+TEST_F(HeldMutex, AGoroutineThatOwnsItsThreadMayHoldOne) {
   run_with(2, [] {
     std::mutex mutex;
     lock_os_thread();

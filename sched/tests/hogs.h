@@ -1,19 +1,31 @@
 // Goroutines that compute and never park, for the tests of slices and of the lane.
 #pragma once
 
+#include <tuza/sched/blocking.h>
 #include <tuza/sched/goroutine.h>
-#include <tuza/sched/rt/sched.h>
+#include <tuza/sched/stats.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
 #include <tuza/sched/time/sleep.h>
+
+#include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
+
+// Nothing about the function is known to its callers: calls are neither inlined, nor merged, nor left out.
+#if defined(__clang__)
+#define TUZA_NOIPA [[gnu::noinline, clang::optnone]]
+#else
+#define TUZA_NOIPA [[gnu::noipa]]
+#endif
 
 namespace tuza::testing {
 
@@ -29,14 +41,37 @@ void wait_for(Condition&& condition) {
 // In these tests as many goroutines compute in the lane as there are Ps. Tests of the extra ones unset it.
 inline const bool g_no_more_than_ps = setenv("TUZA_LANE_EXTRA", "0", 0) == 0;
 
-inline rt::Lane::Counts lane() { return rt::active()->sysmon.lane().counts(); }
+// The goroutine is suspended in the middle of its code.
+inline bool suspended(std::uint64_t goroutine) {
+  const std::optional<MachineStats> m = machine_of(goroutine);
+  return m && m->state == MachineState::kSuspended;
+}
 
-inline bool suspended(const rt::M* m) {
-  return static_cast<rt::Suspend>(m->suspend.load(std::memory_order_acquire)) == rt::Suspend::kStopped;
+// The CPU time of the calling thread.
+inline std::int64_t own_cpu_ns() {
+  struct timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return used.tv_sec * 1'000'000'000 + used.tv_nsec;
+}
+
+// Calls `body` on `count` goroutines that are in blocking calls at the same time, each on a thread of its own.
+inline void block_at_once(int count, const std::function<void()>& body = [] {}) {
+  std::atomic<int> inside = 0;
+  WaitGroup group;
+  for (int i = 0; i < count; ++i) {
+    group.go([&] {
+      blocking(CallLength::kLong, [&] {
+        ++inside;
+        while (inside < count) ::usleep(1000);
+        body();
+      });
+    });
+  }
+  group.wait();
 }
 
 // Some thousands of instructions whose result depends on each of them; executed even if the result is unused.
-[[gnu::noipa]] inline std::uint64_t compute(std::uint64_t seed, int rounds = 2000) {
+TUZA_NOIPA inline std::uint64_t compute(std::uint64_t seed, int rounds = 2000) {
   for (int i = 0; i < rounds; ++i) seed = seed * 6364136223846793005u + 1442695040888963407u;
   return seed;
 }
@@ -64,9 +99,9 @@ class Hogs {
 
   // All goroutines without a P are these hogs, and those beyond the number of Ps are suspended.
   [[nodiscard]] bool surplus_is_suspended() const {
-    const rt::Lane::Counts now = lane();
-    const auto procs = static_cast<std::uint32_t>(max_procs());
-    return now.suspended + procs == static_cast<std::uint32_t>(count()) && now.burning <= procs;
+    const SchedStats now = sched_stats();
+    const auto procs = static_cast<std::uint32_t>(now.max_procs);
+    return now.lane_suspended + procs == static_cast<std::uint32_t>(count()) && now.lane_computing <= procs;
   }
 
   // Parks until each hog has made progress `times` times.
@@ -101,8 +136,8 @@ class Hogs {
 
 // Waits until `more` signals have been sent to suspend goroutines.
 inline void wait_for_suspensions(std::uint64_t more) {
-  const std::uint64_t before = lane().signals;
-  wait_for([=] { return lane().signals >= before + more; });
+  const std::uint64_t before = sched_stats().suspend_signals;
+  wait_for([=] { return sched_stats().suspend_signals >= before + more; });
 }
 
 }  // namespace tuza::testing

@@ -9,10 +9,7 @@
 #include <tuza/sched/go.h>
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/preempt.h>
-#include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/idle/ended_threads.h>
-#include <tuza/sched/rt/lifecycle/lifecycle.h>
-#include <tuza/sched/rt/sched.h>
 #include <tuza/sched/tests/children.h>
 #include <tuza/sched/tests/hogs.h>
 #include <tuza/sched/tests/testing.h>
@@ -35,14 +32,7 @@ namespace tuza {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::compute;
-using testing::Ended;
-using testing::in_fork;
-using testing::run_with;
-using testing::scaled;
-using testing::threads_named;
-using testing::wait_for;
-using testing::WaitableKind;
+using namespace testing;
 
 // -- Many runtimes.
 
@@ -103,13 +93,7 @@ TEST(Lifecycle, NoAddressSpaceStaysBehind) {
 
 TEST(Lifecycle, NoThreadStaysBehind) {
   for (int i = 0; i < 5; ++i) {
-    run(RunOptions{.max_procs = 4}, [] {
-      WaitGroup group;
-      for (int k = 0; k < 20; ++k) {
-        group.go([] { blocking(CallLength::kLong, [] { std::this_thread::sleep_for(1ms); }); });
-      }
-      group.wait();
-    });
+    run(RunOptions{.max_procs = 4}, [] { block_at_once(20, [] {}); });
     EXPECT_EQ(threads_named("tuza"), std::set<std::string>());
   }
 }
@@ -134,16 +118,7 @@ struct PerThread {
 TEST(Lifecycle, ThreadLocalsAreDestroyedBeforeRunReturns) {
   for (int i = 0; i < 5; ++i) {
     run(RunOptions{.max_procs = 4}, [] {
-      WaitGroup group;
-      for (int k = 0; k < 16; ++k) {
-        group.go([] {
-          blocking([] {
-            use_thread_local();
-            std::this_thread::sleep_for(1ms);
-          });
-        });
-      }
-      group.wait();
+      block_at_once(16, &use_thread_local);
       EXPECT_GT(g_alive, 0);
     });
     EXPECT_EQ(g_alive, 0);
@@ -189,7 +164,7 @@ TEST(Lifecycle, AThreadLocalThatBlocksIsLeftToItself) {
 // A goroutine locked to its thread ends the thread with it; the M is reused.
 TEST(Lifecycle, ThreadsThatEndDuringTheRunAreJoined) {
   run_with(2, [] {
-    const std::uint32_t made_before = rt::active()->ms_made;
+    const std::uint32_t before = ms_numbered();
     for (int i = 0; i < 50; ++i) {
       WaitGroup group;
       group.go([] {
@@ -199,7 +174,7 @@ TEST(Lifecycle, ThreadsThatEndDuringTheRunAreJoined) {
       group.wait();
     }
     wait_for([] { return g_alive == 0; });
-    EXPECT_LT(rt::active()->ms_made, made_before + 50) << "their Ms are not used again";
+    EXPECT_LT(ms_numbered(), before + 25) << "their Ms are not used again";
   });
 }
 
@@ -209,26 +184,19 @@ TEST(Lifecycle, AChildThatDiesWithItsParentsThreadLivesAsLongAsTheRuntime) {
   std::vector<pid_t> children;
   std::set<std::string> forkers;
   run_with(2, [&] {
-    WaitGroup group;
     Mutex mutex;
-    // All at once, on as many threads, most of which are not needed afterwards.
-    for (int i = 0; i < 40; ++i) {
-      group.go([&] {
-        blocking(CallLength::kLong, [&] {
-          std::this_thread::sleep_for(20ms);
-          const pid_t child = ::fork();
-          if (child == 0) {
-            ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-            for (;;) ::pause();
-          }
-          const NoPreempt keep_going;
-          const std::scoped_lock lock(mutex);
-          children.push_back(child);
-          forkers.insert(std::to_string(::gettid()));
-        });
-      });
-    }
-    group.wait();
+    // Most of these threads are not needed afterwards.
+    block_at_once(40, [&] {
+      const pid_t child = ::fork();
+      if (child == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;) ::pause();
+      }
+      const NoPreempt keep_going;
+      const std::scoped_lock lock(mutex);
+      children.push_back(child);
+      forkers.insert(std::to_string(::gettid()));
+    });
     // Waits until sysmon has retired all threads that it retires.
     sleep_for(2500ms);
     EXPECT_TRUE(std::ranges::includes(threads_named("tuza-m"), forkers));

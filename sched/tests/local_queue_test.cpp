@@ -1,6 +1,5 @@
 // The LRQ, at the capacity it ships with and at 4, where every index wraps early.
 #include <gtest/gtest.h>
-#include <tuza/sched/rt/base/random.h>
 #include <tuza/sched/rt/queue/local_queue.h>
 #include <tuza/sched/tests/testing.h>
 
@@ -87,7 +86,7 @@ TYPED_TEST(LocalQueueTest, AThiefTakesHalfRoundedUp) {
 
 TYPED_TEST(LocalQueueTest, AgreesWithADequeOverRandomOperations) {
   constexpr std::uint64_t kSeed = 20261120;
-  Random random(kSeed);
+  testing::Random random(kSeed);
   typename TestFixture::Queue queue, other;
   typename TestFixture::Queue::Owner owner(queue), other_owner(other);
   std::deque<Item*> model;

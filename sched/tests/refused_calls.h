@@ -55,7 +55,7 @@ class RefusedCalls {
 
   // A futex wake-up has no meaningful errors.
   static bool may_fail(const seccomp_data& call) {
-    return call.nr != SYS_futex || (call.args[1] & FUTEX_CMD_MASK) == FUTEX_WAIT;
+    return call.nr != SYS_futex || (call.args[1] & static_cast<std::uint64_t>(FUTEX_CMD_MASK)) == FUTEX_WAIT;
   }
 
   static int install(int number) {

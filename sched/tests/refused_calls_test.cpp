@@ -23,9 +23,7 @@ namespace tuza {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::compute;
-using testing::Ended;
-using testing::RefusedCalls;
+using namespace testing;
 
 enum class When { kFromTheStart, kLater, kNowAndThen };
 

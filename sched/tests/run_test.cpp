@@ -1,9 +1,9 @@
 // tuza::run, deadlock detection, changes of the number of Ps, locked threads.
 #include <tuza/sched/external.h>
 #include <tuza/sched/go.h>
-#include <tuza/sched/rt/sched.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/sync/wait_group.h>
+#include <tuza/sched/tests/children.h>
 #include <tuza/sched/tests/testing.h>
 #include <tuza/sched/time/sleep.h>
 
@@ -18,8 +18,7 @@ namespace tuza {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::run_with;
-using testing::scaled;
+using namespace testing;
 
 TEST(Run, ReturnsWhatMainReturns) {
   EXPECT_EQ(run([] { return 42; }), 42);
@@ -75,9 +74,11 @@ TEST(Run, AbandonsGoroutinesThatWaitOrSleepOrYield) {
 TEST(Run, DoesNotWaitForAGoroutineLostInUserCode) {
   // The goroutine burns CPU until long after run() has returned; then its runtime no longer exists.
   static std::atomic<bool> burning, stop, came_back;
+  static std::atomic<pid_t> thread;
   burning = stop = came_back = false;
   const int status = run(RunOptions{.max_procs = 2}, [] {
     go([] {
+      thread = ::gettid();
       burning = true;
       while (!stop) {
       }
@@ -90,7 +91,7 @@ TEST(Run, DoesNotWaitForAGoroutineLostInUserCode) {
   EXPECT_EQ(status, 3);
   run_with(2, [] { yield(); });  // another runtime is not affected
   stop = true;
-  std::this_thread::sleep_for(20ms);
+  while (!came_back && on_a_core(thread)) std::this_thread::yield();
   EXPECT_FALSE(came_back) << "an abandoned goroutine went on after its parking call";
 }
 
@@ -136,7 +137,9 @@ TEST(DeadlockDeathTest, IsFoundAfterMainHasLeftByGoexit) {
 TEST(DeadlockDeathTest, IsFoundWhenTheLastExternalWakerGoes) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(run([] {
-                std::thread([promise = ExternalWaker()] { std::this_thread::sleep_for(20ms); }).detach();
+                std::thread([promise = ExternalWaker()] {
+                  while (!awake_ms_are(0)) std::this_thread::sleep_for(1ms);
+                }).detach();
                 WaitGroup never;
                 never.add(1);
                 never.wait();
@@ -149,7 +152,7 @@ TEST(Deadlock, IsNotReportedWhileAThreadHasPromisedToWake) {
     WaitGroup group;
     group.add(1);
     std::thread outside([&group, promise = ExternalWaker()] {
-      std::this_thread::sleep_for(100ms);
+      while (!awake_ms_are(0)) std::this_thread::sleep_for(1ms);
       group.done();
     });
     group.wait();
@@ -173,7 +176,7 @@ TEST(SetMaxProcs, ReturnsTheOldNumberAndIgnoresNonsense) {
     EXPECT_EQ(set_max_procs(-3), 4);
     EXPECT_EQ(max_procs(), 4);
     EXPECT_EQ(set_max_procs(100'000), 4);
-    EXPECT_EQ(max_procs(), rt::kMaxProcsLimit);
+    EXPECT_EQ(max_procs(), 256);
     set_max_procs(1);
     EXPECT_EQ(max_procs(), 1);
   });
@@ -182,21 +185,32 @@ TEST(SetMaxProcs, ReturnsTheOldNumberAndIgnoresNonsense) {
 TEST(SetMaxProcs, OnePMeansOneGoroutineAtATime) {
   run_with(4, [] {
     set_max_procs(1);
-    // The other Ps retire when their Ms next enter the scheduler; then all goroutines run one at a time.
-    std::atomic<int> inside{0}, most{0};
-    for (int i = 0; i < 1000; ++i) yield();
-    WaitGroup group;
-    for (int g = 0; g < 20; ++g) {
-      group.go([&] {
-        for (int i = 0; i < 50; ++i) {
-          most = std::max(most.load(), ++inside);
-          --inside;
-          yield();
-        }
-      });
+    // The other Ps retire when their Ms next enter the scheduler; then all goroutines run one at a time. An attempt
+    // in which a P was taken from a goroutine in the middle shows nothing: the next one is shorter, as a chaos build
+    // takes one in every few switches.
+    int rounds = 50;
+    for (int judged = 0; judged < 20;) {
+      for (int i = 0; i < 100; ++i) yield();
+      const SchedStats before = sched_stats();
+      std::atomic<int> inside{0}, most{0};
+      WaitGroup group;
+      for (int g = 0; g < 20; ++g) {
+        group.go([&] {
+          for (int i = 0; i < rounds; ++i) {
+            most = std::max(most.load(), ++inside);
+            --inside;
+            yield();
+          }
+        });
+      }
+      group.wait();
+      if (before.lane == 0 && sched_stats().lane_arrivals == before.lane_arrivals) {
+        ++judged;
+        EXPECT_EQ(most.load(), 1);
+      } else {
+        rounds = std::max(1, rounds / 2);
+      }
     }
-    group.wait();
-    EXPECT_EQ(most.load(), 1);
   });
 }
 
@@ -225,6 +239,29 @@ TEST(SetMaxProcs, LosesNothingWhenItChangesDuringWork) {
     group.wait();
     set_max_procs(2);
     EXPECT_GT(work.load(), 0);
+  });
+}
+
+// Some goroutines keep the remaining P busy, so it never steals. What is queued on the other P must not stay there.
+TEST(SetMaxProcs, WorkOfARetiredPRunsThoughTheOthersNeverRunOutOfWork) {
+  run_with(2, [] {
+    for (int round = 0; round < 20; ++round) {
+      set_max_procs(2);
+      std::atomic<bool> chosen{false}, ran{false};
+      WaitGroup group;
+      for (int i = 0; i < 6; ++i) {
+        group.go([&] {
+          while (!ran) {
+            if (!chosen && own_p() == 1 && !chosen.exchange(true)) {
+              set_max_procs(1);
+              group.go([&ran] { ran = true; });
+            }
+            yield();
+          }
+        });
+      }
+      group.wait();
+    }
   });
 }
 

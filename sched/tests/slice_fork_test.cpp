@@ -25,15 +25,7 @@
 namespace tuza {
 namespace {
 
-using testing::compute;
-using testing::Ended;
-using testing::Hogs;
-using testing::in_fork;
-using testing::kHogs;
-using testing::lane;
-using testing::run_with;
-using testing::wait_for;
-using testing::wait_for_suspensions;
+using namespace testing;
 
 constexpr const char* kRefusal = "the child of a fork() has none of the threads that run goroutines";
 
@@ -142,7 +134,6 @@ TEST_P(ForkTest, AChildWhoseGoroutineWasAskedToStopRuns) {
     const Ended ended = in_fork([] {
       // As if the scope had ended before the fork.
       rt::current_m()->current->no_preempt = 0;
-      ::alarm(5);
       ::raise(SIGURG);
     });
     suspend = static_cast<std::uint32_t>(rt::Suspend::kRun);
@@ -179,9 +170,9 @@ class Occupants {
   enum class By { kGoroutine, kThread };
   void fork_beside(int others, By who = By::kGoroutine) {
     wait_for([others] {
-      const rt::Lane::Counts now = lane();
-      return now.suspended == static_cast<std::uint32_t>(others) &&
-             now.burning == static_cast<std::uint32_t>(max_procs());
+      const SchedStats now = sched_stats();
+      return now.lane_suspended == static_cast<std::uint32_t>(others) &&
+             now.lane_computing == static_cast<std::uint32_t>(max_procs());
     });
     pid_t child = -1;
     const auto fork = [&] {
@@ -204,7 +195,7 @@ class Occupants {
 
 #if !defined(TUZA_ASAN) && !defined(TUZA_TSAN)  // which have an allocator with its own locks
 
-[[gnu::noipa]] void allocate_and_free() {
+TUZA_NOIPA void allocate_and_free() {
   std::array<void*, 200> blocks;
   for (std::size_t i = 0; i < blocks.size(); ++i) blocks[i] = std::malloc(50 + i * 7);
   for (void* block : blocks) std::free(block);

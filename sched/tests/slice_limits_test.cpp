@@ -12,7 +12,9 @@
 #include <tuza/sched/log.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/memory/idle_stacks.h>
+#include <tuza/sched/rt/sched.h>
 #include <tuza/sched/sync/semaphore.h>
+#include <tuza/sched/tests/children.h>
 #include <tuza/sched/tests/hogs.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -33,7 +35,6 @@ using namespace std::chrono_literals;
 using testing::compute;
 using testing::Hogs;
 using testing::kHogs;
-using testing::lane;
 using testing::run_with;
 using testing::scaled;
 using testing::wait_for;
@@ -67,7 +68,7 @@ bool limit_threads(rlim_t more) {
 }
 
 [[noreturn]] void block_more_than_there_are_threads() {
-  ::alarm(60);
+  ::alarm(testing::kChildSecondsMax);
   if (!limit_threads(12)) std::_Exit(7);
   set_log_sink(&count_refusals);
   const auto begin = std::chrono::steady_clock::now();
@@ -100,17 +101,21 @@ TEST_F(LimitsDeathTest, RefusedThreadsAreReportedOnceASecondAndAllKeepRunning) {
 
 // -- The runtime's own limit.
 
-// Blocks `count` goroutines at once, each on a thread of its own.
-void block_at_once(int count) {
+// Blocks `count` goroutines at once in calls that are not marked, each on a thread of its own. Returns how many
+// Ms that takes.
+std::uint32_t block_unmarked(int count) {
   std::atomic<int> inside = 0;
+  std::atomic<std::uint32_t> ms = 0;
   WaitGroup group;
   for (int i = 0; i < count; ++i) {
-    group.go([&inside, count] {
+    group.go([&] {
       ++inside;
       while (inside < count) ::usleep(1000);
+      if (ms == 0) ms = testing::ms_numbered();
     });
   }
   group.wait();
+  return ms;
 }
 
 TEST(MaxThreads, CanBeAskedForAndChanged) {
@@ -119,7 +124,7 @@ TEST(MaxThreads, CanBeAskedForAndChanged) {
     EXPECT_EQ(set_max_threads(-1), 10'000);
     EXPECT_EQ(set_max_threads(100'000), 10'000);
     EXPECT_EQ(set_max_threads(30), 65'536);
-    block_at_once(20);
+    block_unmarked(20);
     EXPECT_EQ(set_max_threads(0), 30);
   });
 }
@@ -128,7 +133,7 @@ TEST_F(LimitsDeathTest, GoroutinesThatBlockMoreThreadsThanAreAllowedEndTheProces
   EXPECT_EXIT(run(RunOptions{.max_procs = 2},
                   [] {
                     set_max_threads(20);
-                    block_at_once(40);
+                    block_unmarked(40);
                   }),
               ::testing::KilledBySignal(SIGABRT),
               "tuza: fatal: thread exhaustion: goroutines block all of 20 threads \\(set_max_threads\\)");
@@ -149,7 +154,7 @@ TEST(NoDescriptors, ComputingGoroutinesStillTakeTurns) {
     ::getrlimit(RLIMIT_NOFILE, &before);
     {
       Hogs hogs(kHogs, [](int) { compute(1); });
-      wait_for([] { return lane().seated >= kHogs; });
+      wait_for([] { return sched_stats().lane >= kHogs; });
       const rlimit none{0, before.rlim_max};
       ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
       hogs.wait_for_turns(3);
@@ -165,14 +170,11 @@ TEST(NoDescriptors, ComputingGoroutinesStillTakeTurns) {
 TEST(Retirement, AfterABurstThreadsThatNobodyNeedsEnd) {
   run_with(2, [] {
     const std::size_t before = threads();
-    block_at_once(200);
-    EXPECT_GE(rt::active()->ms_made.load(), 200u);
+    const std::uint32_t ms = block_unmarked(200);
     // The idle threads that sysmon keeps, and two for threads that were at work at every scan.
     const std::size_t kept = before + static_cast<std::size_t>(max_procs()) + rt::MMaker::kSpareMin + 8 + 2;
     while (threads() > kept) sleep_for(50ms);
-    const std::uint32_t made = rt::active()->ms_made;
-    block_at_once(50);
-    EXPECT_EQ(rt::active()->ms_made.load(), made) << "their Ms are not used again";
+    EXPECT_LE(block_unmarked(50), ms) << "their Ms are not used again";
   });
 }
 
@@ -207,7 +209,7 @@ void take_ps_without_a_heavy_fence(int procs) {
     }
     others.wait();
     EXPECT_EQ(ran, scaled(2000));
-    EXPECT_GT(lane().arrived, 0u);
+    EXPECT_GT(sched_stats().lane_arrivals, 0u);
   });
 }
 
@@ -236,7 +238,7 @@ TEST_F(LimitsDeathTest, SlicesWorkInASandboxThatForbidsMembarrier) {
 // -- Stacks of goroutines that wait for long.
 
 // Touches `bytes` of stack below the caller's frame.
-[[gnu::noipa]] void go_deep(std::size_t bytes) {
+TUZA_NOIPA void go_deep(std::size_t bytes) {
   char block[1024];
   std::memset(block, 7, sizeof block);
   if (bytes > sizeof block) go_deep(bytes - sizeof block);

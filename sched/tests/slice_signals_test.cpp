@@ -9,6 +9,7 @@
 #include <tuza/sched/preempt.h>
 #include <tuza/sched/rt/base/futex.h>
 #include <tuza/sched/rt/base/thread_state.h>
+#include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/slice/preempt_signal.h>
 #include <tuza/sched/tests/children.h>
 #include <tuza/sched/tests/hogs.h>
@@ -18,6 +19,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace tuza {
 namespace {
@@ -84,7 +86,7 @@ TUZA_WITH_PROCS(SignalsTest);
 // turn. Created and destroyed inside tuza::run.
 class Storm {
  public:
-  Storm() : thread_([this, sched = rt::active()] { blow(*sched); }) {}
+  Storm() : thread_([this] { blow(); }) {}
   ~Storm() {
     stop_ = true;
     thread_.join();
@@ -94,14 +96,14 @@ class Storm {
   [[nodiscard]] int sent() const { return sent_; }
 
  private:
-  void blow(const rt::Sched& sched) {
+  void blow() {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, nullptr);
-    for (std::uint32_t next = 0; !stop_; ++next) {
+    for (std::size_t next = 0; !stop_; ++next) {
       ::kill(::getpid(), SIGURG);
-      const rt::M& m = sched.ms[next % sched.ms_made.load()];
-      ::syscall(SYS_tgkill, ::getpid(), m.thread_id.get(), SIGURG);
+      const std::vector<MachineStats> ms = machine_stats();
+      ::syscall(SYS_tgkill, ::getpid(), ms[next % ms.size()].thread_id, SIGURG);
       sent_ += 2;
       std::this_thread::sleep_for(100us);
     }
@@ -317,7 +319,7 @@ TEST_P(SignalsTest, OneThatWasAskedByASignalThatTheLibraryGotIsSuspendedAllTheSa
 }
 
 [[noreturn]] void run_twice_with_a_library_between() {
-  ::alarm(20);
+  ::alarm(testing::kChildSecondsMax);
   run(RunOptions{.max_procs = 2}, [] { install_library_handler(); });
   run(RunOptions{.max_procs = 2}, [] {
     ::raise(SIGURG);
@@ -352,7 +354,7 @@ TEST_P(SignalsTest, TheThreadThatCallsRunMayBlockTheSignal) {
 
 // -- Where the signal arrives.
 
-#if !defined(__SANITIZE_THREAD__)  // which delays signals until the thread has waited
+#if !defined(TUZA_TSAN)  // which delays signals until the thread has waited
 // 1: at a futex; 0: in the middle of code.
 std::atomic<int> g_where{-1};
 std::atomic<std::uint32_t> g_word{0};

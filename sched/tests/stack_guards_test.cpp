@@ -7,8 +7,6 @@
 #include <sys/syscall.h>
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/go.h>
-#include <tuza/sched/rt/base/print.h>
-#include <tuza/sched/sync/detail/event.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/children.h>
 #include <tuza/sched/tests/testing.h>
@@ -18,6 +16,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdio>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -26,9 +25,7 @@
 namespace tuza {
 namespace {
 
-using testing::Ended;
-using testing::in_fork;
-using testing::scaled;
+using namespace testing;
 
 // Applies to this process and all threads that it creates later.
 void make_the_kernel_older() {
@@ -77,20 +74,20 @@ int times_said(const Ended& ended) {
 template <class F>
 void with_parked_goroutines(int count, F&& while_they_wait) {
   std::atomic<int> parked = 0, wrong = 0;
-  WaitGroup group;
-  rt::Event end;
+  WaitGroup group, end;
+  end.add(1);
   for (int i = 0; i < count; ++i) {
     group.go([&, i] {
       volatile int words[16];
       for (int& word : const_cast<int(&)[16]>(words)) word = i;
       ++parked;
-      end.wait(WaitReason::kTest);
+      end.wait();
       for (const int word : words) wrong += word != i ? 1 : 0;
     });
   }
   while (parked < count) sleep_for(std::chrono::milliseconds(1));
   while_they_wait();
-  end.fire();
+  end.done();
   group.wait();
   if (wrong != 0) ::_exit(9);
 }
@@ -118,38 +115,38 @@ bool others_get_mappings() {
 }
 
 TEST(StackGuards, WithoutTheAdviceTheyLeaveHalfOfTheMappingsToOthers) {
-  const int count = scaled(200'000);
-  const Ended ended = in_fork([count] {
+  constexpr int kCount = scaled(200'000);
+  const Ended ended = in_fork([] {
     make_the_kernel_older();
     const std::size_t before = maps();
-    const int status = run([count, before] {
+    const int status = run([before] {
       bool good = false;
-      with_parked_goroutines(count, [&] {
+      with_parked_goroutines(kCount, [&] {
         // An arena of stacks, or a thread, takes a few mappings.
         const std::size_t more = maps() - before;
         good = more >= guards_max() && more <= maps_max() / 2 + 4'000 && others_get_mappings();
-        if (static_cast<std::size_t>(count) < guards_max()) good = others_get_mappings();
-        if (!good) rt::Line() << "mappings: " << more << " more, of " << maps_max() << "\n";
+        if (static_cast<std::size_t>(kCount) < guards_max()) good = others_get_mappings();
+        if (!good) std::fprintf(stderr, "mappings: %zu more, of %zu\n", more, maps_max());
       });
       return good ? 7 : 8;
     });
     ::_exit(status);
   });
   EXPECT_TRUE(ended.with_code(7)) << ended.status << "\n" << ended.said;
-  EXPECT_EQ(times_said(ended), static_cast<std::size_t>(count) > guards_max() ? 1 : 0) << ended.said;
+  EXPECT_EQ(times_said(ended), static_cast<std::size_t>(kCount) > guards_max() ? 1 : 0) << ended.said;
 }
 
 // The guards of one runtime are given back with its stacks.
 TEST(StackGuards, WithoutTheAdviceEachRuntimeHasAsMany) {
-  const int count = scaled(12'000);
-  const Ended ended = in_fork([count] {
+  constexpr int kCount = scaled(12'000);
+  const Ended ended = in_fork([] {
     make_the_kernel_older();
     for (int i = 0; i < 4; ++i) {
-      run([count] { with_parked_goroutines(count, [] {}); });
+      run([] { with_parked_goroutines(kCount, [] {}); });
     }
   });
   EXPECT_TRUE(ended.with_code(7)) << ended.status << "\n" << ended.said;
-  EXPECT_EQ(times_said(ended), static_cast<std::size_t>(count) > guards_max() ? 1 : 0) << ended.said;
+  EXPECT_EQ(times_said(ended), static_cast<std::size_t>(kCount) > guards_max() ? 1 : 0) << ended.said;
 }
 
 [[gnu::noinline]] int descend(int depth) {

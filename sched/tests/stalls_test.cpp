@@ -1,8 +1,6 @@
 // What a computing goroutine must not delay, and what must not be used up.
 #include <tuza/sched/external.h>
 #include <tuza/sched/go.h>
-#include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/sched.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
 
@@ -18,14 +16,7 @@
 namespace tuza {
 namespace {
 
-using testing::run_with;
-using testing::yield_until;
-
-// The number of the caller's P; -1 without one.
-int p_number() {
-  const rt::Enter rt;
-  return rt.p() != nullptr ? rt.p()->id : -1;
-}
+using namespace testing;
 
 // A P that set_max_procs has made surplus keeps its queue until its goroutine enters the scheduler. The
 // remaining P must steal from it, although that P is the only one that may be busy.
@@ -36,7 +27,7 @@ TEST(Stalls, WorkQueuedOnASurplusPIsStolen) {
     WaitGroup group;
     const auto compete_for_the_second_p = [&] {
       while (!chosen) {
-        if (p_number() != 1 || chosen.exchange(true)) {
+        if (own_p() != 1 || chosen.exchange(true)) {
           for (std::atomic<int> work = 0; work < 100'000; ++work) {  // enough for both Ps
           }
           yield();
@@ -64,7 +55,7 @@ TEST(Stalls, GoroutinesThatEndLockedDoNotUseUpMs) {
       group.wait();
     }
     // Each goroutine ends its thread, but does not use up the M for ever.
-    EXPECT_LT(rt::active()->ms_made.load(), std::uint32_t{kRounds / 2});
+    EXPECT_LT(ms_numbered(), std::uint32_t{kRounds / 2});
   });
 }
 
@@ -95,14 +86,12 @@ TEST(ExternalWakers, APromiseToAnEarlierRuntimeIsNoneToThisOne) {
   run_with(1, [&stale] {  // most likely mapped where the earlier runtime was
     WaitGroup done;
     done.add(1);
-    std::atomic<bool> main_waits = false;
     std::thread waker([&, promise = ExternalWaker()] {
-      while (!main_waits) std::this_thread::yield();
+      while (!awake_ms_are(0)) std::this_thread::yield();
       stale.reset();  // must not withdraw `promise`: the program would end as deadlocked
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      while (!awake_ms_are(0)) std::this_thread::yield();
       done.done();
     });
-    main_waits = true;
     done.wait();
     waker.join();
   });

@@ -3,7 +3,6 @@
 
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/go.h>
-#include <tuza/sched/rt/park.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/tests/hogs.h>
@@ -14,21 +13,10 @@ namespace tuza {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Hogs;
-using testing::run_with;
-using testing::scaled;
-using testing::wait_for;
+using namespace testing;
 
 class StatsTest : public testing::WithProcs {};
 TUZA_WITH_PROCS(StatsTest);
-
-// The M that runs the goroutine; nullopt if none seems to.
-std::optional<MachineStats> machine_of(std::uint64_t goroutine) {
-  for (const MachineStats& m : machine_stats()) {
-    if (m.goroutine == goroutine) return m;
-  }
-  return std::nullopt;
-}
 
 TEST(Stats, AreZeroWithoutARuntime) {
   const SchedStats stats = sched_stats();
@@ -87,6 +75,30 @@ TEST_P(StatsTest, SayWhereTheCallerRuns) {
     });
   });
 }
+
+#if !defined(TUZA_CHAOS)  // there, goroutines run without a P, which learns nothing from them
+// Whether a wake-up pays depends on it (rule 6).
+TEST(Stats, APLearnsHowLongGoroutinesRun) {
+  const LongSlices long_slices;
+  run_with(1, [] {
+    static constexpr auto kLong = 500us;
+    const auto average_of = [](const auto& body) {
+      WaitGroup group;
+      for (int i = 0; i < 500; ++i) group.go(body);
+      group.wait();
+      return std::chrono::nanoseconds(proc_stats().at(0).average_run_ns);
+    };
+    const auto nothing = [] {};
+    (void)average_of(nothing);
+    const auto of_long_ones = average_of([] {
+      const auto end = std::chrono::steady_clock::now() + kLong;
+      while (std::chrono::steady_clock::now() < end) compute(1, 100);
+    });
+    EXPECT_GE(of_long_ones, kLong / 2);
+    EXPECT_LT(average_of(nothing), of_long_ones / 2);
+  });
+}
+#endif
 
 TEST_P(StatsTest, DistinguishBlockedFromSuspendedGoroutines) {
   run_with(GetParam(), [] {

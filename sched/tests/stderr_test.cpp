@@ -22,8 +22,7 @@ namespace tuza {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::Ended;
-using testing::in_fork;
+using namespace testing;
 
 enum class Kind { kPipe, kSocket };
 
@@ -66,6 +65,16 @@ class Unread {
     return all;
   }
 
+  // Writes to `to` what is read until the program has ended.
+  void hand_on(int to) {
+    ::close(ends_[1]);
+    ::close(2);
+    char text[4096];
+    for (ssize_t n = 0; (n = ::read(ends_[0], text, sizeof text)) > 0;) {
+      if (::write(to, text, static_cast<std::size_t>(n)) != n) ::_exit(3);
+    }
+  }
+
  private:
   std::array<int, 2> ends_{};
 };
@@ -101,7 +110,7 @@ TEST_P(UnreadStderrTest, TheSchedulerIsTracedAndKeepsRunning) {
       if (full) to.fill();
       setenv("TUZA_DEBUG", "schedtrace=1,scheddetail=1", 1);
       run(RunOptions{.max_procs = 1}, [] {
-        for (int i = 0; i < 1000; ++i) go([] { sleep_for(1h); });
+        for (int i = 0; i < 4 * scaled(250); ++i) go([] { sleep_for(1h); });
         for (int i = 0; i < 20; ++i) need_sysmon();
       });
       ::_exit(full || to.read().find("SCHED ") != std::string::npos ? 7 : 8);
@@ -201,14 +210,13 @@ TEST(SlowStderr, AReportWaitsForAReaderThatIsSlow) {
     const int to_test = ::dup(2);
     Unread to(Kind::kPipe);
     to.fill();
-    std::thread([&to, to_test] {
+    // A process of its own: a thread would end with the program, perhaps before it has read the report.
+    if (::fork() == 0) {
       ::usleep(300'000);
-      for (;;) {
-        const std::string all = to.read();
-        if (!all.empty() && ::write(to_test, all.data(), all.size()) < 0) ::_exit(3);
-        ::usleep(1000);
-      }
-    }).detach();
+      to.hand_on(to_test);
+      ::_exit(0);
+    }
+    ::close(to_test);
     run([] { overflow_here(1); });
   });
   EXPECT_TRUE(ended.by_signal(SIGABRT)) << ended.status;

@@ -1,20 +1,16 @@
 // Sleeping. The tests of synchronization between goroutines are in sched/sync/tests.
 #include <tuza/sched/go.h>
-#include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
 #include <tuza/sched/time/sleep.h>
 
 #include <chrono>
-#include <mutex>
-#include <vector>
 
 namespace tuza {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::run_with;
-using testing::WithProcs;
+using namespace testing;
 using Clock = std::chrono::steady_clock;
 
 class SyncTest : public WithProcs {};
@@ -36,13 +32,11 @@ TEST_P(SyncTest, SleepNeverWakesEarly) {
 }
 
 TEST_P(SyncTest, SleepersDoNotKeepTheThread) {
-  run_with(GetParam(), [] {
-    // A thousand sleeps of 20 ms each side by side, not one after the other: 20 s of sleep in far less.
-    const auto before = Clock::now();
-    WaitGroup group;
-    for (int i = 0; i < 1000; ++i) group.go([] { sleep_for(20ms); });
-    group.wait();
-    EXPECT_LT(Clock::now() - before, 10s);
+  run(RunOptions{.max_procs = GetParam()}, [] {
+    const int count = scaled(1000);
+    for (int i = 0; i < count; ++i) go([] { sleep_for(1h); });
+    wait_until_all_park();
+    EXPECT_EQ(count_goroutines().waiting, static_cast<std::size_t>(count));
   });
 }
 
@@ -52,23 +46,6 @@ TEST_P(SyncTest, SleepForNothingReturnsAtOnce) {
     sleep_for(-5h);
     sleep_until(Clock::now() - 1h);
     sleep_until(Clock::time_point::min());
-  });
-}
-
-TEST_P(SyncTest, SleepsFromManyGoroutinesEndInOrder) {
-  run_with(GetParam(), [] {
-    Mutex mutex;
-    std::vector<int> order;
-    WaitGroup group;
-    for (const int i : {5, 1, 4, 2, 3}) {
-      group.go([&, i] {
-        sleep_for(i * 40ms);
-        const std::scoped_lock lock(mutex);
-        order.push_back(i);
-      });
-    }
-    group.wait();
-    EXPECT_EQ(order, (std::vector<int>{1, 2, 3, 4, 5}));
   });
 }
 

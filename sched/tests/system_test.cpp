@@ -129,6 +129,36 @@ TEST_F(CpuLimitTest, ALimitBelowOneCpuStillMeansOne) {
   EXPECT_EQ(limit.cpus(), 1);
 }
 
+TEST_F(CpuLimitTest, APartOfACpuCountsAsOneMore) {
+  rt::CpuLimit unlimited;
+  unlimited.find(root_.string());
+  write("proc/self/mountinfo", kMountV2);
+  write("proc/self/cgroup", "0::/\n");
+  write("sys/fs/cgroup/cpu.max", "100100 100000\n");
+  rt::CpuLimit limit;
+  limit.find(root_.string());
+  EXPECT_EQ(limit.cpus(), std::min(2, unlimited.cpus())) << "of the CPUs that the process may use";
+}
+
+// The number of Ps follows a limit that changes while the program runs. (The program's choice of three Ps comes
+// first, so that sysmon does not read the limit while the test sets the simulated one.)
+TEST_F(CpuLimitTest, IsFollowedWhileTheProgramRuns) {
+  write("proc/self/mountinfo", kMountV2);
+  write("proc/self/cgroup", "0::/app\n");
+  write("sys/fs/cgroup/app/cpu.max", "max 100000\n");
+  rt::CpuLimit now;
+  now.find(root_.string());
+  testing::run_with(3, [this, &now] {
+    rt::Sched& sched = *rt::active();
+    sched.cpu_limit.find(root_.string());
+    write("sys/fs/cgroup/app/cpu.max", "50000 100000\n");
+    sched.procs_fixed = false;
+    testing::yield_until([] { return max_procs() == 1; });
+    write("sys/fs/cgroup/app/cpu.max", "max 100000\n");
+    testing::yield_until([&now] { return max_procs() == now.cpus(); });
+  });
+}
+
 // -- The environment.
 
 class EnvironmentTest : public ::testing::Test {
@@ -178,7 +208,7 @@ TEST(DebugOptions, NamesWhatItDoesNotKnow) {
 TEST_F(EnvironmentTest, SchedtracePrintsALineInGosWords) {
   setenv("TUZA_DEBUG", "schedtrace=5,scheddetail=1", 1);
   ::testing::internal::CaptureStderr();
-  run(RunOptions{.max_procs = 2}, [] { sleep_for(std::chrono::milliseconds(300)); });
+  run(RunOptions{.max_procs = 2}, [] { sleep_for(std::chrono::seconds(1)); });
   const std::string printed = ::testing::internal::GetCapturedStderr();
   EXPECT_NE(printed.find("ms: gomaxprocs=2 idleprocs=2 threads="), std::string::npos) << printed;
   EXPECT_NE(printed.find(" runqueue=0 [0 0]\n"), std::string::npos) << printed;
@@ -270,8 +300,9 @@ TEST(GPool, UnusedStacksGoBackToTheSystemAndComeBackZeroed) {
       for (std::size_t i = 0; i < gs.count(); ++i) count += gs.at(i).stack.dirty ? 1 : 0;
       return count;
     };
-    burst();
-    EXPECT_GE(dirty(), kBurst / 2);
+    do {
+      burst();
+    } while (dirty() < kBurst / 2);  // in more than a second, sysmon may give back a part of it
     rt::active()->gs.scavenge();  // learns the low-water mark
     rt::active()->gs.scavenge();  // gives back what has not been needed since
     EXPECT_LE(dirty(), 2 * static_cast<int>(rt::GPool::kLocalMax));

@@ -6,9 +6,9 @@
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/external.h>
 #include <tuza/sched/go.h>
-#include <tuza/sched/rt/base/thread_cpu.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/queue/schedule.h>
+#include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/slice/preempt_signal.h>
 #include <tuza/sched/sync/semaphore.h>
 #include <tuza/sched/tests/hogs.h>
@@ -23,13 +23,7 @@ namespace tuza {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::compute;
-using testing::Hogs;
-using testing::lane;
-using testing::run_with;
-using testing::scaled;
-using testing::wait_for;
-using testing::yield_until;
+using namespace testing;
 
 class TransitionsTest : public ::testing::Test {
  protected:
@@ -52,10 +46,10 @@ std::uint32_t queued(rt::Level level) { return rt::active()->grq[level].size(); 
 
 // Uses enough CPU to count as a hog.
 void be_a_hog() {
-  const std::int64_t begin = rt::thread_cpu_ns(0);
-  while (rt::thread_cpu_ns(0) - begin < 15'000'000) compute(1);
+  const std::int64_t begin = own_cpu_ns();
+  while (own_cpu_ns() - begin < 15'000'000) compute(1);
 }
-int idle_ps() { return rt::active()->idle_ps.count(); }
+int idle_ps() { return sched_stats().procs_idle; }
 
 void spin_until(const std::atomic<bool>& flag) {
   while (!flag) compute(1, 10);
@@ -151,13 +145,14 @@ TEST_F(TransitionsTest, ButOnlyOnceForAsLongAsItHasNotWaited) {
         if (i == 4) sleep_for(5ms);
         const BlockingCall call(CallLength::kLong);
         called = i;
-        while (ended < i) ::usleep(1000);
+        ended.wait(i - 1);  // uses no CPU time, however long it takes: what has used some queues elsewhere
       }
     });
     using enum rt::Level;
     for (const rt::Level level : {kWoken, kReturned, kReturned, kWoken}) {
       yield_until([&] { return called == ended + 1; });
       ++ended;
+      ended.notify_one();
       while (queued(kWoken) + queued(kReturned) == 0) compute(1, 10);  // keeps the only P
       EXPECT_EQ(queued(level), 1u) << "call " << ended;
     }
@@ -236,7 +231,7 @@ TEST_F(TransitionsTest, WithoutAPItMaySpawnWakeAndEnd) {
       group.wait();
       EXPECT_EQ(ran, 3);
     }
-    wait_for([] { return lane().seated == 0; });
+    wait_for([] { return sched_stats().lane == 0; });
   });
 }
 
@@ -250,7 +245,7 @@ TEST_F(TransitionsTest, OneThatEndsWithoutAPLeavesTheLane) {
         while ((taken & rt::taken::kGone) == 0) compute(1, 100);
         lost = true;
       });
-      wait_for([&lost] { return lost && num_goroutine() == 1 && lane().seated == 0; });
+      wait_for([&lost] { return lost && num_goroutine() == 1 && sched_stats().lane == 0; });
     }
     EXPECT_GE(rt::active()->exited_outside.load(), 5u);
   });
@@ -381,11 +376,18 @@ TEST_F(TransitionsTest, WaitingForABlockingCallIsNoDeadlock) {
     for (const CallLength length : {CallLength::kUnknown, CallLength::kLong}) {
       Semaphore done(0);
       go([&] {
-        blocking(length, [] { ::usleep(100'000); });
+        blocking(length, [] {
+          while (!awake_ms_are(1)) ::usleep(1000);
+        });
         done.release();
       });
       done.acquire();
-      go([&] { blocking(length, [&done] { ::usleep(50'000), done.release(); }); });
+      go([&] {
+        blocking(length, [&done] {
+          while (!awake_ms_are(1)) ::usleep(1000);
+          done.release();
+        });
+      });
       done.acquire();
     }
   });
@@ -396,7 +398,9 @@ TEST_F(TransitionsDeathTest, ADeadlockIsReportedWhenTheCallIsOver) {
                   [] {
                     Semaphore never(0);
                     go([&never] {
-                      blocking(CallLength::kLong, [] { ::usleep(100'000); });
+                      blocking(CallLength::kLong, [] {
+                        while (!awake_ms_are(1)) ::usleep(1000);
+                      });
                       never.acquire();
                     });
                     never.acquire();
@@ -406,7 +410,7 @@ TEST_F(TransitionsDeathTest, ADeadlockIsReportedWhenTheCallIsOver) {
 
 // -- TUZA_DEBUG=stalls.
 
-[[gnu::noipa]] void stay_away(std::chrono::milliseconds time) {
+TUZA_NOIPA void stay_away(std::chrono::milliseconds time) {
   const auto end = std::chrono::steady_clock::now() + time;
   while (std::chrono::steady_clock::now() < end) compute(1);
 }
@@ -425,7 +429,7 @@ TEST_F(TransitionsTest, AStallIsReportedOnceWithNameDurationAndPlace) {
     WaitGroup group;
     group.go([] {
       set_goroutine_name("offender");
-      stay_away(300ms);
+      stay_away(1s);
     });
     group.go([] {
       set_goroutine_name("caller");

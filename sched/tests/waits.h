@@ -2,7 +2,7 @@
 // runtime does to waits.
 #pragma once
 
-#include <tuza/sched/rt/park.h>
+#include <tuza/sched/goroutine.h>
 #include <tuza/sched/sync/barrier.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/cond.h>
@@ -63,7 +63,7 @@ class ChanReceive : public Waitable {
 
 class ChanReceiveWithContext : public Waitable {
  public:
-  void wait() override { (void)chan_.recv(made_.ctx); }
+  void wait() override { (void)chan_.recv(made_.ctx()); }
   void serve() override { (void)chan_.try_send("a string that is not short"); }
 
  private:
@@ -93,7 +93,7 @@ class BufferedChanSend : public Waitable {
 class SelectReceiveOrSend : public Waitable {
  public:
   void wait() override {
-    select(on_recv(in_), on_send(out_, 1), on_recv(never_), after(std::chrono::hours(1), [] {}));
+    select(on_recv(in_), on_send(out_, 1), on_recv(never_), on_timeout(std::chrono::hours(1), [] {}));
   }
   void serve() override {
     if (turn_ = !turn_; turn_) {
@@ -177,7 +177,7 @@ class CondWait : public Waitable {
   void wait() override {
     std::unique_lock lock(mutex_);
     if constexpr (kWithContext) {
-      (void)cond_.wait(made_.ctx, lock);
+      (void)cond_.wait(made_.ctx(), lock);
     } else {
       cond_.wait(lock);
     }
@@ -300,7 +300,7 @@ template <bool kSleeps>
 class ContextEnd : public Waitable {
  public:
   void wait() override {
-    const auto [child, cancel] = with_cancel(made_.ctx);
+    const auto [child, cancel] = with_cancel(made_.ctx());
     if constexpr (kSleeps) {
       (void)sleep_for(child, std::chrono::hours(1));
     } else {
@@ -318,7 +318,7 @@ class ContextFunctionOnStack : public Waitable {
  public:
   void wait() override {
     Semaphore called{0};
-    const AfterFunc function = after_func(made_.ctx, [&called] { called.release(); });
+    const WhenDone function = when_done(made_.ctx(), [&called] { called.release(); });
     called.acquire();
   }
   void serve() override { made_.cancel(); }
@@ -330,11 +330,11 @@ class ContextFunctionOnStack : public Waitable {
 class TimerWait : public Waitable {
  public:
   void wait() override {
-    while (!timer_.wait(made_.ctx)) {
+    while (!timer_.wait(made_.ctx())) {
     }
   }
   void serve() override {
-    if (rt::current_g() != nullptr) timer_.reset(std::chrono::nanoseconds(0));  // inside tuza::run only
+    if (goroutine_id() != 0) timer_.reset(std::chrono::nanoseconds(0));  // inside tuza::run only
   }
 
  private:

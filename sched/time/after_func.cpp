@@ -6,7 +6,6 @@
 #include <tuza/sched/time/detail/alarm.h>
 
 #include <atomic>
-#include <mutex>
 
 namespace tuza {
 namespace rt {
@@ -49,7 +48,7 @@ class DelayedFunction {
 
 bool DelayedFunction::arm(std::int64_t when_ns) {
   const Enter rt;
-  const std::scoped_lock lock(alarm_.lock());
+  const LockGuard lock(alarm_.lock());
   const bool was_armed = alarm_.arm(when_ns);
   if (!was_armed) references_.fetch_add(1, std::memory_order_relaxed);  // on_fire() comes after the lock
   return was_armed;
@@ -57,7 +56,7 @@ bool DelayedFunction::arm(std::int64_t when_ns) {
 
 bool DelayedFunction::disarm() {
   const Enter rt;
-  const std::scoped_lock lock(alarm_.lock());
+  const LockGuard lock(alarm_.lock());
   if (!alarm_.disarm()) return false;
   references_.fetch_sub(1, std::memory_order_relaxed);  // the caller has another reference
   return true;
@@ -69,7 +68,7 @@ void DelayedFunction::on_fire(Timer& timer) {
   auto& self = *static_cast<DelayedFunction*>(timer.argument);
   static_assert(sizeof(Run) <= 64, "go() must not need a stack for it");
   {
-    const std::scoped_lock lock(self.alarm_.lock());
+    const LockGuard lock(self.alarm_.lock());
     if (!self.alarm_.fires()) return;
   }
   if (spawn(GoOptions{}, Run(&self), false, self.where_) != Spawned::kYes) spawn_failed();

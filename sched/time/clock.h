@@ -10,6 +10,8 @@
 // tuza::now() can be tested with a fake clock. Any thread. Does not park.
 #pragma once
 
+#include <tuza/sched/detail/language.h>  // first
+
 #include <chrono>
 
 namespace tuza {

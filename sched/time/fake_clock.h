@@ -34,7 +34,7 @@
 
 namespace tuza::testing {
 
-class FakeClock {
+class [[nodiscard]] FakeClock {
  public:
   FakeClock();
   ~FakeClock();

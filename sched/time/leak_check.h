@@ -30,7 +30,7 @@
 
 namespace tuza::testing {
 
-class LeakCheck {
+class [[nodiscard]] LeakCheck {
  public:
   LeakCheck();
   // Prints the remaining goroutines and aborts, unless report() was called or an exception is propagating.

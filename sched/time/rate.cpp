@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -63,13 +62,13 @@ void Reservation::cancel_at(TimePoint now) {
 
 Limit Limiter::limit() const {
   const rt::Enter rt;
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   return limit_;
 }
 
 int Limiter::burst() const {
   const rt::Enter rt;
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   return burst_;
 }
 
@@ -89,14 +88,14 @@ double Limiter::tokens() const { return tokens_at(TimePoint(std::chrono::nanosec
 
 double Limiter::tokens_at(TimePoint now) const {
   const rt::Enter rt;
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   return tokens_at_ns(ns_of(now));
 }
 
 Reservation Limiter::take(std::int64_t now_ns, int n, std::int64_t wait_max_ns) {
   if (n < 0) rt::fatal("rate::Limiter: negative number of tokens");
   const rt::Enter rt;
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   Reservation result;
   result.limiter_ = this;
   result.limit_ = limit_;
@@ -120,7 +119,7 @@ Reservation Limiter::take(std::int64_t now_ns, int n, std::int64_t wait_max_ns) 
 
 void Limiter::give_back(const Reservation& reservation, std::int64_t now_ns) {
   const rt::Enter rt;
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   if (limit_ == kInfinite || reservation.tokens_ == 0 || reservation.act_ns_ < now_ns) return;
   // Later reservations count on these tokens being gone.
   const double later = tokens_in(reservation.limit_, static_cast<double>(last_act_ns_ - reservation.act_ns_));
@@ -166,7 +165,7 @@ void Limiter::set_limit(Limit limit) {
 
 void Limiter::set_limit_at(TimePoint now, Limit limit) {
   const rt::Enter rt;
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   settle(ns_of(now));
   limit_ = limit;
 }
@@ -177,7 +176,7 @@ void Limiter::set_burst(int burst) {
 
 void Limiter::set_burst_at(TimePoint now, int burst) {
   const rt::Enter rt;
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   settle(ns_of(now));
   burst_ = burst;
 }

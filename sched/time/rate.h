@@ -95,10 +95,10 @@ class Limiter {
   // Waits until the event may happen. Errors: EINVAL if n exceeds the burst; Errc::kTimeout at once if the
   // context would end first; the context's cause if the context does end. No tokens are taken then. Parks (a
   // thread blocks).
-  Result<void> wait();
-  Result<void> wait(const Context& ctx);
-  Result<void> wait_n(int n);
-  Result<void> wait_n(const Context& ctx, int n);
+  [[nodiscard]] Result<void> wait();
+  [[nodiscard]] Result<void> wait(const Context& ctx);
+  [[nodiscard]] Result<void> wait_n(int n);
+  [[nodiscard]] Result<void> wait_n(const Context& ctx, int n);
 
   // Effective from now on. Existing reservations keep their times.
   void set_limit(Limit limit);
@@ -109,18 +109,18 @@ class Limiter {
  private:
   friend class Reservation;
 
-  [[nodiscard]] double tokens_at_ns(std::int64_t now_ns) const;  // with lock_ held
-  void settle(std::int64_t now_ns);                              // with lock_ held
+  [[nodiscard]] double tokens_at_ns(std::int64_t now_ns) const TUZA_REQUIRES(lock_);
+  void settle(std::int64_t now_ns) TUZA_REQUIRES(lock_);
   Reservation take(std::int64_t now_ns, int n, std::int64_t wait_max_ns);
   void give_back(const Reservation& reservation, std::int64_t now_ns);
 
-  // All guarded by lock_.
   mutable rt::SpinLock lock_;
-  Limit limit_;
-  int burst_;
-  double tokens_;  // at last_ns_
-  std::int64_t last_ns_ = std::numeric_limits<std::int64_t>::min();
-  std::int64_t last_act_ns_ = std::numeric_limits<std::int64_t>::min();  // time of the latest reservation
+  Limit limit_ TUZA_GUARDED_BY(lock_);
+  int burst_ TUZA_GUARDED_BY(lock_);
+  double tokens_ TUZA_GUARDED_BY(lock_);  // at last_ns_
+  std::int64_t last_ns_ TUZA_GUARDED_BY(lock_) = std::numeric_limits<std::int64_t>::min();
+  std::int64_t last_act_ns_ TUZA_GUARDED_BY(lock_) =
+      std::numeric_limits<std::int64_t>::min();  // time of the latest reservation
 };
 
 }  // namespace rate

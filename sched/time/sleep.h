@@ -26,7 +26,7 @@ namespace rt {
 // Sleeps until `when_ns` on the monotonic clock; returns at once if that time has passed.
 void sleep_until_ns(std::int64_t when_ns);
 // Returns the context's cause if the context ends first; the context is checked before the time.
-Result<void> sleep_until_ns(const tuza::Context& ctx, std::int64_t when_ns);
+[[nodiscard]] Result<void> sleep_until_ns(const tuza::Context& ctx, std::int64_t when_ns);
 }  // namespace rt
 
 template <class Rep, class Period>
@@ -40,12 +40,12 @@ void sleep_until(const std::chrono::time_point<std::chrono::steady_clock, Durati
 
 // The same, but ends early when the context ends, and returns its cause.
 template <class Rep, class Period>
-Result<void> sleep_for(const Context& ctx, const std::chrono::duration<Rep, Period>& duration) {
+[[nodiscard]] Result<void> sleep_for(const Context& ctx, const std::chrono::duration<Rep, Period>& duration) {
   return rt::sleep_until_ns(ctx, rt::deadline_after(rt::whole_ns(duration)));
 }
 template <class Duration>
-Result<void> sleep_until(const Context& ctx,
-                         const std::chrono::time_point<std::chrono::steady_clock, Duration>& when) {
+[[nodiscard]] Result<void> sleep_until(
+    const Context& ctx, const std::chrono::time_point<std::chrono::steady_clock, Duration>& when) {
   return rt::sleep_until_ns(ctx, rt::point_ns(when));
 }
 

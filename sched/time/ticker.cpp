@@ -7,7 +7,6 @@
 #include <tuza/sched/sync/detail/event.h>
 
 #include <algorithm>
-#include <mutex>
 
 namespace tuza {
 
@@ -15,7 +14,7 @@ void Ticker::start(std::chrono::nanoseconds period) {
   if (period.count() <= 0) rt::fatal("the period of a Ticker must be positive");
   const std::int64_t first_ns = rt::deadline_after(period);
   const rt::Enter rt;
-  const std::scoped_lock guard(channel_.lock());
+  const LockGuard guard(channel_.lock());
   period_ns_ = period.count();
   tick_ns_ = first_ns;
   channel_.arm_locked(first_ns);
@@ -23,7 +22,8 @@ void Ticker::start(std::chrono::nanoseconds period) {
 
 void Ticker::on_fire(rt::Timer& timer) {
   auto& self = *static_cast<Ticker*>(timer.argument);
-  self.channel_.fire([&self] { return self.next_tick_ns(); });
+  // fire() calls it under the lock of the channel.
+  self.channel_.fire([&self]() TUZA_NO_THREAD_SAFETY_ANALYSIS { return self.next_tick_ns(); });
 }
 
 // Returns the first tick after now; missed ticks are dropped.

@@ -44,7 +44,7 @@ class Ticker {
   // Waits for a tick and receives it. Parks (a thread blocks).
   void wait() { channel_.wait(); }
   // Returns the context's cause if the context ends first; the context is checked before the ticker.
-  Result<void> wait(const Context& ctx);
+  [[nodiscard]] Result<void> wait(const Context& ctx);
   // Receives a tick if one is kept. Does not park.
   bool try_wait() { return channel_.try_wait(); }
 
@@ -55,11 +55,11 @@ class Ticker {
   Ticker() : channel_(&Ticker::on_fire, this) {}
   static void on_fire(rt::Timer& timer);
   void start(std::chrono::nanoseconds period);
-  std::int64_t next_tick_ns();
+  std::int64_t next_tick_ns() TUZA_REQUIRES(channel_.lock());
 
   rt::TimerChannel channel_;
-  std::int64_t period_ns_ = 0;  // guarded by the channel's lock
-  std::int64_t tick_ns_ = 0;    // guarded by the channel's lock: due time of the armed tick
+  std::int64_t period_ns_ TUZA_GUARDED_BY(channel_.lock()) = 0;
+  std::int64_t tick_ns_ TUZA_GUARDED_BY(channel_.lock()) = 0;  // due time of the armed tick
 };
 
 }  // namespace tuza

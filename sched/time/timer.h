@@ -58,7 +58,7 @@ class alignas(64) Timer {
   // Waits for the fire and receives it. Parks (a thread blocks).
   void wait() { channel_.wait(); }
   // Returns the context's cause if the context ends first; the context is checked before the timer.
-  Result<void> wait(const Context& ctx);
+  [[nodiscard]] Result<void> wait(const Context& ctx);
   // Receives a fire if one is kept. Does not park.
   bool try_wait() { return channel_.try_wait(); }
 

@@ -6,10 +6,16 @@
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/time/sleep.h>
 
+#include <spdlog/spdlog.h>
+
 #include <array>
 #include <chrono>
 #include <cstdio>
 #include <string>
+
+#ifndef SPDLOG_COMPILED_LIB
+#error a second spdlog, with loggers of its own
+#endif
 
 using namespace std::chrono_literals;
 
@@ -37,11 +43,12 @@ tuza::Result<std::string> ask(const tuza::net::Endpoint& server) {
 
 int main() {
   const tuza::Logging logging;
+  spdlog::info("logged by {}", "the program");
   return tuza::run([]() -> int {
     tuza::http::Router router;
     router.handle("GET /hello/{name}", [](tuza::http::Request& req, tuza::http::ResponseWriter& res) {
       tuza::sleep_for(1ms);
-      res.text("Hello, " + std::string(req.path_value("name")) + "!\n");
+      res.text("Hello, " + req.path_value<std::string>("name") + "!\n");
     });
     tuza::http::Server server(std::move(router));
     if (const auto listening = server.listen("127.0.0.1:0"); !listening) {

@@ -18,7 +18,7 @@ namespace tuza::rt {
 // are possible: callers check their condition in a loop.
 inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                        std::int64_t timeout_ns = -1) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(TUZA_TSAN)
   // ThreadSanitizer defers a signal until the thread's next intercepted call. A signal during a wait that the
   // kernel restarts (SA_RESTART) would be deferred for ever.
   constexpr std::int64_t kSignalCheckIntervalNs = 1'000'000'000;

@@ -6,7 +6,8 @@
 
 namespace tuza::rt {
 
-void RawMutex::lock_contended() {
+// Not analysed: the lock is a word, taken by an exchange.
+void RawMutex::lock_contended() TUZA_NO_THREAD_SAFETY_ANALYSIS {
   // The holder unlocks within nanoseconds, unless the kernel took its core: spin briefly, then sleep.
   for (int i = 0; i < 40; ++i) {
     cpu_relax();

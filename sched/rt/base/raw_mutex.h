@@ -9,30 +9,32 @@
 // may sleep. The acquire of lock() pairs with the release of unlock().
 #pragma once
 
+#include <tuza/sched/detail/lock_guard.h>
+
 #include <atomic>
 #include <cstdint>
 
 namespace tuza::rt {
 
-class RawMutex {
+class TUZA_CAPABILITY("RawMutex") RawMutex {
  public:
   RawMutex() = default;
   RawMutex(const RawMutex&) = delete;
   RawMutex& operator=(const RawMutex&) = delete;
 
-  bool try_lock() {
+  bool try_lock() TUZA_TRY_ACQUIRE(true) {
     std::uint32_t free = 0;
     return state_.compare_exchange_strong(free, 1, std::memory_order_acquire, std::memory_order_relaxed);
   }
-  void lock() {
+  void lock() TUZA_ACQUIRE() {
     if (!try_lock()) lock_contended();
   }
-  void unlock() {
+  void unlock() TUZA_RELEASE() {
     if (state_.exchange(0, std::memory_order_release) == 2) wake_one_waiter();
   }
 
  private:
-  void lock_contended();
+  void lock_contended() TUZA_ACQUIRE();
   void wake_one_waiter();
 
   std::atomic<std::uint32_t> state_{0};

@@ -76,7 +76,7 @@ bool find_symbol(const char* path, std::uintptr_t base, std::uintptr_t address, 
   if (sections == nullptr) return false;
   // Addresses in the file are relative to its load address, except in programs linked to a fixed address.
   const std::uint64_t relative = header->e_type == ET_DYN ? address - base : address;
-  for (const unsigned wanted : {SHT_SYMTAB, SHT_DYNSYM}) {
+  for (const unsigned wanted : {unsigned{SHT_SYMTAB}, unsigned{SHT_DYNSYM}}) {
     for (unsigned i = 0; i < header->e_shnum; ++i) {
       if (sections[i].sh_type != wanted || sections[i].sh_link >= header->e_shnum) continue;
       if (search_table(file, sections[i], sections[sections[i].sh_link], relative, symbol)) return true;

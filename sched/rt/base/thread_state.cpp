@@ -25,7 +25,7 @@ class Text {
   }
 
  private:
-  char bytes_[128];
+  char bytes_[256];
 };
 
 // '?' if /proc cannot tell.
@@ -62,6 +62,20 @@ bool thread_waits_for_disk(std::int32_t thread_id) {
   // Read the state again: between the first two reads the thread may have entered a call of another kind.
   return state_of(thread_id) == 'D' && is_call_on_file(Text().read(thread_id, "syscall")) &&
          state_of(thread_id) == 'D';
+}
+
+WaitingCall waiting_call(std::int32_t thread_id) {
+  // "202 0x7f12a4000030 0x80 ... 0x7ffc4d3f0e58 0x7f12a3d1b6a9": the number, and at the end the instruction pointer.
+  // A thread that runs is only called "running".
+  Text text;
+  std::string_view line = text.read(thread_id, "syscall");
+  if (!line.empty() && line.back() == '\n') line.remove_suffix(1);
+  const std::size_t last = line.rfind(" 0x");
+  WaitingCall found;
+  if (last == std::string_view::npos) return found;
+  std::from_chars(line.data(), line.data() + last, found.number);
+  std::from_chars(line.data() + last + 3, line.data() + line.size(), found.at, 16);
+  return found;
 }
 
 std::uintptr_t futex_waited_for(std::int32_t thread_id) {

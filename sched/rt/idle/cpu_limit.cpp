@@ -71,8 +71,8 @@ std::string_view read_file(const char* directory, const char* file, std::array<c
   char path[512];
   const std::size_t n = std::strlen(directory), m = std::strlen(file);
   if (n + m + 1 > sizeof path) return {};
-  std::memcpy(path, directory, n);
-  std::memcpy(path + n, file, m + 1);
+  std::copy_n(directory, n, path);
+  std::copy_n(file, m + 1, path + n);
   const long fd = sys::invoke(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return {};
   const long got = sys::invoke(SYS_read, fd, text.data(), text.size());

@@ -6,7 +6,6 @@
 //
 // find() may allocate and runs once, at start. cpus() makes system calls only, so that sysmon, which must
 // never wait for malloc, can call it repeatedly.
-// never wait for malloc, can call it again and again.
 #pragma once
 
 #include <array>

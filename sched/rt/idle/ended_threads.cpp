@@ -5,7 +5,6 @@
 #include <tuza/sched/rt/base/mapping.h>
 
 #include <ctime>
-#include <mutex>
 
 namespace tuza::rt {
 namespace {
@@ -35,7 +34,7 @@ EndedThreads::EndedThreads() : threads_(static_cast<pthread_t*>(map_pages(sizeof
 EndedThreads::~EndedThreads() { unmap_pages(threads_, sizeof(pthread_t) * kMax); }
 
 void EndedThreads::add_this_thread() {
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   if (closed_ || size_ == kMax) {
     pthread_detach(pthread_self());
   } else {
@@ -45,7 +44,7 @@ void EndedThreads::add_this_thread() {
 
 // Threads that are added meanwhile go behind the part that is still to be scanned.
 std::uint32_t EndedThreads::join_some() {
-  std::unique_lock lock(mutex_);
+  RelockableGuard lock(mutex_);
   for (std::uint32_t i = size_; i-- > 0;) {
     const pthread_t thread = threads_[i];
     lock.unlock();  // the C library has locks of its own
@@ -57,13 +56,13 @@ std::uint32_t EndedThreads::join_some() {
 }
 
 void EndedThreads::join_all(std::int64_t deadline_ns) {
-  {
-    const std::scoped_lock lock(mutex_);
-    closed_ = true;
-  }
+  RelockableGuard lock(mutex_);
+  closed_ = true;
   for (; size_ > 0; --size_) {
     const pthread_t thread = threads_[size_ - 1];
+    lock.unlock();  // as in join_some(); a closed list does not grow
     if (!join_until(thread, deadline_ns)) pthread_detach(thread);
+    lock.lock();
   }
 }
 

@@ -35,9 +35,9 @@ class EndedThreads {
   static constexpr std::uint32_t kMax = 65'536;  // threads beyond it are detached
 
   RawMutex mutex_;
-  pthread_t* threads_;      // kMax slots
-  std::uint32_t size_ = 0;  // guarded by mutex_; only the joining thread lowers it
-  bool closed_ = false;     // guarded by mutex_: join_all() has begun
+  pthread_t* threads_;                              // kMax slots
+  std::uint32_t size_ TUZA_GUARDED_BY(mutex_) = 0;  // only the joining thread lowers it
+  bool closed_ TUZA_GUARDED_BY(mutex_) = false;     // join_all() has begun
 };
 
 }  // namespace tuza::rt

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <mutex>
 #include <utility>
 
 namespace tuza::rt {
@@ -24,7 +23,7 @@ constexpr std::int64_t kLimitCheckNs = 5'000'000;
 }  // namespace
 
 void IdleMs::push(M* m) {
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   if (m->fresh) {
     m->idle_next = nullptr;
     m->idle_previous = bottom_;
@@ -41,21 +40,21 @@ void IdleMs::push(M* m) {
 }
 
 M* IdleMs::pop() {
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   M* m = top_;
   if (m != nullptr) unlink(m);
   return m;
 }
 
 M* IdleMs::pop_coldest() {
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   M* m = bottom_;
   if (m != nullptr) unlink(m);
   return m;
 }
 
 M* IdleMs::pop_fresh() {
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   M* m = bottom_;
   if (m == nullptr || !m->fresh) return nullptr;
   unlink(m);
@@ -63,12 +62,12 @@ M* IdleMs::pop_fresh() {
 }
 
 std::uint32_t IdleMs::take_low_water() {
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   return std::exchange(low_water_, size_.load(std::memory_order_relaxed));
 }
 
 bool IdleMs::remove(M* m) {
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   if (!m->on_idle_list) return false;
   unlink(m);
   return true;

@@ -49,12 +49,12 @@ class IdleMs {
   [[nodiscard]] std::uint32_t size() const { return size_.load(std::memory_order_relaxed); }
 
  private:
-  void unlink(M* m);  // with mutex_ held
+  void unlink(M* m) TUZA_REQUIRES(mutex_);  // with mutex_ held
 
   RawMutex mutex_;
-  M* top_ = nullptr;             // guarded by mutex_
-  M* bottom_ = nullptr;          // guarded by mutex_
-  std::uint32_t low_water_ = 0;  // guarded by mutex_
+  M* top_ TUZA_GUARDED_BY(mutex_) = nullptr;
+  M* bottom_ TUZA_GUARDED_BY(mutex_) = nullptr;
+  std::uint32_t low_water_ TUZA_GUARDED_BY(mutex_) = 0;
   std::atomic<std::uint32_t> size_{0};
 };
 

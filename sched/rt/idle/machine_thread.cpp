@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 #include <tuza/sched/arch/current_m.h>
+#include <tuza/sched/arch/held_mutexes.h>
 #include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/arch/thread_end.h>
 #include <tuza/sched/rt/base/check.h>
@@ -19,7 +20,6 @@
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/testing/chaos.h>
 
-#include <mutex>
 #include <new>
 #include <utility>
 
@@ -46,8 +46,7 @@ std::size_t thread_stack_bytes() {
   return kThreadStackBytes + g_thread_local_bytes.load(std::memory_order_relaxed);
 }
 
-// Requires ms_mutex.
-M* new_m(Sched& sched) {
+M* new_m(Sched& sched) TUZA_REQUIRES(sched.ms_mutex) {
   const std::uint32_t id = sched.ms_made.load(std::memory_order_relaxed);
   if (id == Sched::kMaxMs) return nullptr;
   M* m = ::new (static_cast<void*>(&sched.ms[id])) M(id, chaos::seed_of(id));
@@ -58,8 +57,8 @@ M* new_m(Sched& sched) {
 }
 
 // Prepares an M whose thread has ended, or was refused, for another thread. The M is not constructed anew,
-// because other threads may be reading it. Requires ms_mutex.
-M* take_spent_m(Sched& sched) {
+// because other threads may be reading it.
+M* take_spent_m(Sched& sched) TUZA_REQUIRES(sched.ms_mutex) {
   M* m = sched.ms_spent;
   if (m == nullptr) return nullptr;
   sched.ms_spent = std::exchange(m->idle_next, nullptr);
@@ -107,7 +106,7 @@ void measure_thread_locals() {
 bool start_m(Sched& sched) {
   M* m = nullptr;
   {
-    const std::scoped_lock lock(sched.ms_mutex);
+    const LockGuard lock(sched.ms_mutex);
     m = take_spent_m(sched);
     if (m == nullptr) m = new_m(sched);
   }
@@ -117,7 +116,7 @@ bool start_m(Sched& sched) {
   pthread_t thread;
   if (m->signal_stack != nullptr && create_thread(thread, &m_thread_main, m) == 0) return true;
   sched.ms_live.fetch_sub(1, std::memory_order_relaxed);
-  const std::scoped_lock lock(sched.ms_mutex);
+  const LockGuard lock(sched.ms_mutex);
   m->idle_next = std::exchange(sched.ms_spent, m);
   return false;
 }
@@ -136,7 +135,7 @@ void begin_m(M* m) {
   m->thread_id = static_cast<std::int32_t>(sys::invoke(SYS_gettid));
   {
     // The thread itself does this, because it may end before pthread_create() has returned.
-    const std::scoped_lock lock(m->sched->ms_mutex);
+    const LockGuard lock(m->sched->ms_mutex);
     m->thread = pthread_self();
     m->has_thread = true;
   }
@@ -162,11 +161,12 @@ void end_m(M* m) {
   if (restore.ss_sp == nullptr) restore.ss_flags = SS_DISABLE;
   sigaltstack(&restore, nullptr);
   set_current_m(nullptr);
+  forget_held_locks();
   m->thread_id = 0;
   Sched& sched = *m->sched;
   bool to_join = false;
   {
-    const std::scoped_lock lock(sched.ms_mutex);
+    const LockGuard lock(sched.ms_mutex);
     to_join = std::exchange(m->has_thread, false);  // unless join_threads() has given up on this thread
     m->idle_next = std::exchange(sched.ms_spent, m);
   }
@@ -179,7 +179,7 @@ void end_m(M* m) {
 
 void join_threads(Sched& sched, std::int64_t deadline_ns) {
   for (std::uint32_t i = 0, n = sched.ms_made.load(std::memory_order_acquire); i < n; ++i) {
-    const std::scoped_lock lock(sched.ms_mutex);
+    const LockGuard lock(sched.ms_mutex);
     if (std::exchange(sched.ms[i].has_thread, false)) pthread_detach(sched.ms[i].thread);
   }
   sched.ended_threads.join_all(deadline_ns);

@@ -9,7 +9,6 @@
 #include <tuza/sched/rt/slice/handoff.h>
 
 #include <algorithm>
-#include <mutex>
 #include <new>
 #include <utility>
 
@@ -18,8 +17,8 @@ namespace rt {
 namespace {
 
 // Moves everything that a P holds to shared places. Its timers stay: every M checks the timers of all Ps that
-// were ever made. Requires procs_mutex; the caller has taken the P out of idle_ps, or held it.
-void retire(Sched& sched, P& p) {
+// were ever made. The caller has taken the P out of idle_ps, or held it.
+void retire(Sched& sched, P& p) TUZA_REQUIRES(sched.procs_mutex) {
   p.retired.store(true, std::memory_order_relaxed);
   empty_queues(sched, p);
   sched.gs.flush(p);
@@ -27,9 +26,9 @@ void retire(Sched& sched, P& p) {
   if (sched.grq.size() > 0) wake_one(sched);
 }
 
-// Call after every change, with procs_mutex held. The Ms with surplus Ps are busy, which the number of
+// Call after every change. The Ms with surplus Ps are busy, which the number of
 // non-idle Ps does not show.
-void count_surplus(Sched& sched) {
+void count_surplus(Sched& sched) TUZA_REQUIRES(sched.procs_mutex) {
   std::int32_t held = 0;
   for (std::int32_t id = sched.procs(), n = sched.procs_made.load(); id < n; ++id) {
     held += sched.p(id).retired.load(std::memory_order_relaxed) ? 0 : 1;
@@ -80,7 +79,7 @@ void put_idle(Sched& sched, P* p) {
 }
 
 void set_procs(Sched& sched, std::int32_t n) {
-  const std::scoped_lock lock(sched.procs_mutex);
+  const LockGuard lock(sched.procs_mutex);
   const std::int32_t before = sched.procs();
   for (std::int32_t id = sched.procs_made.load(std::memory_order_relaxed); id < n; ++id) {
     P* p = ::new (static_cast<void*>(&sched.ps[id])) P;
@@ -108,7 +107,7 @@ void set_procs(Sched& sched, std::int32_t n) {
 
 bool retire_p_if_surplus(M* m) {
   Sched& sched = *m->sched;
-  const std::scoped_lock lock(sched.procs_mutex);
+  const LockGuard lock(sched.procs_mutex);
   if (m->p->id < sched.procs()) {
     m->p->attention.store(sched.stopping.load(), std::memory_order_relaxed);
     return false;
@@ -124,7 +123,7 @@ bool retire_p_if_surplus(M* m) {
 }
 
 void retire_idle_p(Sched& sched, P& p) {
-  const std::scoped_lock lock(sched.procs_mutex);
+  const LockGuard lock(sched.procs_mutex);
   if (p.id < sched.procs() || !sched.idle_ps.take(p.id)) return;
   retire(sched, p);
   count_surplus(sched);

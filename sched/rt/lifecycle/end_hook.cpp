@@ -14,9 +14,10 @@
 namespace tuza::rt {
 
 // The end of the run waits for the mutex, so its holder must not be suspended.
-struct HooksLock {
-  explicit HooksLock(Mutex& mutex) : lock(mutex) {}
-  const std::scoped_lock<Mutex> lock;
+struct TUZA_SCOPED_CAPABILITY HooksLock {
+  explicit HooksLock(Mutex& mutex) TUZA_ACQUIRE(mutex) : lock(mutex) {}
+  ~HooksLock() TUZA_RELEASE() = default;
+  const LockGuard<Mutex> lock;
   const NoPreempt keep_going;
 };
 
@@ -24,8 +25,8 @@ struct HooksLock {
 // the mutex stay in its queue.
 struct EndHooks {
   Mutex mutex;
-  EndHook* first = nullptr;    // guarded by mutex
-  bool main_returned = false;  // guarded by mutex
+  EndHook* first TUZA_GUARDED_BY(mutex) = nullptr;
+  bool main_returned TUZA_GUARDED_BY(mutex) = false;
 };
 
 namespace {

@@ -9,7 +9,6 @@
 #include <tuza/sched/rt/sched.h>
 
 #include <cstdlib>
-#include <mutex>
 
 namespace tuza::rt {
 namespace {
@@ -40,7 +39,7 @@ void leave_to_exit(M& m) {
   sched.exiting.store(true, std::memory_order_release);
   set_current_m(nullptr);
   {
-    const std::scoped_lock lock(sched.ms_mutex);
+    const LockGuard lock(sched.ms_mutex);
     m.has_thread = false;  // a thread that is in exit() must not be joined
   }
   m.thread_id = 0;

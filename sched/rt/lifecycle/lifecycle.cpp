@@ -1,5 +1,6 @@
 #include <tuza/sched/rt/lifecycle/lifecycle.h>
 
+#include <tuza/sched/arch/held_mutexes.h>
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/base/heavy_fence.h>
@@ -10,6 +11,7 @@
 #include <tuza/sched/rt/idle/procs.h>
 #include <tuza/sched/rt/lifecycle/abandon.h>
 #include <tuza/sched/rt/lifecycle/end_hook.h>
+#include <tuza/sched/rt/lifecycle/environment.h>
 #include <tuza/sched/rt/report/crash_report.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/slice/handoff.h>
@@ -18,9 +20,6 @@
 #include <tuza/sched/run.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
-#include <cstring>
 #include <new>
 
 namespace tuza::rt {
@@ -55,18 +54,6 @@ void unmap_sched(Sched* sched) {
   delete_end_hooks(sched->end_hooks);
   sched->~Sched();
   unmap_pages(sched, sizeof(Sched));
-}
-
-// Returns TUZA_MAXPROCS if it is set to a valid number, otherwise 0.
-std::int32_t procs_from_environment() {
-  const char* text = std::getenv("TUZA_MAXPROCS");
-  if (text == nullptr || *text == '\0') return 0;
-  std::int32_t n = 0;
-  const auto [end, error] = std::from_chars(text, text + std::strlen(text), n);
-  if (error == std::errc{} && *end == '\0' && n >= 1 && n <= kMaxProcsLimit) return n;
-  Line() << "tuza: TUZA_MAXPROCS: expected a number from 1 to " << kMaxProcsLimit << ", not '" << text
-         << "'; ignored\n";
-  return 0;
 }
 
 std::int32_t choose_procs(Sched& sched, const RunOptions& options) {
@@ -147,6 +134,9 @@ Sched* start_runtime(const RunOptions& options) {
     fatal("tuza::run called while another tuza::run is active");
   // S4: state that belongs to the process.
   install_crash_reports();
+  if (sched.debug.held_mutexes && !check_held_mutexes()) {
+    Line() << "TUZA_DEBUG: heldmutex has no effect in static programs and with sanitizers\n";
+  }
   sched.preempt_signal.install(sched.debug.async_preempt_off ? 0 : sched.slice.signal, sched.signal_mask);
   allow_an_arena_per_m();
   measure_thread_locals();

@@ -4,7 +4,6 @@
 #include <tuza/sched/rt/p.h>
 
 #include <algorithm>
-#include <mutex>
 #include <new>
 #include <utility>
 
@@ -16,12 +15,15 @@ constexpr std::uint32_t kBatch = GPool::kLocalMax / 2;
 }  // namespace
 
 GPool::~GPool() {
-  for (std::size_t i = 0, n = count(); i < n; ++i) at(i).sanitizer.goroutine_ended();
+  for (std::size_t i = 0, n = count(); i < n; ++i) {
+    at(i).sanitizer.g_ends();
+    stacks_.forget(at(i).stack);
+  }
   for (auto& slab : slabs_) unmap_pages(slab.load(), kSlabGs * sizeof(G));
 }
 
 G* GPool::new_g() {
-  const std::scoped_lock lock(slab_mutex_);
+  const LockGuard lock(slab_mutex_);
   const std::size_t index = count_.load(std::memory_order_relaxed);
   const std::size_t slab = index / kSlabGs;
   if (index % kSlabGs == 0) {
@@ -42,7 +44,7 @@ G* GPool::FreeList::pop() {
 
 void GPool::refill_dead(P& p) {
   FreeList& free = free_[kDefaultStackClass];
-  const std::scoped_lock lock(free.mutex);
+  const LockGuard lock(free.mutex);
   while (p.dead_gs.size() < kBatch) {
     G* g = free.pop();
     if (g == nullptr) return;
@@ -51,7 +53,7 @@ void GPool::refill_dead(P& p) {
 }
 
 void GPool::refill_bare(P& p) {
-  const std::scoped_lock lock(bare_mutex_);
+  const LockGuard lock(bare_mutex_);
   while (p.bare_gs.size() < kBatch && !bare_.empty()) p.bare_gs.push_back(bare_.pop_front());
 }
 
@@ -65,7 +67,7 @@ G* GPool::take_bare(P* p) {
     if (p->bare_gs.empty()) refill_bare(*p);
     return p->bare_gs.pop_front();
   }
-  const std::scoped_lock lock(bare_mutex_);
+  const LockGuard lock(bare_mutex_);
   return bare_.pop_front();
 }
 
@@ -82,7 +84,7 @@ G* GPool::take_with_stack(P* p, std::uint8_t stack_class) {
     g = p->dead_gs.pop_front();
   } else {
     FreeList& free = free_[stack_class];
-    const std::scoped_lock lock(free.mutex);
+    const LockGuard lock(free.mutex);
     g = free.pop();
   }
   if (g != nullptr) return g;
@@ -105,35 +107,36 @@ bool GPool::give_stack(P& p, G& g) {
 void GPool::put_bare(P& p, G* g) {
   p.bare_gs.push_front(g);
   if (p.bare_gs.size() <= kLocalMax) return;
-  const std::scoped_lock lock(bare_mutex_);
+  const LockGuard lock(bare_mutex_);
   for (std::uint32_t i = 0; i < kBatch; ++i) bare_.push_front(p.bare_gs.pop_front());
 }
 
 void GPool::put(P* p, G* g) {
   if (!g->stack.exists()) {
     if (p != nullptr) return put_bare(*p, g);
-    const std::scoped_lock lock(bare_mutex_);
+    const LockGuard lock(bare_mutex_);
     return bare_.push_front(g);
   }
   g->stack.dirty = true;
+  stacks_.end_frames(g->stack);
   FreeList& free = free_[g->stack.stack_class];
   if (p == nullptr || g->stack.stack_class != kDefaultStackClass) {
-    const std::scoped_lock lock(free.mutex);
+    const LockGuard lock(free.mutex);
     return free.warm.push_front(g);
   }
   p->dead_gs.push_front(g);
   if (p->dead_gs.size() <= kLocalMax) return;
-  const std::scoped_lock lock(free.mutex);
+  const LockGuard lock(free.mutex);
   for (std::uint32_t i = 0; i < kBatch; ++i) free.warm.push_front(p->dead_gs.pop_front());
 }
 
 void GPool::flush(P& p) {
   {
     FreeList& free = free_[kDefaultStackClass];
-    const std::scoped_lock lock(free.mutex);
+    const LockGuard lock(free.mutex);
     free.warm.splice_back(std::move(p.dead_gs));
   }
-  const std::scoped_lock lock(bare_mutex_);
+  const LockGuard lock(bare_mutex_);
   bare_.splice_back(std::move(p.bare_gs));
 }
 
@@ -144,14 +147,14 @@ bool GPool::scavenge() {
   for (FreeList& free : free_) {
     std::uint32_t unused = 0;
     {
-      const std::scoped_lock lock(free.mutex);
+      const LockGuard lock(free.mutex);
       unused = std::min(free.warm_low_water, kPerCall);
       free.warm_low_water = free.warm.size();
     }
     while (unused > 0) {
       GList batch;
       {
-        const std::scoped_lock lock(free.mutex);
+        const LockGuard lock(free.mutex);
         while (unused > 0 && batch.size() < kAtOnce && !free.warm.empty()) {
           batch.push_back(free.warm.pop_front());
           --unused;
@@ -160,10 +163,10 @@ bool GPool::scavenge() {
       }
       if (batch.empty()) break;
       for (G* g = batch.front(); g != nullptr; g = g->link) StackArenas::trim(g->stack);
-      const std::scoped_lock lock(free.mutex);
+      const LockGuard lock(free.mutex);
       free.cold.splice_back(std::move(batch));
     }
-    const std::scoped_lock lock(free.mutex);
+    const LockGuard lock(free.mutex);
     more = more || !free.warm.empty();
   }
   return more;

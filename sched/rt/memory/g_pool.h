@@ -72,11 +72,12 @@ class GPool {
 
   struct FreeList {
     RawMutex mutex;
-    GList warm;                        // guarded by mutex: Gs whose stacks may hold memory
-    GList cold;                        // guarded by mutex: Gs whose stacks were trimmed
-    std::uint32_t warm_low_water = 0;  // guarded by mutex: smallest size of `warm` since the last scavenge
+    GList warm TUZA_GUARDED_BY(mutex);  // Gs whose stacks may hold memory
+    GList cold TUZA_GUARDED_BY(mutex);  // Gs whose stacks were trimmed
+    std::uint32_t warm_low_water TUZA_GUARDED_BY(mutex) =
+        0;  // smallest size of `warm` since the last scavenge
 
-    G* pop();  // requires mutex; null if both lists are empty
+    G* pop() TUZA_REQUIRES(mutex);  // null if both lists are empty
   };
 
   G* take_bare(P* p);
@@ -88,7 +89,7 @@ class GPool {
 
   std::array<FreeList, kStackClassBytes.size()> free_;
   RawMutex bare_mutex_;
-  GList bare_;  // guarded by bare_mutex_
+  GList bare_ TUZA_GUARDED_BY(bare_mutex_);
   StackArenas stacks_;
   std::atomic<std::uint64_t> next_id_{1};
 

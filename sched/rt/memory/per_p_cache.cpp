@@ -6,7 +6,6 @@
 
 #include <array>
 #include <atomic>
-#include <mutex>
 
 namespace tuza::rt {
 namespace {
@@ -31,29 +30,33 @@ CacheNode* PerPCache::take() {
       return node;
     }
   }
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   CacheNode* node = shared_;
-  if (node != nullptr) shared_ = node->next;
+  if (node == nullptr) return nullptr;
+  shared_ = node->next;
+  --shared_size_;
   return node;
 }
 
-void PerPCache::put(CacheNode* node) {
+bool PerPCache::put(CacheNode* node) {
   const Enter rt;
   P* p = rt.p();
-  if (p == nullptr || p->caches[slot_].size == kLocalMax) {
-    put_shared(node, node);
-    return;
-  }
+  if (p == nullptr || p->caches[slot_].size == kLocalMax) return false;
   CacheSlot& local = p->caches[slot_];
   node->next = local.first;
   local.first = node;
   ++local.size;
+  return true;
 }
 
-void PerPCache::put_shared(CacheNode* first, CacheNode* last) {
-  const std::scoped_lock lock(mutex_);
-  last->next = shared_;
-  shared_ = first;
+bool PerPCache::put_surplus(CacheNode* node) {
+  const Enter not_suspended;
+  const LockGuard lock(mutex_);
+  if (shared_size_ >= kSharedMax) return false;
+  node->next = shared_;
+  shared_ = node;
+  ++shared_size_;
+  return true;
 }
 
 void PerPCache::flush(P& p) {
@@ -62,7 +65,11 @@ void PerPCache::flush(P& p) {
     if (local.first == nullptr) continue;
     CacheNode* last = local.first;
     while (last->next != nullptr) last = last->next;
-    g_caches[i].load()->put_shared(local.first, last);
+    PerPCache& cache = *g_caches[i].load();
+    const LockGuard lock(cache.mutex_);
+    last->next = cache.shared_;
+    cache.shared_ = local.first;
+    cache.shared_size_ += local.size;
     local = CacheSlot{};
   }
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tuza/sched/arch/sanitizer.h>
+#include <tuza/sched/arch/valgrind.h>
 
 #include <array>
 #include <cstddef>
@@ -32,6 +33,7 @@ struct Stack {
   std::uint8_t stack_class = kNoStackClass;
   bool guarded = false;
   bool dirty = false;  // may hold pages touched since the last trim
+  ValgrindStack valgrind;
 
   [[nodiscard]] bool exists() const { return stack_class != kNoStackClass; }
   [[nodiscard]] bool guard_contains(std::uintptr_t address) const {

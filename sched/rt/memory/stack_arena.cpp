@@ -8,7 +8,6 @@
 #include <tuza/sched/rt/base/print.h>
 
 #include <charconv>
-#include <mutex>
 #include <system_error>
 
 namespace tuza::rt {
@@ -68,7 +67,7 @@ StackArenas::~StackArenas() {
 }
 
 bool StackArenas::add_arena(ClassState& state) {
-  const std::scoped_lock lock(arenas_mutex_);
+  const LockGuard lock(arenas_mutex_);
   if (arenas_ == nullptr) {
     arenas_ = static_cast<std::uintptr_t*>(map_pages(kArenasMax * sizeof *arenas_));
   }
@@ -114,7 +113,7 @@ Stack StackArenas::carve(std::uint8_t stack_class) {
   Stack stack;
   std::size_t number = 0;
   {
-    const std::scoped_lock lock(state.mutex);
+    const LockGuard lock(state.mutex);
     if (state.next == state.end && !add_arena(state)) return stack;
     stack.guard_low = state.next;
     state.next += bytes;
@@ -124,13 +123,14 @@ Stack StackArenas::carve(std::uint8_t stack_class) {
   stack.guarded = install_guard(stack.guard_low);
   stack.low = stack.guard_low + (stack.guarded ? kGuardBytes : 0);
   stack.top = stack.guard_low + bytes - (number % kColours) * kColourBytes;
+  if (on_valgrind_) stack.valgrind.begins(stack.low, stack.top);
   return stack;
 }
 
 StackArenas::Carved StackArenas::carved() {
   Carved sum{0, 0};
   for (std::size_t c = 0; c < classes_.size(); ++c) {
-    const std::scoped_lock lock(classes_[c].mutex);
+    const LockGuard lock(classes_[c].mutex);
     sum.stacks += classes_[c].carved;
     sum.bytes += classes_[c].carved * kStackClassBytes[c];
   }

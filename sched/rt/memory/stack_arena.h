@@ -44,6 +44,16 @@ class StackArenas {
   };
   [[nodiscard]] Carved carved();
 
+  // The frames of the goroutine that ran on `stack` are no longer needed.
+  void end_frames(const Stack& stack) const {
+    if (on_valgrind_) [[unlikely]]
+      valgrind_forgets_frames(stack.low, stack.top);
+  }
+  // `stack` is never used again. Its address space stays until the destructor.
+  void forget(const Stack& stack) const {
+    if (on_valgrind_ && stack.exists()) stack.valgrind.ends();
+  }
+
   // Gives the memory of `stack` back to the kernel; the next goroutine reads zeroes. The guard stays.
   static void trim(Stack& stack);
 
@@ -61,24 +71,27 @@ class StackArenas {
 
   struct ClassState {
     RawMutex mutex;
-    std::uintptr_t next = 0;  // guarded by mutex: first byte that is not carved yet
-    std::uintptr_t end = 0;   // guarded by mutex: end of the current arena
-    std::size_t carved = 0;   // guarded by mutex
+    std::uintptr_t next TUZA_GUARDED_BY(mutex) = 0;  // first byte that is not carved yet
+    std::uintptr_t end TUZA_GUARDED_BY(mutex) = 0;   // end of the current arena
+    std::size_t carved TUZA_GUARDED_BY(mutex) = 0;
   };
 
-  bool add_arena(ClassState& state);
+  bool add_arena(ClassState& state) TUZA_REQUIRES(state.mutex);
   bool install_guard(std::uintptr_t at);
   bool protect(void* low);
 
   std::array<ClassState, kStackClassBytes.size()> classes_;
-  std::atomic<GuardMode> guard_mode_{GuardMode::kAdvise};  // only moves downwards, kAdvise to kNone
-  std::atomic<bool> advice_proven_{false};                 // relaxed: a thread that misses it proves again
+  const bool on_valgrind_ = on_valgrind();
+  // Only moves downwards, kAdvise to kNone. Valgrind passes on advice that it does not know, and itself dies at such a
+  // guard; it knows mprotect.
+  std::atomic<GuardMode> guard_mode_{on_valgrind_ ? GuardMode::kProtect : GuardMode::kAdvise};
+  std::atomic<bool> advice_proven_{false};  // relaxed: a thread that misses it proves again
 
   std::atomic<std::size_t> protected_{0};  // number of guards by mprotect
 
   RawMutex arenas_mutex_;
-  std::uintptr_t* arenas_ = nullptr;  // guarded by arenas_mutex_; kArenasMax slots, mapped at first use
-  std::size_t arena_count_ = 0;       // guarded by arenas_mutex_
+  std::uintptr_t* arenas_ TUZA_GUARDED_BY(arenas_mutex_) = nullptr;  // kArenasMax slots, mapped at first use
+  std::size_t arena_count_ TUZA_GUARDED_BY(arenas_mutex_) = 0;
 };
 
 }  // namespace tuza::rt

@@ -5,8 +5,6 @@
 #include <tuza/sched/rt/g.h>
 #include <tuza/sched/rt/queue/g_list_inline.h>
 
-#include <mutex>
-
 namespace tuza::rt {
 namespace {
 
@@ -31,7 +29,7 @@ void GlobalQueue::reserve(std::uint32_t more) {
 }
 
 void GlobalQueue::push(std::span<G* const> batch) {
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   reserve(static_cast<std::uint32_t>(batch.size()));
   std::uint32_t tail = head_ + size_.load(std::memory_order_relaxed);
   for (G* g : batch) slot(tail++) = g;
@@ -39,7 +37,7 @@ void GlobalQueue::push(std::span<G* const> batch) {
 }
 
 void GlobalQueue::push(GList&& batch) {
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   reserve(batch.size());
   std::uint32_t tail = head_ + size_.load(std::memory_order_relaxed);
   while (G* g = batch.pop_front()) slot(tail++) = g;
@@ -47,14 +45,14 @@ void GlobalQueue::push(GList&& batch) {
 }
 
 void GlobalQueue::push_front(G* g) {
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   reserve(1);
   slot(--head_) = g;
   publish(size_.load(std::memory_order_relaxed) + 1);
 }
 
 void GlobalQueue::move_to(GlobalQueue& to, bool (*which)(const G& g)) {
-  const std::scoped_lock both(mutex_, to.mutex_);
+  const LockBoth both(mutex_, to.mutex_);
   const std::uint32_t size = size_.load(std::memory_order_relaxed);
   const std::uint32_t before = to.size_.load(std::memory_order_relaxed);
   std::uint32_t kept = 0, moved = 0;
@@ -73,7 +71,7 @@ void GlobalQueue::move_to(GlobalQueue& to, bool (*which)(const G& g)) {
 
 std::uint32_t GlobalQueue::pop_batch(std::uint32_t procs, std::span<G*> out) {
   if (size() == 0) return 0;
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   const std::uint32_t size = size_.load(std::memory_order_relaxed);
   const std::uint32_t n = batch_size(size, procs, static_cast<std::uint32_t>(out.size()));
   for (std::uint32_t i = 0; i < n; ++i) out[i] = slot(head_ + i);

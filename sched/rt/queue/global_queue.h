@@ -51,17 +51,16 @@ class GlobalQueue {
   }
 
  private:
-  // All functions below require mutex_.
-  void reserve(std::uint32_t more);
-  G*& slot(std::uint32_t index) { return ring_[index & (capacity_ - 1)]; }
+  void reserve(std::uint32_t more) TUZA_REQUIRES(mutex_);
+  G*& slot(std::uint32_t index) TUZA_REQUIRES(mutex_) { return ring_[index & (capacity_ - 1)]; }
   // seq_cst: one half of the parking protocol (rt/idle/idle.cpp).
-  void publish(std::uint32_t size) { size_.store(size, std::memory_order_seq_cst); }
+  void publish(std::uint32_t size) TUZA_REQUIRES(mutex_) { size_.store(size, std::memory_order_seq_cst); }
 
   RawMutex mutex_;
-  G** ring_ = nullptr;                  // guarded by mutex_
-  std::uint32_t capacity_ = 0;          // guarded by mutex_; a power of two
-  std::uint32_t head_ = 0;              // guarded by mutex_; wraps around, only its low bits count
-  std::atomic<std::uint32_t> size_{0};  // written under mutex_
+  G** ring_ TUZA_GUARDED_BY(mutex_) = nullptr;
+  std::uint32_t capacity_ TUZA_GUARDED_BY(mutex_) = 0;  // a power of two
+  std::uint32_t head_ TUZA_GUARDED_BY(mutex_) = 0;      // wraps around, only its low bits count
+  std::atomic<std::uint32_t> size_{0};                  // written under mutex_
 };
 
 }  // namespace tuza::rt

@@ -1,6 +1,6 @@
 // Work stealing: an M whose P has nothing to run takes goroutines from other Ps.
 //
-// The thief makes four rounds over all Ps in random order, and takes half of a victim's LRQ. runnext is taken
+// The thief visits the Ps in the order of rt/queue/steal_order.h, and takes half of a victim's LRQ. runnext is taken
 // in the last round only, and only if it is still there after a pause of some microseconds: the owner usually
 // switches to that goroutine at once, and moving it to another core costs both Ps.
 //
@@ -8,31 +8,16 @@
 // does not burn its cores searching for work.
 #include <tuza/sched/arch/cpu_relax.h>
 #include <tuza/sched/rt/queue/schedule.h>
+#include <tuza/sched/rt/queue/steal_order.h>
 #include <tuza/sched/rt/sched.h>
 
 #include <algorithm>
-#include <numeric>
+#include <optional>
 
 namespace tuza::rt {
 namespace {
 
-constexpr int kRounds = 4;
 constexpr int kRunnextPauseSpins = 100;  // about 3 us
-
-// Visits 0 .. n-1 once each in a random order: a random start, and a stride that is coprime to n.
-class RandomOrder {
- public:
-  RandomOrder(Random& random, std::uint32_t n) : n_(n), at_(random.below(n)) {
-    do stride_ = 1 + random.below(n);
-    while (std::gcd(stride_, n) != 1);
-  }
-  std::uint32_t next() { return at_ = (at_ + stride_) % n_; }
-
- private:
-  std::uint32_t n_;
-  std::uint32_t at_;
-  std::uint32_t stride_ = 1;
-};
 
 G* take_stale_runnext(P& victim) {
   G* g = victim.runnext.load(std::memory_order_relaxed);
@@ -61,18 +46,16 @@ G* steal(M* m) {
   if (!try_spinning(m)) return nullptr;
   Sched& sched = *m->sched;
   const auto ps = static_cast<std::uint32_t>(sched.procs_made.load(std::memory_order_acquire));
-  for (int round = 0; round < kRounds; ++round) {
-    RandomOrder order(m->random, ps);
-    for (std::uint32_t i = 0; i < ps; ++i) {
-      P& victim = sched.p(static_cast<std::int32_t>(order.next()));
-      if (&victim == m->p) continue;
-      for (const Level level : {Level::kWoken, Level::kNew}) {
-        const RunQueue::Owner mine(m->p->local(level));
-        if (G* g = RunQueue::Thief(victim.local(level)).steal_half(mine)) return g;
-      }
-      if (round + 1 < kRounds) continue;
-      if (G* g = take_stale_runnext(victim)) return g;
+  StealOrder order(m->random, ps);
+  while (const std::optional<StealOrder::Visit> visit = order.next()) {
+    P& victim = sched.p(static_cast<std::int32_t>(visit->p));
+    if (&victim == m->p) continue;
+    for (const Level level : {Level::kWoken, Level::kNew}) {
+      const RunQueue::Owner mine(m->p->local(level));
+      if (G* g = RunQueue::Thief(victim.local(level)).steal_half(mine)) return g;
     }
+    if (!visit->last_round) continue;
+    if (G* g = take_stale_runnext(victim)) return g;
   }
   return nullptr;
 }

@@ -5,14 +5,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <span>
 
 namespace tuza::rt {
 namespace {
 
 constexpr std::size_t kArity = 4;
-constexpr std::size_t kFirstCapacity = 256;  // one page
+constexpr std::size_t kFirstTimers = 256;  // one page
 // The children of entry 0 begin at index 1, the first of four; that entry must start a cache line.
 constexpr std::size_t kUnused = kArity - 1;
 constexpr int kSlackShift = 20;  // a millisecond
@@ -27,7 +26,7 @@ std::uint32_t slack_of(std::int64_t ns) {
 TimerHeap::~TimerHeap() { unmap_pages(pages_, capacity_ * sizeof(Entry)); }
 
 void TimerHeap::disarm_all() {
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   const std::size_t size = size_.exchange(0, std::memory_order_relaxed);
   for (const Entry& entry : std::span(entries_, size)) {
     entry.timer->index = Timer::kDisarmed;
@@ -37,7 +36,7 @@ void TimerHeap::disarm_all() {
 }
 
 void TimerHeap::move_all(TimerHeap& to, std::int64_t shift_ns) {
-  const std::scoped_lock both(lock_, to.lock_);
+  const LockBoth both(lock_, to.lock_);
   const std::size_t size = size_.exchange(0, std::memory_order_relaxed);
   for (const Entry& entry : std::span(entries_, size)) {
     const std::int64_t when = entry.timer->when_ns;
@@ -48,7 +47,7 @@ void TimerHeap::move_all(TimerHeap& to, std::int64_t shift_ns) {
 }
 
 void TimerHeap::grow() {
-  const std::size_t capacity = capacity_ == 0 ? kFirstCapacity : capacity_ * 2;
+  const std::size_t capacity = capacity_ == 0 ? kFirstTimers : capacity_ * 2;
   auto* pages = static_cast<Entry*>(map_pages(capacity * sizeof(Entry)));
   if (pages == nullptr) fatal("out of memory for timers");
   if (capacity_ != 0) std::memcpy(pages, pages_, capacity_ * sizeof(Entry));
@@ -107,7 +106,7 @@ void TimerHeap::insert(Timer& timer, std::int64_t when_ns) {
 }
 
 void TimerHeap::add(Timer& timer, std::int64_t when_ns) {
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   insert(timer, when_ns);
   if (timer.index == 0) publish();
 }
@@ -128,7 +127,7 @@ void TimerHeap::remove_at(std::size_t at) {
 
 bool TimerHeap::move(Timer& timer, std::int64_t when_ns) {
   when_ns = std::min(when_ns, kNever - 1);
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   if (timer.heap.load(std::memory_order_relaxed) != this) return false;
   const std::size_t at = timer.index;
   const std::int64_t bound = timer.when_ns - (std::int64_t{timer.slack} << kSlackShift);
@@ -146,7 +145,7 @@ bool TimerHeap::move(Timer& timer, std::int64_t when_ns) {
 }
 
 bool TimerHeap::remove(Timer& timer) {
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   if (timer.heap.load(std::memory_order_relaxed) != this) return false;
   const std::size_t at = timer.index;
   remove_at(at);
@@ -155,7 +154,7 @@ bool TimerHeap::remove(Timer& timer) {
 }
 
 Timer* TimerHeap::take_due(std::int64_t now_ns) {
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   if (size_.load(std::memory_order_relaxed) == 0 || entries_[0].when_ns > now_ns) return nullptr;
   Timer* timer = entries_[0].timer;
   if (timer->when_ns > entries_[0].when_ns) {  // the timer was postponed

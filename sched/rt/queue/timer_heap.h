@@ -72,22 +72,21 @@ class TimerHeap {
     Timer* timer;
   };
 
-  // All functions below require lock_, except take_due().
-  void insert(Timer& timer, std::int64_t when_ns);
-  void place(std::size_t at, Entry entry);
-  void sift_up(std::size_t at, Entry entry);
-  void sift_down(std::size_t at, Entry entry);
-  void remove_at(std::size_t at);
-  Timer* take_due(std::int64_t now_ns);  // takes lock_; null: check next_ns() again
-  void publish();                        // call after every change of the first entry
-  void grow();
+  void insert(Timer& timer, std::int64_t when_ns) TUZA_REQUIRES(lock_);
+  void place(std::size_t at, Entry entry) TUZA_REQUIRES(lock_);
+  void sift_up(std::size_t at, Entry entry) TUZA_REQUIRES(lock_);
+  void sift_down(std::size_t at, Entry entry) TUZA_REQUIRES(lock_);
+  void remove_at(std::size_t at) TUZA_REQUIRES(lock_);
+  Timer* take_due(std::int64_t now_ns);  // null: check next_ns() again
+  void publish() TUZA_REQUIRES(lock_);   // call after every change of the first entry
+  void grow() TUZA_REQUIRES(lock_);
 
   SpinLock lock_;
-  Entry* pages_ = nullptr;                     // guarded by lock_: what is mapped
-  Entry* entries_ = nullptr;                   // guarded by lock_: pages_ without its first kUnused entries
-  std::size_t capacity_ = 0;                   // guarded by lock_: entries mapped, unused ones included
-  std::atomic<std::size_t> size_{0};           // written under lock_
-  std::atomic<std::int64_t> next_ns_{kNever};  // written under lock_
+  Entry* pages_ TUZA_GUARDED_BY(lock_) = nullptr;    // what is mapped
+  Entry* entries_ TUZA_GUARDED_BY(lock_) = nullptr;  // pages_ without its first kUnused entries
+  std::size_t capacity_ TUZA_GUARDED_BY(lock_) = 0;  // entries mapped, unused ones included
+  std::atomic<std::size_t> size_{0};                 // written under lock_
+  std::atomic<std::int64_t> next_ns_{kNever};        // written under lock_
 };
 
 }  // namespace tuza::rt

@@ -34,8 +34,7 @@ struct Walk {
 #if defined(__x86_64__)
 [[gnu::force_align_arg_pointer]]
 #endif
-[[gnu::no_sanitize_address, gnu::no_sanitize_thread, gnu::no_sanitize_undefined]] void
-walk_here(void* argument) {
+__attribute__((no_sanitize("address", "thread", "undefined"))) void walk_here(void* argument) {
   auto& walk = *static_cast<Walk*>(argument);
   _Unwind_Backtrace(&collect, &walk.trace);
   Context unused;

@@ -27,6 +27,7 @@ void report_overflow(const G& g) {
   line << ": stack overflow (" << (g.stack.top - g.stack.low) / 1024
        << " KiB; increase GoOptions::stack_bytes)\n";
   line.flush();
+  print_activity(g);
   print(backtrace_here(), Naming::kAsyncSignalSafe);
   print_creator(g);
 }
@@ -39,7 +40,7 @@ bool is_handler(const struct sigaction& action) {
 // Calls the previous handler as the kernel would have called it.
 void call(struct sigaction& previous, int number, siginfo_t* info, void* context) {
   const struct sigaction handler = previous;
-  if ((handler.sa_flags & SA_RESETHAND) != 0) {
+  if ((static_cast<unsigned>(handler.sa_flags) & SA_RESETHAND) != 0) {
     previous = {};
     previous.sa_handler = SIG_DFL;
   }
@@ -90,6 +91,7 @@ void describe_exception(Line& line) {
   } catch (const std::exception& e) {
     line << ": " << e.what();
   } catch (...) {
+    line << " (no std::exception)";
   }
 }
 
@@ -109,6 +111,7 @@ void describe_exception(Line& line) {
     describe_exception(line);
     line << "\n";
   }
+  print_activity(g);
   // Nothing has been unwound: the stack is still that of the throw.
   print(backtrace_here());
   print_creator(g);

@@ -1,6 +1,6 @@
 #include <tuza/sched/rt/report/debug_options.h>
 
-#include <tuza/sched/rt/base/print.h>
+#include <tuza/sched/rt/base/variable_problem.h>
 
 #include <charconv>
 #include <cstdlib>
@@ -36,6 +36,7 @@ bool apply(DebugOptions& options, std::string_view key, std::string_view value) 
   if (key == "scheddetail") return parse_flag(value, options.scheddetail);
   if (key == "asyncpreemptoff") return parse_flag(value, options.async_preempt_off);
   if (key == "membarrieroff") return parse_flag(value, options.membarrier_off);
+  if (key == "heldmutex") return parse_flag(value.empty() ? "1" : value, options.held_mutexes);
   if (key == "stalls") return parse_duration(value, options.stalls_ns);
   return false;
 }
@@ -50,9 +51,12 @@ DebugOptions DebugOptions::parse(std::string_view text) {
     const std::size_t equals = item.find('=');
     const bool has_value = equals != std::string_view::npos;
     if (!apply(options, item.substr(0, equals), has_value ? item.substr(equals + 1) : "")) {
-      Line() << "tuza: TUZA_DEBUG: cannot use '" << item
-             << "'; known are schedtrace=<ms, 0 to 3600000>, scheddetail=<0 or 1>, asyncpreemptoff=<0 or 1>, "
-                "membarrieroff=<0 or 1> and stalls=<0 to 60000>ms\n";
+      Line problem(Line::kNowhere);
+      problem
+          << "TUZA_DEBUG: cannot use '" << item
+          << "'; known are schedtrace=<ms, 0 to 3600000>, scheddetail=<0 or 1>, asyncpreemptoff=<0 or 1>, "
+             "membarrieroff=<0 or 1>, heldmutex and stalls=<0 to 60000>ms";
+      report_variable(problem);
     }
   }
   return options;

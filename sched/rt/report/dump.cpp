@@ -37,6 +37,12 @@ void print_creator(const G& g) {
   line << "in " << function << "\n    at " << file << ":" << g.site_line.get() << "\n";
 }
 
+void print_activity(const G& g) {
+  ActivityText activity;
+  activity.read(g);
+  if (activity.size > 0) Line() << "  " << activity.text() << "\n";
+}
+
 void print_goroutine_line(const G& g) { print_head(g, g.wait_since_ns); }
 
 void print_goroutine(const Sched&, G& g) {

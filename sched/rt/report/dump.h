@@ -19,4 +19,7 @@ void print_all_goroutines(Sched& sched);
 void print_goroutine_line(const G& g);
 void print_creator(const G& g);
 
+// Prints what the goroutine works on, if it has said so. For the goroutine's own thread. Async-signal-safe.
+void print_activity(const G& g);
+
 }  // namespace tuza::rt

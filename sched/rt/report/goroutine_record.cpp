@@ -1,7 +1,9 @@
 #include <tuza/sched/rt/report/goroutine_record.h>
 
 #include <tuza/sched/rt/base/print.h>
+#include <tuza/sched/rt/base/thread_cpu.h>
 #include <tuza/sched/rt/report/backtrace.h>
+#include <tuza/sched/rt/report/syscall_name.h>
 #include <tuza/sched/rt/report/walk.h>
 #include <tuza/sched/rt/sched.h>
 
@@ -24,12 +26,49 @@ const char* how_it_runs(const G& g, const M& m) {
 void read_fields(const G& g, GoroutineRecord& record) {
   record.parent_id = g.parent_id.get();
   record.reason = g.wait_reason.get();
-  record.wait_since_ns = g.wait_since_ns.get();
+  record.since_ns = rt::waits(record.status) ? g.wait_since_ns.get() : 0;
   record.locked = g.locked_m != nullptr;
   record.name = g.copy_name();
   record.site_file = g.site_file;
   record.site_function = g.site_function;
   record.site_line = g.site_line.get();
+}
+
+void read_how_it_runs(const G& g, const M& m, GoroutineRecord& record) {
+  record.machine = m.id;
+  record.runs = how_it_runs(g, m);
+  if ((m.taken.load(std::memory_order_acquire) & taken::kGone) != 0) {
+    record.since_ns = m.gone_at_ns;
+    record.cpu_ns = thread_cpu_ns(m.thread_id) - m.gone_cpu_ns;
+    return;
+  }
+  const Sched& sched = *m.sched;
+  for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
+    const P& p = sched.p(i);
+    if (p.m.load(std::memory_order_relaxed) == &m)
+      record.since_ns = p.slice_start_ns.load(std::memory_order_relaxed);
+  }
+}
+
+const char* why_stack_is_missing(Sample::Result result) {
+  switch (result) {
+    case Sample::Result::kNotAsked:
+    case Sample::Result::kTaken: break;
+    case Sample::Result::kNone: return "  no stack: it was inside the scheduler\n";
+    case Sample::Result::kInKernel:
+      return "  no more frames: its thread waits in the kernel and is left alone\n";
+    case Sample::Result::kNoAnswer: return "  no stack: its thread did not get a core in time\n";
+    case Sample::Result::kNoSignal: return "  no stack: there is no signal to ask its thread\n";
+  }
+  return "";
+}
+
+// The name of the call, because the C library's own may have no name that the program could find.
+void append_call(std::string& out, std::int64_t call) {
+  out += ", in the kernel";
+  if (call < 0) return;
+  const std::string_view name = syscall_name(call);
+  out += ": " + (name.empty() ? "system call " + std::to_string(call) : std::string(name));
 }
 
 }  // namespace
@@ -40,14 +79,18 @@ const char* shown_status(const G& g) {
 }
 
 bool read_goroutine(G& g, bool with_stack, GoroutineRecord& record) {
-  record.frame_count = 0;
+  record.where.result = Sample::Result::kNotAsked;
+  record.where.frame_count = record.where.activity.size = 0;
+  record.where.call = -1;
   record.machine = -1;
+  record.cpu_ns = 0;
   for (unsigned tries = 0;; ++tries) {
     record.status = g.status.load(std::memory_order_acquire);
     if (record.status == GStatus::kWaiting && g.pin()) {
       record.id = g.id.get();
       read_fields(g, record);
-      if (with_stack) record.frame_count = walk_pinned(g, record.frames);
+      record.where.activity.read(g);
+      if (with_stack) record.where.frame_count = walk_pinned(g, record.where.frames);
       g.unpin();
       return true;
     }
@@ -60,8 +103,7 @@ bool read_goroutine(G& g, bool with_stack, GoroutineRecord& record) {
   read_fields(g, record);
   const M* m = g.last_m;
   if (record.status == GStatus::kRunning && m != nullptr && m->current.follow() == &g) {
-    record.machine = m->id;
-    record.runs = how_it_runs(g, *m);
+    read_how_it_runs(g, *m, record);
   }
   // The record of a goroutine that has ended meanwhile may hold the next goroutine. (Processors that reorder
   // loads may still mix the two; the text is for human readers only.)
@@ -70,14 +112,16 @@ bool read_goroutine(G& g, bool with_stack, GoroutineRecord& record) {
 
 bool GoroutineRecord::same_kind(const GoroutineRecord& other) const {
   return status == other.status && (!waits() || reason == other.reason) && locked == other.locked &&
-         frame_count == other.frame_count && site_file == other.site_file && site_line == other.site_line &&
-         std::strcmp(name.text, other.name.text) == 0 &&
-         std::equal(frames.begin(), frames.begin() + frame_count, other.frames.begin());
+         where.result == other.where.result && where.call == other.where.call &&
+         where.frame_count == other.where.frame_count && site_file == other.site_file &&
+         site_line == other.site_line && std::strcmp(name.text, other.name.text) == 0 &&
+         std::equal(where.frames.begin(), where.frames.begin() + where.frame_count,
+                    other.where.frames.begin());
 }
 
 std::size_t GoroutineRecord::hash() const {
-  std::size_t sum = site_line * 31 + static_cast<std::size_t>(status);
-  for (std::size_t i = 0; i < frame_count; ++i) sum = (sum ^ frames[i]) * 0x9e37'79b9'7f4a'7c15;
+  std::size_t sum = std::size_t{site_line} * 31 + static_cast<std::size_t>(status);
+  for (std::size_t i = 0; i < where.frame_count; ++i) sum = (sum ^ where.frames[i]) * 0x9e37'79b9'7f4a'7c15;
   return sum;
 }
 
@@ -105,14 +149,16 @@ void append_state(std::string& out, const GoroutineRecord& g) {
   } else {
     out += rt::name(g.status);
   }
+  if (g.where.result == Sample::Result::kInKernel) append_call(out, g.where.call);
   if (g.locked) out += ", locked to thread";
 }
 
 void append_stack(std::string& out, FrameNames& names, const GoroutineRecord& g) {
-  for (std::size_t i = 0; i < g.frame_count; ++i) {
-    out += "  #" + std::to_string(i) + (i < 10 ? "  " : " ") + names.of(g.frames[i]) + '\n';
+  for (std::size_t i = 0; i < g.where.frame_count; ++i) {
+    out += "  #" + std::to_string(i) + (i < 10 ? "  " : " ") + names.of(g.where.frames[i]) + '\n';
   }
-  if (g.frame_count == GoroutineRecord::kFramesMax) out += "  ...\n";
+  if (g.where.frame_count == Sample::kFramesMax) out += "  ...\n";
+  out += why_stack_is_missing(g.where.result);
   if (g.site_file == nullptr) return;
   out += "created ";
   if (g.parent_id != 0) out += "by goroutine " + std::to_string(g.parent_id) + ' ';
@@ -123,14 +169,20 @@ void append_stack(std::string& out, FrameNames& names, const GoroutineRecord& g)
 void append_goroutine(std::string& out, FrameNames& names, const GoroutineRecord& g, std::int64_t now) {
   out += "\ngoroutine " + std::to_string(g.id) + " [";
   append_state(out, g);
-  if (g.waits()) {
+  if (g.has_age()) {
     out += ", ";
-    append_duration(out, now - g.wait_since_ns);
+    append_duration(out, now - g.since_ns);
+  }
+  if (g.cpu_ns > 0) {
+    out += ", ";
+    append_duration(out, g.cpu_ns);
+    out += " of CPU";
   }
   if (g.machine >= 0) out += ", M" + std::to_string(g.machine);
   out += ']';
   if (g.name.text[0] != '\0') out.append(" ").append(g.name.text);
   out += ":\n";
+  if (g.where.activity.size > 0) out.append("  ").append(g.where.activity.text()) += '\n';
   append_stack(out, names, g);
 }
 

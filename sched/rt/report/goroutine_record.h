@@ -4,8 +4,8 @@
 #pragma once
 
 #include <tuza/sched/rt/g.h>
+#include <tuza/sched/rt/report/sample.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -14,23 +14,23 @@
 namespace tuza::rt {
 
 struct GoroutineRecord {
-  static constexpr std::size_t kFramesMax = 32;
-
   std::uint64_t id = 0, parent_id = 0;
   GStatus status = GStatus::kDead;
   WaitReason reason = WaitReason::kNone;
-  const char* runs = "";           // how the goroutine runs: with a P, without, suspended
-  std::int64_t machine = -1;       // the M that runs the goroutine
-  std::int64_t wait_since_ns = 0;  // by the coarse clock
-  bool locked = false;             // locked to its thread
+  const char* runs = "";      // how the goroutine runs: with a P, without, suspended
+  std::int64_t machine = -1;  // the M that runs the goroutine
+  std::int64_t since_ns = 0;  // when its wait, its slice, or its time without a P began; coarse clock
+  std::int64_t cpu_ns = 0;    // CPU time used without a P
+  bool locked = false;        // locked to its thread
   G::Name name{};
   const char* site_file = nullptr;
   const char* site_function = nullptr;
   std::uint32_t site_line = 0;
-  std::array<std::uintptr_t, kFramesMax> frames;
-  std::size_t frame_count = 0;
+  Sample where;
 
   [[nodiscard]] bool waits() const { return status == GStatus::kWaiting; }
+  [[nodiscard]] bool runs_on_m() const { return machine >= 0; }
+  [[nodiscard]] bool has_age() const { return since_ns != 0; }
   // Equal except for number, age, parent and M.
   [[nodiscard]] bool same_kind(const GoroutineRecord& other) const;
   [[nodiscard]] std::size_t hash() const;
@@ -40,7 +40,8 @@ struct GoroutineRecord {
 const char* shown_status(const G& g);
 
 // Returns false if there is no goroutine any more. Call inside the runtime if on a goroutine, because the
-// call may pin `g`. Allocates nothing.
+// call may pin `g`. Allocates nothing. The place of a goroutine that runs is left open: take_sample() asks for
+// it, outside the runtime.
 bool read_goroutine(G& g, bool with_stack, GoroutineRecord& record);
 
 // -- Formatting. These functions allocate, read files, and take locks of libc: not inside the runtime.

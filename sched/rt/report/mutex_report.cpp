@@ -1,6 +1,5 @@
 #include <tuza/sched/rt/report/mutex_report.h>
 
-#include <tuza/sched/arch/held_mutexes.h>
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/base/print.h>
 #include <tuza/sched/rt/report/backtrace.h>
@@ -20,10 +19,6 @@ void print_lock(const HeldLock& held) {
   line << held.lock << ", locked ";
   if (held.kind == Kind::kReadLock) line << "for reading ";
   if (held.kind == Kind::kWriteLock) line << "for writing ";
-  if (held.pcs_known == 0) {
-    line << "before this thread ran goroutines\n";
-    return;
-  }
   if (held.goroutine != 0) line << "by goroutine " << held.goroutine << " ";
   line << "here:\n";
   line.flush();
@@ -37,7 +32,8 @@ void print_locks() {
   if (more > 0) Line() << "and " << more << " more, for whose places there was no room\n";
 }
 
-[[noreturn, gnu::cold]] void refuse(const G& g, std::string_view does, std::string_view why_not) {
+[[gnu::cold]] void refuse(const G& g, std::string_view does, std::string_view why_not) {
+  if (!held_locks_are_certain()) return;
   Line text(Line::kNowhere);
   text << "goroutine " << g.id.get() << " (" << g.name() << ") " << does << " while it holds "
        << held_mutexes() << " std::mutex (or another lock of libc); " << why_not;
@@ -46,15 +42,15 @@ void print_locks() {
 
 }  // namespace
 
-void check_no_mutex_held(const G& g) {
+void mutex_report::check_park(const G& g) {
   if (held_mutexes() != 0 && g.locked_m == nullptr) [[unlikely]]
     refuse(g, "parks", "tuza::Mutex may be held across a park");
 }
 
-void check_no_mutex_left(const G& g) {
+void mutex_report::check_end(const G& g) {
   if (held_mutexes() == 0 || g.locked_m != nullptr) return;
   for (const HeldLock& held : held_locks()) {
-    if (held.goroutine == g.id.get()) refuse(g, "ends", "no other goroutine may unlock it");
+    if (held.goroutine == g.id.get()) return refuse(g, "ends", "no other goroutine may unlock it");
   }
 }
 

@@ -31,6 +31,9 @@ void StallReport::consider(Sched& sched, M& m, std::int64_t since_ns, std::int64
 void StallReport::answer(M& m) {
   if (target_.load(std::memory_order_acquire) != &m || answered_.load(std::memory_order_relaxed)) return;
   trace_ = backtrace_here();
+  // Not inside the runtime, where the goroutine may be about to change.
+  activity_.size = 0;
+  if (m.in_rt.load(std::memory_order_relaxed) == 0 && m.current.get() == g_) activity_.read(*m.current);
   answered_.store(true, std::memory_order_release);
 }
 
@@ -51,6 +54,7 @@ void StallReport::print_report(bool answered) {
   line << (answered ? ":\n" : "; its thread did not respond\n");
   line.flush();
   // Sysmon must not wait for malloc, whose lock the goroutine may hold.
+  if (answered && activity_.size > 0) Line(2, Patience::kNone) << "  " << activity_.text() << "\n";
   if (answered) print(trace_, Naming::kAsyncSignalSafe);
   if (g_->id == goroutine_) print_creator(*g_);
   target_.store(nullptr, std::memory_order_relaxed);

@@ -1,7 +1,7 @@
 // TUZA_DEBUG=stalls=20ms: reports goroutines that do not come back to the scheduler.
 //
 // When a goroutine has run without its P for this long (rt/slice/lane.h), sysmon sends its thread the signal
-// of rt/slice/preempt_signal.h, which asks the thread to record where it is. Sysmon then prints the
+// of rt/slice/preempt_signal.h, which asks the thread to record where it is, and what it works on. Sysmon then prints the
 // goroutine, the duration and the back trace, once for each time the goroutine stays away. The duration
 // counts from the loss of the P, which comes up to a slice after the stall began. The signal ends a sleep or
 // a poll(2) that it interrupts (EINTR), which is why the report is off by default. Marked blocking calls do
@@ -11,6 +11,7 @@
 #pragma once
 
 #include <tuza/sched/rt/m.h>
+#include <tuza/sched/rt/report/activity.h>
 #include <tuza/sched/rt/report/backtrace.h>
 
 #include <atomic>
@@ -42,6 +43,7 @@ class StallReport {
   std::int64_t asked_ns_ = 0;
   std::int64_t away_ns_ = 0;
   Backtrace trace_;
+  ActivityText activity_;
 };
 
 }  // namespace tuza::rt

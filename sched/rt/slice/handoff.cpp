@@ -11,9 +11,8 @@
 #include <tuza/sched/rt/idle/procs.h>
 #include <tuza/sched/rt/report/mutex_report.h>
 #include <tuza/sched/rt/sched.h>
+#include <tuza/sched/rt/slice/before_park.h>
 #include <tuza/sched/rt/switch.h>
-
-#include <mutex>
 
 namespace tuza::rt {
 namespace {
@@ -21,8 +20,8 @@ namespace {
 // A goroutine that uses this much CPU without a P is a CPU hog.
 constexpr std::int64_t kMuchCpuNs = 10'000'000;
 
-// Call with handoff_mutex held, before kGone is set.
-void note_gone(M& m, std::int32_t thread_id, GoneFor why) {
+// Call before kGone is set.
+void note_gone(M& m, std::int32_t thread_id, GoneFor why) TUZA_REQUIRES(m.handoff_mutex) {
   m.gone_cpu_ns = thread_cpu_ns(thread_id);
   m.gone_at_ns = m.sched->coarse_ns.load(std::memory_order_relaxed);
   m.gone_for = why;
@@ -41,7 +40,7 @@ bool fence_against_enter(Sched& sched) {
 }  // namespace
 
 void demand_fence_on_enter(Sched& sched) {
-  const std::scoped_lock lock(sched.ms_mutex);  // new Ms have the bit from the start
+  const LockGuard lock(sched.ms_mutex);  // new Ms have the bit from the start
   sched.fence_on_enter = true;
   for (std::uint32_t i = 0, n = sched.ms_made.load(std::memory_order_relaxed); i < n; ++i) {
     sched.ms[i].taken.fetch_or(taken::kFence, std::memory_order_seq_cst);
@@ -50,7 +49,7 @@ void demand_fence_on_enter(Sched& sched) {
 }
 
 bool take_p(P& p, M* m, std::uint64_t seen_picks, GoneFor why) {
-  const std::scoped_lock lock(m->handoff_mutex);
+  const LockGuard lock(m->handoff_mutex);
   m->taken.fetch_or(taken::kTaking, std::memory_order_seq_cst);
   // acquire: pairs with the release in ~Enter, so that whatever the M did with the P has happened. Reads
   // P::m, not M::p: the M may change M::p as soon as this attempt has failed.
@@ -82,7 +81,7 @@ void ask_to_give(M* m, std::uint64_t seen_picks) {
 void hand_off_own_p(M* m) {
   P* p = nullptr;
   {
-    const std::scoped_lock lock(m->handoff_mutex);  // sysmon may be in take_p() right now
+    const LockGuard lock(m->handoff_mutex);  // sysmon may be in take_p() right now
     p = release_p(m);
     note_gone(*m, 0, GoneFor::kOther);
     m->taken.fetch_or(taken::kGone, std::memory_order_release);
@@ -136,6 +135,7 @@ bool commit_return(G* g, void*) {
 }
 
 void parking_point_slow() {
+  run_before_park();
   const Enter rt;
   M* m = rt.m();
   G* g = rt.g();

@@ -75,6 +75,8 @@ void hand_off_own_p(M* m);
 
 // The value of M::yield_asked for the goroutine of this pick count. Never 0.
 inline std::uint32_t yield_mark(std::uint64_t picks) { return static_cast<std::uint32_t>(picks) * 2 + 1; }
+// A value of M::yield_asked that is nobody's mark: parking_point() takes a look.
+constexpr std::uint32_t kLookMark = 2;
 
 // The M has a P again, or has left the goroutine: it no longer runs a goroutine without a P. Called inside
 // the runtime.
@@ -87,14 +89,15 @@ bool commit_return(G* g, void* unused);
 
 [[gnu::cold]] void parking_point_slow();
 
-// The first step of every parking call, before any lock is taken. A goroutine that has lost its P takes one
+// The first step of every parking call, before any lock is taken. First, an action that is due before the goroutine
+// parks runs (before_park.h). A goroutine that has lost its P takes one
 // or queues for it; a goroutine that was asked to yield does so. Both may park. Otherwise it does nothing.
 // (Mutex::lock() calls it only when it has to wait.)
 inline void parking_point() {
   const M* m = current_m();
   if (m == nullptr) return;
   if ((m->taken.load(std::memory_order_relaxed) | m->yield_asked.load(std::memory_order_relaxed)) != 0 ||
-      kChecksMutexes) [[unlikely]]
+      checks_held_mutexes()) [[unlikely]]
     parking_point_slow();
 }
 

@@ -8,6 +8,7 @@
 #include <tuza/sched/log.h>
 #include <tuza/sched/rt/base/futex.h>
 #include <tuza/sched/rt/base/print.h>
+#include <tuza/sched/rt/report/sample.h>
 #include <tuza/sched/rt/sched.h>
 
 #include <array>
@@ -62,6 +63,7 @@ void on_preempt(int signal, siginfo_t* info, void* context) {
   M* m = current_m();
   if (m == nullptr) return;
   m->sched->stalls.answer(*m);
+  answer_sample(*m, context);
   std::uint32_t asked = kAsked;
   if (m->suspend.load(std::memory_order_acquire) != kAsked) return;
   if (!may_stop(*m)) {
@@ -70,7 +72,10 @@ void on_preempt(int signal, siginfo_t* info, void* context) {
   }
   m->stopped_in_code = !interrupted_at_futex(context);
   if (m->suspend.compare_exchange_strong(asked, kStopped, std::memory_order_acq_rel)) {
-    while (m->suspend.load(std::memory_order_acquire) == kStopped) futex_wait(m->suspend, kStopped);
+    while (m->suspend.load(std::memory_order_acquire) == kStopped) {
+      futex_wait(m->suspend, kStopped);
+      answer_sample(*m, context);
+    }
   }
 }
 
@@ -183,13 +188,25 @@ void PreemptSignal::report() {
   log_line(LogLevel::kWarning, line.text());
 }
 
-bool PreemptSignal::send(M& m) {
-  if (!still_ours()) return false;
-  const int signal = number_.load(std::memory_order_relaxed);
+long PreemptSignal::queue(const M& m, int signal) const {
   siginfo_t info{};
   info.si_code = SI_QUEUE;
   info.si_value.sival_ptr = &g_before;
-  const long sent = sys::invoke(SYS_rt_tgsigqueueinfo, pid_, m.thread_id.get(), signal, &info);
+  return sys::invoke(SYS_rt_tgsigqueueinfo, pid_, m.thread_id.get(), signal, &info);
+}
+
+bool PreemptSignal::poke(const M& m) const {
+  const int signal = number_.load(std::memory_order_relaxed);
+  struct sigaction now{};
+  if (signal == 0 || m.thread_id == 0) return false;
+  if (sigaction(signal, nullptr, &now) == 0 && now.sa_sigaction != &on_preempt) return false;
+  return queue(m, signal) == 0;
+}
+
+bool PreemptSignal::send(M& m) {
+  if (!still_ours()) return false;
+  const int signal = number_.load(std::memory_order_relaxed);
+  const long sent = queue(m, signal);
   // The suspended threads would wait for ever for others to make room.
   if (sent == -EPERM || sent == -ENOSYS) move_from(signal, Lost::kNoSending);
   return sent == 0;

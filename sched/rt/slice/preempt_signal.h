@@ -15,7 +15,10 @@
 // and the signal for that is blocked until this handler has returned. A handler that waited for kRun would
 // sleep for ever with the second signal pending behind it.
 //
-// The handler touches atomics of its own M and a futex. errno stays unchanged, as nothing here sets it.
+// The handler touches atomics of its own M and a futex, and reads the interrupted goroutine's own stack and
+// activity if a report asks for them (rt/report/sample.h, rt/report/stall_report.h), which it also does while
+// the thread is stopped. It takes no lock and allocates nothing. errno stays unchanged, as nothing here sets
+// it.
 //
 // The signal is SIGURG, which is ignored by default; TUZA_PREEMPT_SIGNAL chooses another. Our signals carry a
 // mark. For signals without it, the handler that was installed before ours is called; a default action is no
@@ -48,6 +51,9 @@ class PreemptSignal {
   void report();
   // Call on an M's thread before it runs goroutines: the signal must be able to reach the thread.
   void unblock();
+  // Only sends the signal, for rt/report/sample.h. False: it could not be sent; that changes nothing, sysmon
+  // will notice by itself. Any thread.
+  [[nodiscard]] bool poke(const M& m) const;
 
   // -- Sysmon only.
   // Only sends the signal. False: there is none.
@@ -61,6 +67,7 @@ class PreemptSignal {
  private:
   enum class Lost : std::uint8_t { kReplaced, kNoHandler, kNoSending };
   static bool take(int signal);
+  [[nodiscard]] long queue(const M& m, int signal) const;
   bool still_ours();
   bool move_from(int signal, Lost what);
   [[nodiscard]] int take_unused() const;

@@ -1,6 +1,6 @@
 #include <tuza/sched/rt/slice/slice_options.h>
 
-#include <tuza/sched/rt/base/print.h>
+#include <tuza/sched/rt/base/variable_problem.h>
 
 #include <charconv>
 #include <cstdlib>
@@ -20,8 +20,10 @@ std::int64_t number(const char* name, std::int64_t low, std::int64_t high, bool 
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
   const bool is_number = error == std::errc{} && end == text.data() + text.size();
   if (is_number && ((n >= low && n <= high) || (n == 0 && zero_is_off))) return n;
-  Line() << "tuza: " << name << ": expected a number from " << low << " to " << high
-         << (zero_is_off ? ", or 0 for off" : "") << ", not '" << text << "'; ignored\n";
+  Line problem(Line::kNowhere);
+  problem << name << ": expected a number from " << low << " to " << high
+          << (zero_is_off ? ", or 0 for off" : "") << ", not '" << text << "'";
+  report_variable(problem);
   return otherwise;
 }
 
@@ -45,9 +47,11 @@ SliceOptions SliceOptions::from_environment() {
       static_cast<std::uint32_t>(number("TUZA_LANE_EXTRA", 1, 1000, true, options.lane_extra));
   options.signal = static_cast<int>(number("TUZA_PREEMPT_SIGNAL", 1, SIGRTMAX, true, options.signal));
   if (!may_be_used(options.signal)) {
-    Line() << "tuza: TUZA_PREEMPT_SIGNAL: signal " << options.signal
-           << " cannot be used (SIGURG, SIGUSR1, SIGUSR2,"
-           << " SIGIO, SIGVTALRM, SIGWINCH and real-time signals can); ignored\n";
+    Line problem(Line::kNowhere);
+    problem << "TUZA_PREEMPT_SIGNAL: signal " << options.signal
+            << " cannot be used (SIGURG, SIGUSR1, SIGUSR2,"
+            << " SIGIO, SIGVTALRM, SIGWINCH and real-time signals can)";
+    report_variable(problem);
     options.signal = SIGURG;
   }
   return options;

@@ -56,7 +56,7 @@ constexpr std::int64_t kWithdrawnWallNs = 10'000'000;
 constexpr std::int64_t kEarlyMostTimes = 4;
 
 std::uint32_t queued_anywhere(const Sched& sched) {
-  auto queued = static_cast<std::uint32_t>(sched.grq.size());
+  std::uint32_t queued = sched.grq.size();
   for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
     queued += sched.p(i).queued();
   }
@@ -96,7 +96,10 @@ void Slices::came_back(const Sched& sched, std::int64_t wall_ns, std::int64_t cp
 // wait for a core, as they do beside other busy programs. The price: there, a thread that blocks has its P
 // taken early only after up to 6 ms.
 bool Slices::waits_for_core(const M& m, Seen& seen) {
-  if (seen.core_waits >= kCoreWaitsMost && ++seen.core_waits % kCoreWaitsMost != 0) return true;
+  if (seen.core_waits >= kCoreWaitsMost) {
+    ++seen.core_waits;
+    if (seen.core_waits % kCoreWaitsMost != 0) return true;
+  }
   if (!thread_is_runnable(m.thread_id, true)) {
     seen.core_waits = 0;
     return false;

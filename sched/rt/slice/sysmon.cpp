@@ -25,10 +25,9 @@ constexpr std::int64_t kDeepSleepMinNs = 10 * kMs;
 constexpr std::int64_t kTickIdleNs = 2 * kMs;  // a goroutine may begin to compute at any moment
 constexpr std::int64_t kIdleBeforeSleepNs = 50 * kMs;
 constexpr std::int64_t kPollIdleNs = 1 * kMs;
-constexpr std::int64_t kScavengeEveryNs = 1000 * kMs;
+constexpr std::int64_t kSecondNs = 1000 * kMs;
 constexpr std::int64_t kTrimEveryNs = 100 * kMs;
 constexpr std::uint32_t kIdleMsKept = 8;
-constexpr std::int64_t kQuotaEveryNs = 10'000 * kMs;
 
 // An M with a surplus P is busy, too.
 bool all_idle(const Sched& sched) {
@@ -114,23 +113,21 @@ void Sysmon::chores(Sched& sched, std::int64_t now) {
     print_schedtrace(sched, now);
     trace_at_ = now + trace_every;
   }
-  if (now >= scavenge_at_) {
+  if (now >= every_second_at_) {
     to_scavenge_ = sched.gs.scavenge();
     sched.maker.forget_demand();
     const auto keep = static_cast<std::uint32_t>(sched.procs()) + sched.maker.spare() + kIdleMsKept;
     retire_idle_ms(sched, keep);
     to_scavenge_ = to_scavenge_ || sched.idle_ms.size() > keep;
-    scavenge_at_ = now + kScavengeEveryNs;
+    // acquire, with a store of false after cpu_limit was changed.
+    if (!sched.procs_fixed.load(std::memory_order_acquire)) follow_cpu_limit(sched);
+    every_second_at_ = now + kSecondNs;
   }
   if (now >= trim_at_) {
     idle_stacks_.trim_some(sched, now);
     trim_at_ = now + kTrimEveryNs;
   }
   sched.stalls.finish(now);
-  if (now >= quota_at_) {
-    if (!sched.procs_fixed.load(std::memory_order_relaxed)) follow_cpu_limit(sched);
-    quota_at_ = now + kQuotaEveryNs;
-  }
 }
 
 // The next tick: immediate if something is urgent, increasingly late if nothing is.
@@ -148,8 +145,7 @@ std::int64_t Sysmon::next_tick(Slices::Pace pace, bool waiting) {
 void Sysmon::run(Sched& sched) {
   hint_kernel_slice(0, kSysmonKernelSliceNs);
   std::int64_t busy_at = now_ns();
-  scavenge_at_ = busy_at + kScavengeEveryNs;
-  quota_at_ = busy_at + kQuotaEveryNs;
+  every_second_at_ = busy_at + kSecondNs;
   trace_at_ = busy_at;
   const std::int64_t trace_every = sched.debug.schedtrace_ms * kMs;
   while (!stopping_.load(std::memory_order_acquire)) {

@@ -9,8 +9,8 @@
 //   - if nobody has polled for 1 ms while goroutines wait for I/O, sends an idle M to poll if a P is idle,
 //     and otherwise gives the poll role to the I/O source's thread;
 //   - ten times a second trims some stacks of goroutines that have waited for long (rt/memory/idle_stacks.h);
-//   - once a second returns unused stacks and ends threads of Ms that were idle for that second;
-//   - once in ten seconds reads the CPU quota;
+//   - once a second returns unused stacks, ends threads of Ms that were idle for that second, and reads the CPU
+//     limit, unless the program has set the number of Ps;
 //   - prints schedtrace.
 //
 // The sampling interval (tick):
@@ -78,7 +78,7 @@ class Sysmon {
   Slices slices_;
   IdleStacks idle_stacks_;
   std::int64_t tick_ns_ = 1'000'000;
-  std::int64_t scavenge_at_ = 0, quota_at_ = 0, trace_at_ = 0, trim_at_ = 0;
+  std::int64_t every_second_at_ = 0, trace_at_ = 0, trim_at_ = 0;
   bool to_scavenge_ = true;
   pthread_t thread_{};
   bool started_ = false;

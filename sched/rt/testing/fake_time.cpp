@@ -19,7 +19,7 @@ std::atomic<FakeTime*> FakeTime::installed_{nullptr};
 bool FakeTime::install() {
   static FakeTime& fake = *new FakeTime;
   const Enter rt;
-  const std::scoped_lock lock(fake.mutex_);
+  const LockGuard lock(fake.mutex_);
   if (fake.governs_) return false;
   fake.governs_ = true;
   fake.now_ns_.store(rt::now_ns(), std::memory_order_release);
@@ -34,7 +34,7 @@ void FakeTime::uninstall() {
   const Enter rt;
   const ExternalEntry entry;
   {
-    const std::scoped_lock lock(mutex_);
+    const LockGuard lock(mutex_);
     governs_ = false;
     installed_.store(nullptr, std::memory_order_release);
     P& p = rt.p() != nullptr ? *rt.p() : entry.sched()->p(0);
@@ -47,7 +47,7 @@ void FakeTime::uninstall() {
 void FakeTime::runtime_ended() {
   FakeTime* fake = installed();
   if (fake == nullptr) return;
-  const std::scoped_lock lock(fake->mutex_);
+  const LockGuard lock(fake->mutex_);
   fake->governs_ = false;
   installed_.store(nullptr, std::memory_order_release);
   fake->heap_.disarm_all();
@@ -55,7 +55,7 @@ void FakeTime::runtime_ended() {
 
 Armed FakeTime::arm(Timer& timer, std::int64_t when_ns) {
   const Enter rt;
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   if (!governs_) return timer_arm(timer, when_ns);
   const bool overdue = when_ns <= now_ns();
   if (!overdue && timer.heap.load(std::memory_order_acquire) == &heap_ && heap_.move(timer, when_ns)) {
@@ -76,7 +76,7 @@ void FakeTime::settle() {
   Waiter place(wait, leave<&FakeTime::leave_settlers>, this);
   {
     const Enter rt;
-    const std::scoped_lock lock(mutex_);
+    const LockGuard lock(mutex_);
     if (!governs_) return;
     settlers_.push_back(place);
   }
@@ -84,12 +84,12 @@ void FakeTime::settle() {
 }
 
 void FakeTime::leave_settlers(Waiter& place) {
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   if (place.queued) settlers_.remove(place);
 }
 
 bool FakeTime::something_waits() {
-  const std::scoped_lock lock(mutex_);
+  const LockGuard lock(mutex_);
   return governs_ && (!settlers_.empty() || heap_.next_ns() != TimerHeap::kNever);
 }
 
@@ -111,7 +111,7 @@ void FakeTime::let_go() {
   Waiter* settler = nullptr;
   std::int64_t next = TimerHeap::kNever;
   {
-    const std::scoped_lock lock(mutex_);
+    const LockGuard lock(mutex_);
     settler = settlers_.claim_first();
     next = heap_.next_ns();
     if (settler == nullptr && next != TimerHeap::kNever) {

@@ -65,10 +65,10 @@ class FakeTime {
 
   static std::atomic<FakeTime*> installed_;
 
-  RawMutex turn_;         // before mutex_
-  RawMutex mutex_;        // before the locks of heaps
-  bool governs_ = false;  // guarded by mutex_: fake time is installed
-  WaitQueue settlers_;    // guarded by mutex_
+  RawMutex turn_;                                 // before mutex_
+  RawMutex mutex_;                                // before the locks of heaps
+  bool governs_ TUZA_GUARDED_BY(mutex_) = false;  // fake time is installed
+  WaitQueue settlers_ TUZA_GUARDED_BY(mutex_);
   TimerHeap heap_;
   std::atomic<bool> firing_{false};      // an M is firing due timers, or waking a settler
   std::atomic<std::int64_t> now_ns_{0};  // written by install(), and by an M that has found a standstill

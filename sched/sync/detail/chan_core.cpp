@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <limits>
-#include <mutex>
 #include <new>
 
 namespace tuza::rt {
@@ -135,7 +134,7 @@ ChanCore::Attempt ChanCore::wait_to_recv(void* to, const Until& until) {
 }
 
 void ChanCore::leave(WaitQueue& queue, Waiter& place) {
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   if (place.queued) queue.remove(place);
 }
 
@@ -187,7 +186,7 @@ void ChanCore::close() {
 
 std::size_t ChanCore::length() {
   const Enter rt;
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   return count_;
 }
 

@@ -69,22 +69,27 @@ class ChanCore {
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
 
   // -- For select, which holds the locks of several channels. Under lock().
-  SpinLock& lock() { return lock_; }
-  WaitQueue& senders() { return senders_; }
-  WaitQueue& receivers() { return receivers_; }
+  SpinLock& lock() TUZA_RETURNS_LOCK(lock_) { return lock_; }
+  // Addresses only, which select takes before it locks.
+  WaitQueue& senders() TUZA_NO_THREAD_SAFETY_ANALYSIS { return senders_; }
+  WaitQueue& receivers() TUZA_NO_THREAD_SAFETY_ANALYSIS { return receivers_; }
   // False: it would block. True may be wrong: the waiters may have been claimed elsewhere.
-  [[nodiscard]] bool may_send() const { return closed_ || count_ < capacity_ || !receivers_.empty(); }
-  [[nodiscard]] bool may_recv() const { return closed_ || count_ > 0 || !senders_.empty(); }
+  [[nodiscard]] bool may_send() const TUZA_REQUIRES(lock_) {
+    return closed_ || count_ < capacity_ || !receivers_.empty();
+  }
+  [[nodiscard]] bool may_recv() const TUZA_REQUIRES(lock_) {
+    return closed_ || count_ > 0 || !senders_.empty();
+  }
   // `served`: the waiter whose wait is over. The caller must wake it after unlocking.
-  Attempt send_now(void* from, Waiter*& served);
-  Attempt recv_now(void* to, Waiter*& served);
+  Attempt send_now(void* from, Waiter*& served) TUZA_REQUIRES(lock_);
+  Attempt recv_now(void* to, Waiter*& served) TUZA_REQUIRES(lock_);
 
  private:
-  [[gnu::noinline]] bool wait_to_send(void* from, const Until& until);
-  [[gnu::noinline]] Attempt wait_to_recv(void* to, const Until& until);
+  [[gnu::noinline]] bool wait_to_send(void* from, const Until& until) TUZA_RELEASE(lock_);
+  [[gnu::noinline]] Attempt wait_to_recv(void* to, const Until& until) TUZA_RELEASE(lock_);
   void leave(WaitQueue& queue, Waiter& place);
-  void leave_senders(Waiter& place) { leave(senders_, place); }
-  void leave_receivers(Waiter& place) { leave(receivers_, place); }
+  void leave_senders(Waiter& place) { leave(senders(), place); }
+  void leave_receivers(Waiter& place) { leave(receivers(), place); }
   // Avoid a call for the most common elements: numbers and pointers.
   void move(void* to, void* from) const { element_.is_word ? copy_word(to, from) : element_.move(to, from); }
   void relocate(void* to, void* from) const {
@@ -94,12 +99,14 @@ class ChanCore {
   [[nodiscard]] void* at(std::size_t index) const { return ring_ + index * element_.bytes; }
 
   SpinLock lock_;
-  bool closed_ = false;     // guarded by lock_, like all non-constant members below
-  std::size_t count_ = 0;   // elements in the ring
-  std::size_t head_ = 0;    // index of the oldest of them
-  WaitQueue senders_;       // slot: the element. ok: it was taken; else the channel was closed
-  WaitQueue receivers_;     // slot: where to construct the element. ok: done; else the channel was closed
-  const Element& element_;  // constant
+  bool closed_ TUZA_GUARDED_BY(lock_) = false;
+  std::size_t count_ TUZA_GUARDED_BY(lock_) = 0;  // elements in the ring
+  std::size_t head_ TUZA_GUARDED_BY(lock_) = 0;   // index of the oldest of them
+  WaitQueue senders_
+      TUZA_GUARDED_BY(lock_);  // slot: the element. ok: it was taken; else the channel was closed
+  WaitQueue receivers_
+      TUZA_GUARDED_BY(lock_);  // slot: where to construct the element. ok: done; else the channel was closed
+  const Element& element_;     // constant
   const std::size_t capacity_;
   std::byte* const ring_;
 };

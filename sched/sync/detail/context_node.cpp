@@ -5,7 +5,6 @@
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/sched.h>
 
-#include <mutex>
 #include <utility>
 
 namespace tuza::rt {
@@ -74,7 +73,7 @@ CancelNode::~CancelNode() {
 
 bool CancelNode::add_locked(ContextLink& link, ContextCause* ended_with) {
   const Enter rt;  // a goroutine must not lose its P while it holds the lock
-  const std::scoped_lock lock(event_.lock());
+  const LockGuard lock(event_.lock());
   if (event_.happened()) {
     if (ended_with != nullptr) *ended_with = cause_;
     return false;
@@ -95,7 +94,7 @@ void CancelNode::remove_locked(ContextLink& link) {
 
 bool CancelNode::remove(ContextLink& link) {
   const Enter rt;
-  const std::scoped_lock lock(event_.lock());
+  const LockGuard lock(event_.lock());
   if (!link.linked) return false;
   remove_locked(link);
   return true;
@@ -114,7 +113,7 @@ void CancelNode::attach() {
 // the lock.
 ContextLink* CancelNode::take_child() {
   const Enter rt;
-  const std::scoped_lock lock(event_.lock());
+  const LockGuard lock(event_.lock());
   while (first_ != nullptr) {
     ContextLink& link = *first_;
     remove_locked(link);
@@ -200,7 +199,7 @@ void CancelNode::on_deadline(Timer& timer) {
   const bool ended = node.fire(node.deadline_cause_);
   bool work_left = false;
   if (ended) {
-    const std::scoped_lock lock(node.event_.lock());
+    const LockGuard lock(node.event_.lock());
     work_left = node.first_ != nullptr;
   }
   if (!work_left && node.unref_unless_last()) return;

@@ -4,7 +4,7 @@
 //     ContextNode   without_cancel: values of the parent, no scope
 //     CancelNode    has an event that ends it, a cause, perhaps a timer, and a list of
 //                     * the CancelNodes below it, weakly: a node that loses its last handle leaves the list,
-//                     * functions of after_func(), which the list owns together with their handle
+//                     * functions of when_done(), which the list owns together with their handle
 //
 // References point upwards (each node holds its parent). A node whose last handle is gone can therefore have
 // no node below it, and the functions in its list will never run: they are dropped. (Some functions start no
@@ -148,9 +148,9 @@ class CancelNode final : public ContextNode, public ContextLink {
   CancelNode* const above_;  // the node whose list this one is in; the parent's reference keeps it alive
   const std::int64_t deadline_ns_;
   Event event_;
-  ContextCause cause_;            // written under the event's lock before it fires, then constant
-  ContextLink* first_ = nullptr;  // guarded by the event's lock; nothing is added once it has fired
-  CancelNode* work_ = nullptr;    // owner: the thread that ended the node
+  ContextCause cause_;  // written under the event's lock before it fires, then constant
+  ContextLink* first_ TUZA_GUARDED_BY(event_.lock()) = nullptr;  // nothing is added once it has fired
+  CancelNode* work_ = nullptr;                                   // owner: the thread that ended the node
   // -- The deadline.
   Timer timer_;
   ContextCause deadline_cause_;  // constant after arm(); null: not armed

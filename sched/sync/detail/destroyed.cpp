@@ -6,8 +6,6 @@
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/g.h>
 
-#include <mutex>
-
 namespace tuza::rt {
 namespace {
 
@@ -57,7 +55,7 @@ class Names {
 void check(std::string_view what, SpinLock& lock, const WaitQueue& queue, const WaitQueue* second) {
   if (is_forked_child()) return;
   const Enter rt;  // a goroutine must not lose its P while it holds the lock
-  const std::scoped_lock guard(lock);
+  const LockGuard guard(lock);
   if (!queue.empty() || (second != nullptr && !second->empty())) abort_with(what, queue, second);
 }
 

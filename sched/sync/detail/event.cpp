@@ -5,8 +5,6 @@
 #include <tuza/sched/sync/detail/destroyed.h>
 #include <tuza/sched/sync/detail/wake_list.h>
 
-#include <mutex>
-
 namespace tuza::rt {
 
 Event::~Event() {
@@ -15,7 +13,7 @@ Event::~Event() {
 
 bool Event::add(Waiter& place) {
   const Enter rt;  // a goroutine must not lose its P while it holds the lock
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   if (happened()) return false;
   queue_.push_back(place);
   return true;
@@ -23,7 +21,7 @@ bool Event::add(Waiter& place) {
 
 void Event::remove(Waiter& place) {
   const Enter rt;
-  const std::scoped_lock lock(lock_);
+  const LockGuard lock(lock_);
   if (place.queued) queue_.remove(place);
 }
 
@@ -31,7 +29,7 @@ bool Event::fire(void (*first)(void* argument), void* argument) {
   const Enter rt;
   WakeList woken;
   {
-    const std::scoped_lock lock(lock_);
+    const LockGuard lock(lock_);
     if (happened()) return false;
     if (first != nullptr) first(argument);
     happened_.store(true, std::memory_order_release);

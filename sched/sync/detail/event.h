@@ -31,15 +31,17 @@ class Event {
   void remove(Waiter& place);  // if it is still queued
 
   // For select, which takes the locks of all its cases at once: SelectSource (select_core.h). Under lock().
-  SpinLock& lock() { return lock_; }
-  WaitQueue& queue() { return queue_; }
+  SpinLock& lock() TUZA_RETURNS_LOCK(lock_) { return lock_; }
+  WaitQueue& queue() TUZA_NO_THREAD_SAFETY_ANALYSIS {  // only the address, before select locks
+    return queue_;
+  }
   [[nodiscard]] bool ready() const { return happened(); }
   void take() {}  // nothing to consume: an event stays as it is
 
  private:
   SpinLock lock_;
-  std::atomic<bool> happened_{false};  // written under lock_
-  WaitQueue queue_;                    // guarded by lock_; empty once the event has happened
+  std::atomic<bool> happened_{false};       // written under lock_
+  WaitQueue queue_ TUZA_GUARDED_BY(lock_);  // empty once the event has happened
 };
 
 }  // namespace tuza::rt

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <mutex>
 
 namespace tuza::rt {
 namespace {
@@ -19,6 +18,8 @@ constexpr std::int32_t kNoP = kMaxProcsLimit;  // the list of threads and gorout
 struct PoolLists::Locals {
   std::atomic<std::int32_t> used{0};  // Ps with an id of `used` or more have never used their list
   std::array<Local, kMaxProcsLimit + 1> at;
+
+  Local& of(std::int32_t id) { return at[static_cast<std::size_t>(id)]; }
 };
 
 inline PoolLists::Locals& PoolLists::locals() {
@@ -28,7 +29,7 @@ inline PoolLists::Locals& PoolLists::locals() {
 
 PoolNode* PoolLists::Local::pop() {
   if (size.load(std::memory_order_relaxed) == 0) return nullptr;
-  const std::scoped_lock held(lock);
+  const LockGuard held(lock);
   PoolNode* const node = first;
   if (node == nullptr) return nullptr;
   first = node->next;
@@ -40,7 +41,7 @@ PoolNode* PoolLists::Local::pop() {
 
 // True if the list was empty.
 bool PoolLists::Local::push(PoolNode* node) {
-  const std::scoped_lock held(lock);
+  const LockGuard held(lock);
   node->next = first;
   first = node;
   const std::uint32_t before = size.load(std::memory_order_relaxed);
@@ -72,12 +73,12 @@ PoolNode* PoolLists::take() {
   const Enter rt;
   const P* const p = rt.p();
   if (p == nullptr) {
-    Local& shared = all.at[kNoP];
+    Local& shared = all.of(kNoP);
     shared.in_use.fetch_add(1, std::memory_order_relaxed);
     PoolNode* const node = shared.pop();
     return node != nullptr ? node : steal(all, kNoP);
   }
-  Local& local = all.at[p->id];
+  Local& local = all.of(p->id);
   local.in_use.store(local.in_use.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   if (PoolNode* const node = local.mine; node != nullptr) {
     local.mine = nullptr;
@@ -90,14 +91,14 @@ PoolNode* PoolLists::take() {
 PoolNode* PoolLists::steal(Locals& all, std::int32_t not_from) {
   for (std::int32_t id = 0, n = all.used.load(std::memory_order_relaxed); id < n; ++id) {
     if (id == not_from) continue;
-    if (PoolNode* const node = all.at[id].pop(); node != nullptr) return node;
+    if (PoolNode* const node = all.of(id).pop(); node != nullptr) return node;
   }
-  return not_from == kNoP ? nullptr : all.at[kNoP].pop();
+  return not_from == kNoP ? nullptr : all.of(kNoP).pop();
 }
 
 // Called by the holder of the P. True: it is time to check for surplus objects.
 inline bool PoolLists::put_at(Locals& all, std::int32_t id, PoolNode* node) {
-  Local& local = all.at[id];
+  Local& local = all.of(id);
   local.in_use.store(local.in_use.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
   const std::uint32_t puts = local.puts.load(std::memory_order_relaxed) + 1;
   local.puts.store(puts, std::memory_order_relaxed);
@@ -118,7 +119,7 @@ void PoolLists::put(PoolNode* node) {
     const Enter rt;
     const P* const p = rt.p();
     if (p == nullptr) {
-      Local& shared = all.at[kNoP];
+      Local& shared = all.of(kNoP);
       shared.in_use.fetch_sub(1, std::memory_order_relaxed);
       shared.push(node);
       scan_now = (shared.puts.fetch_add(1, std::memory_order_relaxed) & (kPutsPerScan - 1)) == 0;
@@ -139,12 +140,12 @@ void PoolLists::scan() {
     std::uint32_t unused = 0;
     {
       const Enter rt;
-      const std::scoped_lock held(local.lock);
+      const LockGuard held(local.lock);
       unused = local.low_water;
     }
     drop(local, unused);
     const Enter rt;
-    const std::scoped_lock held(local.lock);
+    const LockGuard held(local.lock);
     local.low_water = local.size.load(std::memory_order_relaxed);
   }
 }
@@ -168,7 +169,7 @@ void PoolLists::drop(Local& local, std::uint32_t count) {
 
 void PoolLists::not_taken() {
   // Charged to the shared list, wherever the take was counted: only the sum matters.
-  locals().at[kNoP].in_use.fetch_sub(1, std::memory_order_relaxed);
+  locals().of(kNoP).in_use.fetch_sub(1, std::memory_order_relaxed);
 }
 
 std::int64_t PoolLists::in_use() const {

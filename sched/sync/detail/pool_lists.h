@@ -57,8 +57,8 @@ class PoolLists {
     // -- Stealable.
     SpinLock lock;
     std::atomic<std::uint32_t> size{0};  // written under lock; read without it to skip an empty list
-    std::uint32_t low_water = 0;         // guarded by lock: least size since the last scan
-    PoolNode* first = nullptr;           // guarded by lock
+    std::uint32_t low_water TUZA_GUARDED_BY(lock) = 0;  // least size since the last scan
+    PoolNode* first TUZA_GUARDED_BY(lock) = nullptr;
 
     PoolNode* pop();
     bool push(PoolNode* node);

@@ -71,8 +71,9 @@ struct SelectCase {
   template <SelectSource S>
   void wait_for(S& object) {
     source = &object;
-    source_ready = [](void* s) { return static_cast<S*>(s)->ready(); };
-    source_take = [](void* s) { static_cast<S*>(s)->take(); };
+    // Called under the lock that lock_all() takes, as one of a set: the analysis does not follow that.
+    source_ready = [](void* s) TUZA_NO_THREAD_SAFETY_ANALYSIS { return static_cast<S*>(s)->ready(); };
+    source_take = [](void* s) TUZA_NO_THREAD_SAFETY_ANALYSIS { static_cast<S*>(s)->take(); };
     lock = &object.lock();
     queue = &object.queue();
   }

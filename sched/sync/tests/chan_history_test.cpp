@@ -4,8 +4,6 @@
 // or doubled, and no two elements of one sender are out of order at one receiver.
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/external.h>
-#include <tuza/sched/rt/base/random.h>
-#include <tuza/sched/rt/park.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/tests/chan_testing.h>
 #include <tuza/sched/sync/wait_group.h>
@@ -21,9 +19,7 @@
 namespace tuza {
 namespace {
 
-using testing::run_with;
-using testing::scaled;
-using testing::WithProcs;
+using namespace testing;
 
 enum class Did { kSent, kNotSent, kReceived, kEmpty, kClosed, kClose };
 
@@ -150,12 +146,12 @@ class Recorder {
 
  private:
   void pause() {
-    if (rt::current_g() != nullptr && random_.below(3) == 0) yield();
+    if (goroutine_id() != 0 && random_.below(3) == 0) yield();
   }
 
   Chan<int>& chan_;
   std::atomic<int>& clock_;
-  rt::Random random_;
+  Random random_;
   History calls_;
 };
 
@@ -263,7 +259,7 @@ class Crowd {
 
 TEST_P(ChanHistory, ManyAtOnceLoseNothing) {
   run_with(GetParam(), [] {
-    for (const std::size_t capacity : {0, 1, 4, 256}) {
+    for (const std::size_t capacity : {0u, 1u, 4u, 256u}) {
       Crowd crowd(capacity, scaled(2'000));
       crowd.run();
       crowd.check();

@@ -13,8 +13,7 @@
 namespace tuza {
 namespace {
 
-using testing::run_with;
-using testing::until_waiting;
+using namespace testing;
 
 void alone(const std::function<void()>& body) {
   run(RunOptions{.max_procs = 1}, [&body] { body(); });

@@ -1,7 +1,6 @@
 // Channels: the facts stated by Go's specification and its memory model, one by one; and the additions of
 // C++: lifetimes, moves and threads.
 #include <tuza/sched/external.h>
-#include <tuza/sched/rt/park.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/tests/chan_testing.h>
@@ -18,11 +17,7 @@ namespace tuza {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::run_with;
-using testing::scaled;
-using testing::until_waiting;
-using testing::waiting;
-using testing::WithProcs;
+using namespace testing;
 
 class ChanTest : public WithProcs {};
 TUZA_WITH_PROCS(ChanTest);
@@ -36,7 +31,7 @@ TEST_P(ChanTest, TheExampleInTheHeaderWorks) {
     Chan<Job> jobs{64};
     WaitGroup group;
     group.go([&] {
-      for (auto job : jobs) done += job.number;
+      for (auto& job : jobs) done += job.number;
     });
     jobs.send(Job{1});
     jobs.send(Job{2});
@@ -129,7 +124,7 @@ TEST_P(ChanTest, ReceiversThatWaitAreServedInTheirOrder) {
 }
 
 TEST_P(ChanTest, SendersThatWaitAreServedInTheirOrderBehindTheBuffer) {
-  for (const std::size_t capacity : {0, 1, 3}) {
+  for (const std::size_t capacity : {0u, 1u, 3u}) {
     run_with(GetParam(), [capacity] {
       Chan<std::size_t> chan{capacity};
       for (std::size_t i = 0; i < capacity; ++i) chan.send(i);
@@ -174,10 +169,41 @@ TEST_P(ChanTest, MoveOnlyElementsGoThroughAndRangesGiveThemAway) {
       chan.close();
     });
     int next = 0;
-    for (auto p : chan) EXPECT_EQ(*p, next++);
+    std::vector<std::unique_ptr<int>> taken;
+    for (auto& p : chan) {
+      EXPECT_EQ(*p, next++);
+      taken.push_back(std::move(p));
+    }
     EXPECT_EQ(next, 10);
+    EXPECT_EQ(*taken.back(), 9);
     group.wait();
   });
+}
+
+TEST_P(ChanTest, ALoopMayCopyReferToAndChangeTheElement) {
+  run_with(GetParam(), [] {
+    Chan<std::string> chan{3};
+    const auto fill = [&chan] {
+      for (const char* text : {"a", "b", "c"}) chan.send(text);
+    };
+    const auto three_of = [](auto& range, auto each) {
+      int left = 3;
+      auto at = range.begin();
+      each(*at);
+      while (--left > 0) each(*++at);
+    };
+    std::string seen;
+    fill();
+    three_of(chan, [&](std::string& text) { seen += std::exchange(text, "changed"); });
+    fill();
+    three_of(chan, [&](const std::string& text) { seen += text; });
+    fill();
+    chan.close();
+    for (auto text : chan) seen += text;
+    EXPECT_EQ(seen, "abcabcabc");
+  });
+  static_assert(std::ranges::input_range<Chan<std::string>>);
+  static_assert(std::same_as<std::ranges::range_reference_t<Chan<std::string>>, std::string&>);
 }
 
 TEST(ChanTest, ATrialThatFailsLeavesTheValueAlone) {
@@ -248,7 +274,7 @@ struct Counted {
 
 TEST_P(ChanTest, AnElementMovesIntoItsReceiverAndItsResultAndNoneLeaks) {
   run_with(GetParam(), [] {
-    for (const std::size_t capacity : {0, 1, 2}) {
+    for (const std::size_t capacity : {0u, 1u, 2u}) {
       Counted::moves = 0;
       {
         Chan<Counted> chan{capacity};
@@ -299,8 +325,8 @@ TEST_P(ChanTest, AContextEndsTheWait) {
     EXPECT_TRUE(chan.send(context, 1).error().cancelled());
     EXPECT_TRUE(RecvChan<int>().recv(context).error().cancelled());
     const auto soon = with_timeout(Context::background(), 1ms);
-    EXPECT_TRUE(SendChan<int>().send(soon.ctx, 1).error().timeout());
-    EXPECT_TRUE(chan.send(soon.ctx, 1).error().timeout());
+    EXPECT_TRUE(SendChan<int>().send(soon.ctx(), 1).error().timeout());
+    EXPECT_TRUE(chan.send(soon.ctx(), 1).error().timeout());
   });
 }
 
@@ -376,7 +402,7 @@ TEST_P(ChanTest, ALoopThatIsLeftLeavesTheRest) {
 TEST_P(ChanTest, NothingIsAllocatedOnTheWay) {
   if (!testing::kCountsAllocations) GTEST_SKIP();
   run_with(GetParam(), [] {
-    for (const std::size_t capacity : {0, 1, 128}) {
+    for (const std::size_t capacity : {0u, 1u, 128u}) {
       Chan<int> there{capacity}, back{capacity};
       WaitGroup group;
       group.go([&] {

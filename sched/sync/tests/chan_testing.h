@@ -2,7 +2,6 @@
 #pragma once
 
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/park.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/tests/testing.h>
 
@@ -28,7 +27,7 @@ std::size_t waiting(const Chan<T>& chan) {
 // Runs on a goroutine or on a thread.
 template <class T>
 void until_waiting(const Chan<T>& chan, std::size_t n) {
-  while (waiting(chan) != n) rt::current_g() != nullptr ? yield() : std::this_thread::yield();
+  while (waiting(chan) != n) goroutine_id() != 0 ? yield() : std::this_thread::yield();
 }
 
 }  // namespace tuza::testing

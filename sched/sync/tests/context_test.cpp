@@ -15,10 +15,7 @@ namespace tuza {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::run_with;
-using testing::scaled;
-using testing::WithProcs;
-using testing::yield_until;
+using namespace testing;
 
 class ContextTest : public WithProcs {};
 TUZA_WITH_PROCS(ContextTest);
@@ -150,11 +147,11 @@ TEST(ContextTest, ChildrenComeAndGoInAnyOrder) {
   auto [root, cancel] = with_cancel(Context::background());
   std::vector<CancellableContext> children;
   for (int i = 0; i < 100; ++i) children.push_back(with_cancel(root));
-  for (int i = 0; i < 100; i += 3) children[i].cancel();
-  for (int i = 1; i < 100; i += 3) children[i] = CancellableContext{};
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(children[i].ctx.done(), i % 3 == 0) << i;
+  for (std::size_t i = 0; i < 100; i += 3) children[i].cancel();
+  for (std::size_t i = 1; i < 100; i += 3) children[i] = CancellableContext{};
+  for (std::size_t i = 0; i < 100; ++i) EXPECT_EQ(children[i].ctx().done(), i % 3 == 0) << i;
   cancel();
-  for (int i = 0; i < 100; ++i) EXPECT_EQ(children[i].ctx.done(), i % 3 != 1) << i;
+  for (std::size_t i = 0; i < 100; ++i) EXPECT_EQ(children[i].ctx().done(), i % 3 != 1) << i;
 }
 
 TEST_P(ContextTest, DeadlinesEndContexts) {
@@ -204,7 +201,7 @@ TEST_P(ContextTest, ADeadlineGoesDownTheTree) {
     int ran = 0;
     WaitGroup group;
     group.add(1);
-    auto after = after_func(child, [&] {
+    auto after = when_done(child, [&] {
       ran = 1;
       group.done();
     });
@@ -238,7 +235,7 @@ TEST_P(ContextTest, WhatWasDoneBeforeTheEndIsSeenAfterIt) {
   });
 }
 
-TEST_P(ContextTest, AfterFuncRunsOnceInItsOwnGoroutine) {
+TEST_P(ContextTest, WhenDoneRunsOnceInItsOwnGoroutine) {
   run_with(GetParam(), [] {
     auto [ctx, cancel] = with_cancel(Context::background());
     std::atomic<int> runs{0};
@@ -248,22 +245,22 @@ TEST_P(ContextTest, AfterFuncRunsOnceInItsOwnGoroutine) {
       EXPECT_TRUE(ctx.done());
       ++runs;
     };
-    auto first = after_func(ctx, count);
-    auto second = after_func(ctx, count);
-    auto dropped = after_func(ctx, [] { FAIL() << "was stopped"; });
+    auto first = when_done(ctx, count);
+    auto second = when_done(ctx, count);
+    auto dropped = when_done(ctx, [] { FAIL() << "was stopped"; });
     EXPECT_TRUE(dropped.stop());
     EXPECT_FALSE(dropped.stop()) << "stopped before";
     {
-      auto scoped = after_func(ctx, [] { FAIL() << "its handle has gone"; });
+      auto scoped = when_done(ctx, [] { FAIL() << "its handle has gone"; });
     }
-    after_func(ctx, count).detach();
+    when_done(ctx, count).detach();
     cancel();
     EXPECT_FALSE(first.stop()) << "it has been started";
     yield_until([&] { return runs == 3; });
-    auto late = after_func(ctx, count);
+    auto late = when_done(ctx, count);
     EXPECT_FALSE(late.stop());
     yield_until([&] { return runs == 4; });
-    auto never = after_func(Context::background(), [] { FAIL(); });
+    auto never = when_done(Context::background(), [] { FAIL(); });
     EXPECT_TRUE(never.stop());
   });
 }
@@ -274,12 +271,12 @@ TEST_P(ContextTest, FunctionsOfForgottenContextsAreDropped) {
     {
       auto [ctx, cancel] = with_cancel(Context::background());
       cancel.detach();
-      after_func(ctx, [owned] { FAIL() << "nobody ends it"; }).detach();
+      when_done(ctx, [owned] { FAIL() << "nobody ends it"; }).detach();
       EXPECT_EQ(owned.use_count(), 2);
     }
     EXPECT_EQ(owned.use_count(), 1);
     auto [ctx, cancel] = with_cancel(Context::background());
-    auto stopped = after_func(ctx, [owned] {});
+    auto stopped = when_done(ctx, [owned] {});
     EXPECT_TRUE(stopped.stop());
     EXPECT_EQ(owned.use_count(), 1) << "stop() lets go of what the function holds";
   });
@@ -293,7 +290,7 @@ TEST_P(ContextTest, RacesHaveOneCause) {
     for (int round = 0; round < scaled(2'000); ++round) {
       auto made = std::make_unique<CancellableContext>(
           with_timeout(Context::background(), std::chrono::microseconds(round % 7)));
-      Context ctx = made->ctx;
+      Context ctx = made->ctx();
       auto [child, cancel_child] = with_cancel(ctx);
       std::atomic<int> ran{0};
       int stopped = 0;
@@ -305,7 +302,7 @@ TEST_P(ContextTest, RacesHaveOneCause) {
         seen_below = child.cause().code();
       });
       group.go([&] {
-        auto after = after_func(ctx, [&] { ++ran; });
+        auto after = when_done(ctx, [&] { ++ran; });
         if (round % 2 == 0) yield();
         stopped = after.stop() ? 1 : 0;
       });
@@ -347,23 +344,23 @@ TEST_P(ContextTest, ThreadsCancelAndWait) {
 TEST(ContextTest, ContextsMayOutliveTheirRuntime) {
   CancellableContext kept;
   run_with(2, [&] { kept = with_timeout(Context::background(), 1h); });
-  EXPECT_FALSE(kept.ctx.done());
+  EXPECT_FALSE(kept.ctx().done());
   run_with(2, [&] { kept.cancel(why(EIO)); });
-  EXPECT_TRUE(kept.ctx.cause().is(std::errc::io_error));
+  EXPECT_TRUE(kept.ctx().cause().is(std::errc::io_error));
 }
 
 TEST(ContextDeathTest, DeadlinesNeedARuntime) {
   EXPECT_DEATH((void)with_timeout(Context::background(), 1s), "a context with a deadline outside tuza::run");
 }
 
-// Functions registered with after_func() do not run then, and nothing else happens.
+// Functions registered with when_done() do not run then, and nothing else happens.
 TEST(ContextTest, AThreadMayCancelWhileTheRuntimeEnds) {
   for (int round = 0; round < scaled(200); ++round) {
     std::thread canceller;
     std::atomic<bool> go_on{false};
     run([&] {
       auto made = std::make_shared<CancellableContext>(with_cancel(Context::background()));
-      after_func(made->ctx, [] {}).detach();
+      when_done(made->ctx(), [] {}).detach();
       canceller = std::thread([&go_on, made] {
         while (!go_on) {
         }
@@ -373,6 +370,27 @@ TEST(ContextTest, AThreadMayCancelWhileTheRuntimeEnds) {
     });
     canceller.join();
   }
+}
+
+TEST(ContextTest, AContextAndItsCancellerStayTogetherOrAreBound) {
+  CancellableContext made = with_cancel(Context::background());
+  auto& [ctx, cancel] = made;
+  EXPECT_EQ(&ctx, &made.ctx());
+  EXPECT_EQ(&cancel, &made.canceller());
+  CancellableContext moved = std::move(made);
+  EXPECT_FALSE(moved.ctx().done());
+  moved.cancel(why(EIO));
+  EXPECT_TRUE(moved.ctx().cause().is(std::errc::io_error));
+  auto [taken, cancel_taken] = std::move(moved);
+  EXPECT_TRUE(taken.done());
+
+  auto detached = with_cancel(Context::background());
+  detached.canceller().detach();
+  detached.cancel();
+  EXPECT_FALSE(detached.ctx().done());
+  const auto [constant, cancel_constant] = with_cancel(Context::background());
+  cancel_constant();
+  EXPECT_TRUE(constant.done());
 }
 
 }  // namespace

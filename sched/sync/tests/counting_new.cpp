@@ -9,7 +9,7 @@ namespace {
 
 std::atomic<std::uint64_t> count{0};
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(TUZA_ASAN) && !defined(TUZA_TSAN)
 void* counted(std::size_t bytes, std::size_t alignment) {
   count.fetch_add(1, std::memory_order_relaxed);
   void* p = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
@@ -24,7 +24,7 @@ std::uint64_t allocations() { return count.load(std::memory_order_relaxed); }
 
 }  // namespace tuza::testing
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(TUZA_ASAN) && !defined(TUZA_TSAN)
 void* operator new(std::size_t bytes) { return tuza::testing::counted(bytes, alignof(std::max_align_t)); }
 void* operator new[](std::size_t bytes) { return tuza::testing::counted(bytes, alignof(std::max_align_t)); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {

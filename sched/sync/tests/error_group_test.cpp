@@ -12,10 +12,7 @@ namespace tuza {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::run_with;
-using testing::scaled;
-using testing::WithProcs;
-using testing::yield_until;
+using namespace testing;
 
 Error failure(int number) { return Error::from_errno(number, "test"); }
 

@@ -17,9 +17,7 @@ namespace tuza {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::run_with;
-using testing::scaled;
-using testing::WithProcs;
+using namespace testing;
 
 class FutureTest : public WithProcs {};
 TUZA_WITH_PROCS(FutureTest);

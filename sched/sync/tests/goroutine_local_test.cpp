@@ -10,9 +10,7 @@
 namespace tuza {
 namespace {
 
-using testing::run_with;
-using testing::scaled;
-using testing::WithProcs;
+using namespace testing;
 
 class GoroutineLocalTest : public WithProcs {};
 TUZA_WITH_PROCS(GoroutineLocalTest);

@@ -19,9 +19,7 @@
 namespace tuza {
 namespace {
 
-using testing::allocations;
-using testing::run_with;
-using testing::yield_until;
+using namespace testing;
 
 struct Fact {
   const char* text;
@@ -229,7 +227,8 @@ void PrintTo(const Fact& fact, std::ostream* out) { *out << '"' << fact.text << 
 
 class LockFactsTest : public ::testing::TestWithParam<std::tuple<Fact, int>> {};
 INSTANTIATE_TEST_SUITE_P(P, LockFactsTest,
-                         ::testing::Combine(::testing::ValuesIn(kFacts), ::testing::Values(1, 2, 4)));
+                         ::testing::Combine(::testing::ValuesIn(kFacts),
+                                            ::testing::ValuesIn(proc_counts({1, 2, 4}))));
 
 TEST_P(LockFactsTest, AreAsInGo) {
   const auto& [fact, procs] = GetParam();
@@ -271,7 +270,7 @@ TEST(LockFacts, NothingIsAllocatedInSteadyState) {
       yield();
     });
     expect_no_allocation("Mutex with a context", [&] {
-      EXPECT_TRUE(mutex.lock(context.ctx));
+      EXPECT_TRUE(mutex.lock(context.ctx()));
       yield();
       mutex.unlock();
     });
@@ -296,7 +295,7 @@ TEST(LockFacts, NothingIsAllocatedInSteadyState) {
     expect_no_allocation("Cond", [&] {
       std::unique_lock lock(mutex);
       cond.broadcast();
-      (void)cond.wait(context.ctx, lock, [&, n = 0]() mutable { return ++n > 0; });
+      (void)cond.wait(context.ctx(), lock, [&, n = 0]() mutable { return ++n > 0; });
     });
     expect_no_allocation("Once", [&] { once.call([] {}); });
     expect_no_allocation("Barrier", [&] { barrier.arrive_and_wait(); });

@@ -13,10 +13,7 @@
 namespace tuza {
 namespace {
 
-using testing::run_with;
-using testing::scaled;
-using testing::Threads;
-using testing::WithProcs;
+using namespace testing;
 
 struct Use {
   std::int64_t called;    // ticks of one clock for all

@@ -25,13 +25,8 @@ class LockMisuseDeathTest : public ::testing::Test {
 template <class T, class Wait>
 void destroy_under_a_waiter(std::unique_ptr<T> object, Wait wait) {
   run([&] {
-    std::atomic<bool> begun = false;
-    go({.name = "waiter"}, [&, waited = object.get()] {
-      begun = true;
-      wait(*waited);
-    });
-    while (!begun) yield();
-    sleep_for(std::chrono::milliseconds(50));
+    go({.name = "waiter"}, [&wait, waited = object.get()] { wait(*waited); });
+    testing::wait_until_all_park();
     object.reset();
   });
 }

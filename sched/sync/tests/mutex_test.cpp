@@ -1,6 +1,5 @@
 // Mutex: exclusion, both modes, giving up, lifetime. Histories are in lock_history_test.cpp, misuse in
 // misuse_test.cpp.
-#include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/sync/tests/locks_testing.h>
@@ -13,11 +12,7 @@ namespace tuza {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::run_with;
-using testing::scaled;
-using testing::Threads;
-using testing::WithProcs;
-using testing::yield_until;
+using namespace testing;
 
 class MutexTest : public WithProcs {};
 TUZA_WITH_PROCS(MutexTest);
@@ -137,25 +132,39 @@ TEST_P(MutexTest, WorksWithTheLocksOfTheLibrary) {
 
 // -- Order.
 
-// The hog requests the lock again as soon as it has released it. Whatever the hog does, the waiters get the
-// lock in the order in which they came; once the mutex is starving, the hog gets it only after one of them.
-TEST_P(MutexTest, OnceItStarvesNobodyOvertakes) {
-  run_with(GetParam(), [] {
-    constexpr int kWaiters = 8;
-    Mutex mutex;
-    std::vector<int> order;  // guarded by mutex
-    WaitGroup group;
+// Long enough for waiters to starve.
+void let_them_starve() {
+  const auto end = std::chrono::steady_clock::now() + 2 * std::chrono::nanoseconds(Mutex::kStarvingNs);
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
+// A mutex that the caller holds, with waiters that have starved. Each notes its turn in `order`.
+struct StarvedMutex {
+  explicit StarvedMutex(int waiters) {
     mutex.lock();
-    for (int i = 0; i < kWaiters; ++i) {
-      group.go([&, i] {
+    for (int i = 0; i < waiters; ++i) {
+      group.go([this, i] {
         const std::scoped_lock lock(mutex);
         order.push_back(i);
       });
       yield_until([&] { return MutexInspector::waiters(mutex) == i + 1; });
     }
-    const std::int64_t since_ns = rt::now_ns();
-    while (rt::now_ns() - since_ns < 2 * Mutex::kStarvingNs) {
-    }
+    let_them_starve();
+  }
+
+  Mutex mutex;
+  std::vector<int> order;  // guarded by mutex
+  WaitGroup group;
+};
+
+// The hog requests the lock again as soon as it has released it. Whatever the hog does, the waiters get the
+// lock in the order in which they came; once the mutex is starving, the hog gets it only after one of them.
+TEST_P(MutexTest, OnceItStarvesNobodyOvertakes) {
+  run_with(GetParam(), [] {
+    constexpr int kWaiters = 8;
+    StarvedMutex starved(kWaiters);
+    auto& [mutex, order, group] = starved;
     while (order.size() < kWaiters) {
       const std::size_t before = order.size();
       const bool starving = MutexInspector::starving(mutex);
@@ -172,6 +181,30 @@ TEST_P(MutexTest, OnceItStarvesNobodyOvertakes) {
   });
 }
 
+// The first waiter is woken, finds the lock taken again, and keeps its place. It has waited for too long by then, so
+// the next unlock hands the lock over. (The chaos build may let a waiter in at any time.)
+TEST(MutexOrder, AWaiterThatIsOvertakenIsHandedTheLock) {
+  const LongSlices long_slices;
+  run_with(1, [] {
+    constexpr int kWaiters = 3;
+    StarvedMutex starved(kWaiters);
+    auto& [mutex, order, group] = starved;
+    mutex.unlock();
+    mutex.lock();  // before the waiter that was woken
+    yield_until([&] { return MutexInspector::waiters(mutex) + static_cast<int>(order.size()) == kWaiters; });
+    if (!kChaos) {
+      EXPECT_TRUE(order.empty());
+      EXPECT_TRUE(MutexInspector::starving(mutex));
+    }
+    mutex.unlock();
+    if (!kChaos) {
+      EXPECT_FALSE(mutex.try_lock());
+    }
+    group.wait();
+    EXPECT_TRUE(kChaos || std::is_sorted(order.begin(), order.end()));
+  });
+}
+
 // A goroutine that holds the lock nearly all the time still yields it to others; when it sees the mutex
 // starving, it gets the lock only after one of them.
 TEST_P(MutexTest, AHogLetsOthersIn) {
@@ -184,8 +217,8 @@ TEST_P(MutexTest, AHogLetsOthersIn) {
       while (!stop) {
         mutex.lock();
         const int before = others;
-        const std::int64_t since_ns = rt::now_ns();
-        while (rt::now_ns() - since_ns < 50'000) {
+        const auto end = std::chrono::steady_clock::now() + 50us;
+        while (std::chrono::steady_clock::now() < end) {
         }
         const bool starving = MutexInspector::starving(mutex);
         mutex.unlock();
@@ -219,7 +252,7 @@ TEST_P(MutexTest, StarvingEndsWithTheLastWaiter) {
         });
       }
       yield_until([&] { return MutexInspector::waiters(mutex) == 4; });
-      sleep_for(2ms);
+      let_them_starve();
       mutex.unlock();
       group.wait();
       EXPECT_TRUE(MutexInspector::untouched(mutex));

@@ -2,7 +2,6 @@
 // ever.
 #include <tuza/sched/go.h>
 #include <tuza/sched/goroutine.h>
-#include <tuza/sched/rt/sched.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/pool.h>
 #include <tuza/sched/sync/tests/counting_new.h>
@@ -17,9 +16,7 @@
 namespace tuza {
 namespace {
 
-using testing::run_with;
-using testing::scaled;
-using testing::WithProcs;
+using namespace testing;
 
 class PoolTest : public WithProcs {};
 TUZA_WITH_PROCS(PoolTest);
@@ -201,8 +198,7 @@ TEST_P(PoolTest, APoolOfAnEarlierRunMayGoInALaterOne) {
       const auto item = pool->get();
       Chan<int>().recv();
     });
-    yield();
-    sleep_for(1ms);
+    wait_until_parked(1, WaitReason::kChanReceive);
   };
   run(RunOptions{.max_procs = GetParam()}, leave_one);
   run(RunOptions{.max_procs = GetParam()}, [&pool] { pool.reset(); });

@@ -10,11 +10,7 @@
 namespace tuza {
 namespace {
 
-using testing::run_with;
-using testing::scaled;
-using testing::Threads;
-using testing::WithProcs;
-using testing::yield_until;
+using namespace testing;
 
 class RWMutexTest : public WithProcs {};
 TUZA_WITH_PROCS(RWMutexTest);

@@ -22,11 +22,7 @@ namespace tuza {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::run_with;
-using testing::scaled;
-using testing::until_waiting;
-using testing::waiting;
-using testing::WithProcs;
+using namespace testing;
 
 class SelectTest : public WithProcs {};
 TUZA_WITH_PROCS(SelectTest);
@@ -43,7 +39,7 @@ TEST_P(SelectTest, TheExamplesInTheHeaderWork) {
           tuza::on_recv(jobs, [&](std::optional<int> job) { log.push_back(job ? "job" : "end"); }),
           tuza::on_send(results, result, [&] { log.push_back("sent"); }),
           tuza::on_done(context, [&] { log.push_back("done"); }),
-          tuza::after(1h, [&] { log.push_back("late"); }));
+          tuza::on_timeout(1h, [&] { log.push_back("late"); }));
     };
     EXPECT_EQ(once(), 1u);
     jobs.send(1);
@@ -125,7 +121,8 @@ TEST_P(SelectTest, NilCasesNeverCome) {
     RecvChan<int> in;
     SendChan<int> out;
     EXPECT_EQ(select(on_recv(in), on_send(out, 1), otherwise()), 2u);
-    EXPECT_EQ(select(on_recv(in), on_send(out, 1), on_done(Context::background()), after(1us, [] {})), 3u);
+    EXPECT_EQ(select(on_recv(in), on_send(out, 1), on_done(Context::background()), on_timeout(1us, [] {})),
+              3u);
     out = chan;
     EXPECT_EQ(select(on_recv(in), on_send(out, 1)), 1u);
     in = chan;
@@ -138,13 +135,15 @@ TEST_P(SelectTest, TheShortestTimeoutEndsTheWait) {
   run_with(GetParam(), [] {
     Chan<int> chan;
     int chosen = 0;
-    EXPECT_EQ(select(after(1h, [] {}), on_recv(chan), after(1us, [&] { chosen = 1; }), after(2h, [] {})), 2u);
+    EXPECT_EQ(select(on_timeout(1h, [] {}), on_recv(chan), on_timeout(1us, [&] { chosen = 1; }),
+                     on_timeout(2h, [] {})),
+              2u);
     EXPECT_EQ(chosen, 1);
     EXPECT_EQ(waiting(chan), 0u);
-    EXPECT_EQ(select(after(-1s, [] {})), 0u);
+    EXPECT_EQ(select(on_timeout(-1s, [] {})), 0u);
     Chan<int> ready{1};
     ready.send(1);
-    EXPECT_EQ(select(after(0s, [] {}), on_recv(ready)), 1u) << "what is ready goes before a timeout";
+    EXPECT_EQ(select(on_timeout(0s, [] {}), on_recv(ready)), 1u) << "what is ready goes before a timeout";
   });
 }
 
@@ -158,7 +157,7 @@ TEST_P(SelectTest, ASendThatIsNotChosenLeavesTheValue) {
     EXPECT_EQ(select(on_send(chan, std::move(value)), otherwise()), 1u);
     ASSERT_NE(value, nullptr);
     WaitGroup group;
-    group.go([&] { EXPECT_EQ(select(on_send(chan, std::move(value)), after(1h, [] {})), 0u); });
+    group.go([&] { EXPECT_EQ(select(on_send(chan, std::move(value)), on_timeout(1h, [] {})), 0u); });
     until_waiting(chan, 1);
     EXPECT_EQ(**chan.recv(), 1);
     EXPECT_EQ(**chan.recv(), 2);
@@ -330,7 +329,7 @@ TEST_P(SelectTest, RacesWithTimeoutsLoseNothing) {
       std::size_t chosen = 9, sent = 9;
       WaitGroup group;
       group.go([&, ctx = context] {
-        chosen = select(on_recv(*a), on_recv(*b), on_done(ctx), after(round % 3 == 0 ? 1us : 1h, [] {}));
+        chosen = select(on_recv(*a), on_recv(*b), on_done(ctx), on_timeout(round % 3 == 0 ? 1us : 1h, [] {}));
       });
       group.go([&, ctx = context] { sent = select(on_send(*a, 1), on_send(*b, 2), on_done(ctx)); });
       group.go([&] { cancel(); });
@@ -350,7 +349,7 @@ TEST_P(SelectTest, NothingIsAllocated) {
     group.go([&] {
       for (bool open = true; open;) {
         select(on_recv(a, [&](std::optional<int> x) { x ? back.send(*x) : (void)(open = false); }),
-               on_recv(b, [&](std::optional<int> x) { back.send(*x); }), after(1h, [] {}));
+               on_recv(b, [&](std::optional<int> x) { back.send(*x); }), on_timeout(1h, [] {}));
       }
     });
     std::uint64_t before = 0;
@@ -370,9 +369,9 @@ TEST_P(SelectTest, TheLongestOfTimeoutsIsNoTimeout) {
   run_with(GetParam(), [] {
     Chan<int> chan;
     go([&chan] { chan.send(1); });
-    EXPECT_EQ(select(on_recv(chan), after(std::chrono::hours::max(), [] {})), 0u);
+    EXPECT_EQ(select(on_recv(chan), on_timeout(std::chrono::hours::max(), [] {})), 0u);
     go([&chan] { chan.send(1); });
-    EXPECT_EQ(select(on_recv(chan), after(std::chrono::duration<double>(1e300), [] {})), 0u);
+    EXPECT_EQ(select(on_recv(chan), on_timeout(std::chrono::duration<double>(1e300), [] {})), 0u);
     Mutex mutex;
     mutex.lock();
     go([&mutex] { mutex.unlock(); });

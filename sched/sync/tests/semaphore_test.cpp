@@ -9,11 +9,7 @@
 namespace tuza {
 namespace {
 
-using testing::run_with;
-using testing::scaled;
-using testing::Threads;
-using testing::WithProcs;
-using testing::yield_until;
+using namespace testing;
 
 class SemaphoreTest : public WithProcs {};
 TUZA_WITH_PROCS(SemaphoreTest);

@@ -10,10 +10,7 @@ namespace tuza {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::run_with;
-using testing::scaled;
-using testing::WithProcs;
-using testing::yield_until;
+using namespace testing;
 
 using Flights = singleflight::Group<std::string, int>;
 

@@ -10,10 +10,7 @@
 namespace tuza {
 namespace {
 
-using testing::run_with;
-using testing::scaled;
-using testing::Threads;
-using testing::WithProcs;
+using namespace testing;
 
 class WaitGroupTest : public WithProcs {};
 TUZA_WITH_PROCS(WaitGroupTest);

@@ -1,6 +1,6 @@
 // Waits in several queues at once, by goroutines and threads: served once, ended once, never lost.
+#include <tuza/sched/detail/deadline.h>
 #include <tuza/sched/external.h>
-#include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/sync/detail/event.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
@@ -14,9 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using rt::Event;
 using rt::Until;
-using testing::run_with;
-using testing::scaled;
-using testing::WithProcs;
+using namespace testing;
 
 class WaitTest : public WithProcs {};
 TUZA_WITH_PROCS(WaitTest);
@@ -63,7 +61,7 @@ TEST(WaitTest, NeedsNoRuntimeForThreads) {
   event.fire();
   thread.join();
   Event never;
-  EXPECT_FALSE(never.wait(WaitReason::kTest, Until{.deadline_ns = rt::now_ns() + 1'000'000}));
+  EXPECT_FALSE(never.wait(WaitReason::kTest, Until{.deadline_ns = rt::deadline_after(1ms)}));
 }
 
 // The event, the end of the context and the deadline come at about the same time: one of them wins, and the
@@ -77,7 +75,7 @@ TEST_P(WaitTest, RacesHaveOneWinner) {
       WaitGroup group;
       group.go([&] { event->fire(); });
       group.go([&] { end->fire(); });
-      const std::int64_t deadline_ns = rt::now_ns() + (round % 3 == 0 ? 2'000 : 1'000'000'000);
+      const std::int64_t deadline_ns = rt::deadline_after(round % 3 == 0 ? 2us : 1s);
       const bool happened =
           event->wait(WaitReason::kTest, Until{.event = end.get(), .deadline_ns = deadline_ns});
       ++(happened ? served : ended);
@@ -92,7 +90,7 @@ TEST_P(WaitTest, AnEndThatCameBeforeIsSeenAtOnce) {
     Event event, end;
     end.fire();
     EXPECT_FALSE(event.wait(WaitReason::kTest, Until{.event = &end}));
-    EXPECT_FALSE(event.wait(WaitReason::kTest, Until{.deadline_ns = rt::now_ns() - 1}));
+    EXPECT_FALSE(event.wait(WaitReason::kTest, Until{.deadline_ns = rt::deadline_after(-1ns)}));
     event.fire();
     EXPECT_TRUE(event.wait(WaitReason::kTest, Until{.event = &end}));
   });
@@ -104,7 +102,7 @@ TEST_P(WaitTest, DeadlinesOfManyEndTheirWaits) {
     WaitGroup group;
     for (int i = 0; i < scaled(500) + 8; ++i) {
       group.go([&never, i] {
-        EXPECT_FALSE(never.wait(WaitReason::kTest, Until{.deadline_ns = rt::now_ns() + i * 10'000}));
+        EXPECT_FALSE(never.wait(WaitReason::kTest, Until{.deadline_ns = rt::deadline_after(i * 10us)}));
       });
     }
     group.wait();

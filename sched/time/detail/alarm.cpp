@@ -6,8 +6,6 @@
 #include <tuza/sched/rt/base/futex.h>
 #include <tuza/sched/rt/enter.h>
 
-#include <mutex>
-
 namespace tuza::rt {
 
 bool Alarm::arm(std::int64_t when_ns) {
@@ -48,7 +46,7 @@ Alarm::~Alarm() {
   for (int i = 0;; ++i) {
     {
       const Enter rt;
-      const std::scoped_lock lock(lock_);
+      const LockGuard lock(lock_);
       disarm();
       if (under_way_ == 0 || timer_disarmed(timer_)) return;
     }

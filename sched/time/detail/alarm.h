@@ -40,24 +40,24 @@ class Alarm {
   Alarm& operator=(const Alarm&) = delete;
 
   // Take the lock inside the runtime (rt::Enter).
-  SpinLock& lock() { return lock_; }
+  SpinLock& lock() TUZA_RETURNS_LOCK(lock_) { return lock_; }
 
   // -- Under lock().
 
   // Fires once, at `when_ns` (sched/detail/clock_source.h). True if the alarm was armed; only the new time
   // counts. Outside tuza::run a programming error, and fatal.
-  bool arm(std::int64_t when_ns);
+  bool arm(std::int64_t when_ns) TUZA_REQUIRES(lock_);
   // True if the alarm was armed; afterwards it is not.
-  bool disarm();
+  bool disarm() TUZA_REQUIRES(lock_);
   // Called by the function: whether this is the fire of the current arming. If so, the alarm is no longer
   // armed.
-  [[nodiscard]] bool fires();
+  [[nodiscard]] bool fires() TUZA_REQUIRES(lock_);
 
  private:
   Timer timer_;
   SpinLock lock_;
-  std::uint16_t under_way_ = 0;  // guarded by lock_: stale fires that have not yet called fires()
-  bool armed_ = false;           // guarded by lock_
+  std::uint16_t under_way_ TUZA_GUARDED_BY(lock_) = 0;  // stale fires that have not yet called fires()
+  bool armed_ TUZA_GUARDED_BY(lock_) = false;
 };
 
 }  // namespace tuza::rt

@@ -4,7 +4,6 @@
 #include <tuza/sched/rt/slice/handoff.h>
 #include <tuza/sched/sync/detail/destroyed.h>
 
-#include <mutex>
 #include <utility>
 
 namespace tuza::rt {
@@ -13,7 +12,7 @@ TimerChannel::~TimerChannel() { check_nobody_waits("Timer or Ticker", lock(), qu
 
 bool TimerChannel::arm(std::int64_t when_ns) {
   const Enter rt;
-  const std::scoped_lock guard(lock());
+  const LockGuard guard(lock());
   return arm_locked(when_ns);
 }
 
@@ -24,14 +23,14 @@ bool TimerChannel::arm_locked(std::int64_t when_ns) {
 
 bool TimerChannel::disarm() {
   const Enter rt;
-  const std::scoped_lock guard(lock());
+  const LockGuard guard(lock());
   const bool unreceived = std::exchange(fired_, false);
   return alarm_.disarm() || unreceived;
 }
 
 bool TimerChannel::try_wait() {
   const Enter rt;
-  const std::scoped_lock guard(lock());
+  const LockGuard guard(lock());
   return std::exchange(fired_, false);
 }
 
@@ -41,7 +40,7 @@ bool TimerChannel::wait(const Until& until) {
   Waiter place(wait, leave<&TimerChannel::give_up>, this);
   {
     const Enter rt;
-    const std::scoped_lock guard(lock());
+    const LockGuard guard(lock());
     if (std::exchange(fired_, false)) return true;
     queue_.push_back(place);
   }
@@ -52,7 +51,7 @@ bool TimerChannel::wait(const Until& until) {
 
 void TimerChannel::give_up(Waiter& place) {
   const Enter rt;
-  const std::scoped_lock guard(lock());
+  const LockGuard guard(lock());
   if (place.queued) queue_.remove(place);
 }
 

@@ -21,8 +21,8 @@ class TimerChannel {
   // True if a fire was pending, or had not been received; from now on only the new arming counts.
   bool arm(std::int64_t when_ns);
   bool disarm();
-  // With lock() held, inside the runtime.
-  bool arm_locked(std::int64_t when_ns);
+  // Inside the runtime.
+  bool arm_locked(std::int64_t when_ns) TUZA_REQUIRES(lock());
 
   // Waits for a fire and takes it; false if `until` ended the wait first. Parks, or blocks a thread.
   bool wait(const Until& until = {});
@@ -35,18 +35,20 @@ class TimerChannel {
 
   // For select, under lock(): a place in queue() is served by claiming it; ready() is true if a fire is
   // kept, which take() removes.
-  SpinLock& lock() { return alarm_.lock(); }
-  WaitQueue& queue() { return queue_; }
-  [[nodiscard]] bool ready() const { return fired_; }
-  void take() { fired_ = false; }
+  SpinLock& lock() TUZA_RETURNS_LOCK(alarm_.lock()) { return alarm_.lock(); }
+  WaitQueue& queue() TUZA_NO_THREAD_SAFETY_ANALYSIS {  // only the address, before select locks
+    return queue_;
+  }
+  [[nodiscard]] bool ready() TUZA_REQUIRES(lock()) { return fired_; }
+  void take() TUZA_REQUIRES(lock()) { fired_ = false; }
 
  private:
-  Waiter* deliver();
+  Waiter* deliver() TUZA_REQUIRES(lock());
   void give_up(Waiter& place);
 
   [[no_unique_address]] Alarm alarm_;
-  bool fired_ = false;  // guarded by lock(); false while a caller is queued
-  WaitQueue queue_;     // guarded by lock()
+  bool fired_ TUZA_GUARDED_BY(lock()) = false;  // false while a caller is queued
+  WaitQueue queue_ TUZA_GUARDED_BY(lock());
 };
 
 template <class Next>

@@ -12,8 +12,7 @@ namespace tuza::rate {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::run_with;
-using testing::scaled;
+using namespace testing;
 
 const TimePoint kStart{1000h};
 TimePoint at(std::chrono::nanoseconds since) { return kStart + since; }

@@ -33,8 +33,7 @@ using namespace std::chrono_literals;
 using std::chrono::hours;
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
-using testing::run_with;
-using testing::wait_for;
+using namespace testing;
 
 using Seconds = std::chrono::duration<double>;
 using Weeks = std::chrono::duration<float, std::ratio<7L * 24 * 3600>>;
@@ -90,7 +89,7 @@ TEST(TimeEdges, WhatHasPassedIsOver) {
       sleep_for(d);
       EXPECT_TRUE(sleep_for(Context(), d));
       EXPECT_FALSE(held.try_lock_for(d));
-      EXPECT_EQ(select(on_recv(nothing), after(d, [] {})), 1u);
+      EXPECT_EQ(select(on_recv(nothing), on_timeout(d, [] {})), 1u);
       Timer(d).wait();
       Timer timer;
       timer.reset(d);
@@ -161,7 +160,7 @@ TEST(TimeEdges, WhatLiesBeyondTheEndOfTimeNeverComes) {
         let_time_pass();
         chan.send(1);
       });
-      EXPECT_EQ(select(on_recv(chan), after(d, [] {})), 0u);
+      EXPECT_EQ(select(on_recv(chan), on_timeout(d, [] {})), 0u);
       sender.wait();
       Timer timer(d);
       Ticker ticker(d);

@@ -17,9 +17,7 @@ namespace tuza {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::FakeClock;
-using testing::run_with;
-using testing::WithProcs;
+using namespace testing;
 
 class TimerTest : public WithProcs {};
 TUZA_WITH_PROCS(TimerTest);
@@ -325,7 +323,7 @@ TEST(TimerDeathTest, NobodyMayWaitForOneThatIsDestroyed) {
   EXPECT_DEATH(run([] {
                  auto timer = std::make_unique<Timer>();
                  go([waited = timer.get()] { waited->wait(); });
-                 sleep_for(10ms);
+                 testing::wait_until_all_park();
                  timer.reset();
                }),
                "destroyed while goroutines wait for it");

@@ -1,4 +1,4 @@
-#include <tuza/framework/asio_context.h>
+#include <tuza/framework/detail/asio_thread.h>
 
 #include <pthread.h>
 #include <signal.h>
@@ -7,9 +7,9 @@
 #include <tuza/sched/rt/lifecycle/end_hook.h>
 #include <tuza/sched/rt/park.h>
 
-#include <system_error>
+#include <utility>
 
-namespace tuza {
+namespace tuza::detail {
 namespace {
 
 // Process-directed signals must go to threads that expect them. Faults must be delivered to the thread that caused
@@ -23,28 +23,27 @@ void block_signals() {
 
 }  // namespace
 
-AsioContext::AsioContext()
-    : io_(1),
-      work_(io_.get_executor()),
-      running_(new rt::EndHook([](void* self) { static_cast<AsioContext*>(self)->begin(); },
-                               [](void* self) { static_cast<AsioContext*>(self)->end(); }, this)) {}
+AsioThread::AsioThread(std::function<void()> run, std::function<void()> stop)
+    : run_(std::move(run)),
+      stop_(std::move(stop)),
+      running_(new rt::EndHook([](void* self) { static_cast<AsioThread*>(self)->begin(); },
+                               [](void* self) { static_cast<AsioThread*>(self)->end(); }, this)) {}
 
-AsioContext::~AsioContext() {
+AsioThread::~AsioThread() {
   if (rt::current_g() == nullptr) rt::fatal("an AsioContext destroyed on a thread that is not a goroutine");
 }
 
-void AsioContext::begin() {
+void AsioThread::begin() {
   thread_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "tuza-asio");
     block_signals();
-    io_.run();
+    run_();
   });
 }
 
-void AsioContext::end() {
-  work_.reset();
-  io_.stop();
+void AsioThread::end() {
+  stop_();
   blocking(CallLength::kLong, [this] { thread_.join(); });
 }
 
-}  // namespace tuza
+}  // namespace tuza::detail

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""tidy_test.py: .ci/tidy.py fails for a finding, in a source and in a header, and for what does not compile."""
+
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TIDY = pathlib.Path(__file__).resolve().parent.parent / "tidy.py"
+GOOD = "#include <string>\nint length(const std::string& s) { return static_cast<int>(s.size()); }\n"
+MOVED = """#include <string>
+#include <utility>
+std::size_t twice(std::string s) {
+  const std::string taken = std::move(s);
+  return taken.size() + s.size();
+}
+"""
+NULL = "#pragma once\nint f(int n) {\n  int* p = nullptr;\n  if (n > 2) p = &n;\n  return n < 2 ? *p : n;\n}\n"
+
+
+class Tidy(unittest.TestCase):
+    def run_on(self, *options, **files):
+        """Exit status and output for a project of these files; the .cpp files are compiled."""
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder, "sched")  # HeaderFilterRegex has the names of our folders
+            root.mkdir()
+            for name, text in files.items():
+                (root / name.replace("_", ".")).write_text(text)
+            units = [{"directory": str(root), "file": str(path), "command": f"clang++-19 -std=c++23 -c {path}"}
+                     for path in root.glob("*.cpp")]
+            (root / "compile_commands.json").write_text(json.dumps(units))
+            done = subprocess.run([sys.executable, TIDY, *options, "--build", root], capture_output=True, text=True)
+            return done.returncode, done.stdout + done.stderr
+
+    def test_good_code_passes(self):
+        status, text = self.run_on(good_cpp=GOOD)
+        self.assertEqual(status, 0, text)
+        self.assertIn("tidy: 1 units, 0 findings", text)
+
+    def test_a_finding_fails(self):
+        status, text = self.run_on(good_cpp=GOOD, moved_cpp=MOVED)
+        self.assertEqual(status, 1, text)
+        self.assertIn("moved.cpp:5:25: error: 's' used after it was moved [bugprone-use-after-move", text)
+        self.assertIn("tidy: 2 units, 2 findings", text)  # the analyzer finds it, too
+
+    def test_a_finding_in_a_header_fails_once(self):
+        status, text = self.run_on(moved_h="#pragma once\n" + MOVED, one_cpp='#include "moved.h"\n', two_cpp='#include "moved.h"\n')
+        self.assertEqual(status, 1, text)
+        self.assertIn("moved.h:6:25", text)
+        self.assertIn("tidy: 2 units, 1 findings", text)
+
+    def test_a_deep_run_follows_the_paths_of_headers(self):
+        status, text = self.run_on("--deep", null_h=NULL, one_cpp='#include "null.h"\n')
+        self.assertEqual(status, 1, text)
+        self.assertIn("Dereference of null pointer", text)
+
+    def test_what_does_not_compile_fails(self):
+        status, text = self.run_on(broken_cpp="int f( {\n")
+        self.assertEqual(status, 1, text)
+
+    def test_no_unit_is_no_success(self):
+        status, text = self.run_on(moved_h=MOVED)
+        self.assertEqual(status, 1, text)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""command_line_test.py PROGRAM...: all servers of examples/ have the same command line."""
+
+import pathlib
+import subprocess
+import sys
+import unittest
+
+PROGRAMS = [pathlib.Path(program) for program in sys.argv[1:]]
+
+
+def run(program, *arguments):
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+class CommandLine(unittest.TestCase):
+    def test_each_server_takes_listen_help_and_version(self):
+        self.assertGreater(len(PROGRAMS), 5)
+        for program in PROGRAMS:
+            with self.subTest(program=program.name):
+                status, out, err = run(program, "--help")
+                self.assertEqual((status, err), (0, ""))
+                self.assertIn(f"Usage: {program.name} [OPTIONS]", out)
+                for option in ("--listen HOST:PORT", "--help", "--version"):
+                    self.assertIn(option, out)
+                status, out, err = run(program, "--version")
+                self.assertEqual((status, err), (0, ""))
+                self.assertRegex(out, rf"^{program.name} \(Tuza \d+\.\d+\.\d+\)\n$")
+
+    def test_what_is_wrong_is_one_line_with_the_name_of_the_program(self):
+        for program in PROGRAMS:
+            for argument, said in (("--lisen", "unknown option --lisen; did you mean --listen?"),
+                                   ("now", "unexpected argument now")):
+                with self.subTest(program=program.name, argument=argument):
+                    self.assertEqual(run(program, argument),
+                                     (2, "", f"{program.name}: {said}\nTry '{program.name} --help'.\n"))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

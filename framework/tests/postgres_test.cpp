@@ -1,0 +1,239 @@
+// Queries to a real server: with_postgres.py starts one, and names it in TUZA_POSTGRES.
+#include <tuza/framework/postgres_pool.h>
+#include <tuza/sched/go.h>
+#include <tuza/sched/log.h>
+#include <tuza/sched/stats.h>
+#include <tuza/sched/sync/wait_group.h>
+#include <tuza/sched/tests/testing.h>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace tuza::postgres {
+namespace {
+
+using namespace std::chrono_literals;
+using tuza::testing::run_with;
+using tuza::testing::WithProcs;
+
+class PostgresTest : public WithProcs {};
+TUZA_WITH_PROCS(PostgresTest);
+
+std::string server() {
+  const char* conninfo = std::getenv("TUZA_POSTGRES");
+  return conninfo != nullptr ? conninfo : "host=/nowhere";
+}
+const Context kNoLimit = Context::background();
+
+Connection connect() { return Connection::open(kNoLimit, server()).value(); }
+
+TEST_P(PostgresTest, RowsValuesAndNulls) {
+  run_with(GetParam(), [] {
+    Connection db = connect();
+    const Rows rows =
+        db.query(kNoLimit, "SELECT i, 'row ' || i AS name, NULL FROM generate_series(1, 3) i").value();
+    ASSERT_EQ(rows.size(), 3);
+    EXPECT_EQ(rows.columns(), 3);
+    EXPECT_EQ(rows.column_name(1), "name");
+    EXPECT_EQ(rows.integer(2, 0), 3);
+    EXPECT_EQ(rows.text(1, 1), "row 2");
+    EXPECT_EQ(rows.value(0, 2), std::nullopt);
+  });
+}
+
+TEST_P(PostgresTest, ParametersOfAllKinds) {
+  run_with(GetParam(), [] {
+    Connection db = connect();
+    const Rows rows =
+        db.query(kNoLimit, "SELECT $1::text, $2::bigint, $3::float8, $4::bool, $5::text, $6::int, $7::text",
+                 "it's; DROP TABLE", std::int64_t{1} << 40, 0.5, true, std::nullopt, std::optional<int>(7),
+                 std::string("é"))
+            .value();
+    EXPECT_EQ(rows.text(0, 0), "it's; DROP TABLE");
+    EXPECT_EQ(rows.integer(0, 1), std::int64_t{1} << 40);
+    EXPECT_EQ(rows.text(0, 2), "0.5");
+    EXPECT_EQ(rows.text(0, 3), "t");
+    EXPECT_FALSE(rows.value(0, 4));
+    const auto zero = db.query(kNoLimit, "SELECT $1::text", std::string("a\0b", 3));
+    ASSERT_FALSE(zero);
+    EXPECT_EQ(zero.error().code(), sqlstate("22021"));
+    EXPECT_EQ(rows.integer(0, 5), 7);
+    EXPECT_EQ(rows.text(0, 6), "é");
+  });
+}
+
+TEST_P(PostgresTest, WhatTheServerRefusesHasItsStateAndText) {
+  run_with(GetParam(), [] {
+    Connection db = connect();
+    EXPECT_EQ(db.query(kNoLimit, "CREATE TEMP TABLE users(name text UNIQUE)").value().size(), 0);
+    EXPECT_EQ(db.query(kNoLimit, "INSERT INTO users VALUES ($1), ($2)", "a", "b").value().affected(), 2);
+    const auto twice = db.query(kNoLimit, "INSERT INTO users VALUES ($1)", "a");
+    ASSERT_FALSE(twice);
+    EXPECT_EQ(twice.error().code(), sqlstate("23505"));
+    EXPECT_NE(twice.error().message().find("users_name_key"), std::string::npos) << twice.error().message();
+    EXPECT_NE(twice.error().message().find("23505"), std::string::npos) << twice.error().message();
+    const auto wrong = db.query(kNoLimit, "SELEC");
+    ASSERT_FALSE(wrong);
+    EXPECT_EQ(wrong.error().code(), sqlstate("42601"));
+    EXPECT_TRUE(db.usable());
+    EXPECT_TRUE(db.query(kNoLimit, "SELECT 1"));
+  });
+}
+
+TEST_P(PostgresTest, MuchInBothDirections) {
+  run_with(GetParam(), [] {
+    Connection db = connect();
+    const std::string large(20'000'000, 'x');
+    const Rows rows = db.query(kNoLimit, "SELECT $1::text || 'y'", large).value();
+    EXPECT_TRUE(rows.text(0, 0) == large + "y");
+  });
+}
+
+// The server parses the statement before it reads the parameter, and sends a notice for each name that it shortens:
+// more of them than the socket holds, while the parameter fills the other direction.
+TEST_P(PostgresTest, NoticesAreReadWhileAParameterIsSent) {
+  set_log_sink([](LogLevel, std::string_view) {});
+  run_with(GetParam(), [] {
+    Connection db = connect();
+    std::string sql = "SELECT length($1::text)";
+    for (int i = 0; i < 100; ++i) sql += ", 1 AS " + std::string(32'000, 'n');
+    const auto [ctx, cancel] = with_timeout(kNoLimit, 2min);
+    const auto rows = db.query(ctx, sql, std::string(20'000'000, 'x'));
+    ASSERT_TRUE(rows) << rows.error().message();
+    EXPECT_EQ(rows->integer(0, 0), 20'000'000);
+  });
+  set_log_sink(nullptr);
+}
+
+TEST_P(PostgresTest, WaitingQueriesHoldNoThreads) {
+  run_with(GetParam(), [] {
+    constexpr int kQueries = 20;
+    Connection lock = connect();
+    EXPECT_TRUE(lock.query(kNoLimit, "SELECT pg_advisory_lock(1)"));
+    std::atomic<int> done = 0;
+    WaitGroup group;
+    for (int i = 0; i < kQueries; ++i) {
+      group.go([&done] {
+        Connection db = connect();
+        EXPECT_TRUE(db.query(kNoLimit, "SELECT pg_advisory_lock_shared(1)"));
+        ++done;
+      });
+    }
+    tuza::testing::wait_until_parked(kQueries, WaitReason::kIoRead);
+    EXPECT_EQ(done, 0);
+    tuza::testing::yield_until([] { return sched_stats().lane == 0; });  // no thread blocks
+    EXPECT_TRUE(lock.query(kNoLimit, "SELECT pg_advisory_unlock(1)"));
+    group.wait();
+    EXPECT_EQ(done, kQueries);
+  });
+}
+
+TEST_P(PostgresTest, AContextEndsAQueryOnTheServerToo) {
+  run_with(GetParam(), [] {
+    Connection db = connect(), other = connect();
+    const std::string pid = std::string(db.query(kNoLimit, "SELECT pg_backend_pid()").value().text(0, 0));
+    auto [ctx, cancel] = with_cancel(kNoLimit);
+    WaitGroup group;
+    group.go([&, ctx] {
+      const auto slept = db.query(ctx, "SELECT pg_sleep(3600)");
+      ASSERT_FALSE(slept);
+      EXPECT_TRUE(slept.error().cancelled()) << slept.error().message();
+    });
+    const auto sleeps = [&] {
+      return other
+          .query(kNoLimit,
+                 "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(3600)' AND pid = $1", pid)
+          .value()
+          .integer(0, 0);
+    };
+    while (sleeps() == 0) yield();
+    cancel();
+    group.wait();
+    while (sleeps() != 0) yield();
+    EXPECT_FALSE(db.usable());
+    EXPECT_TRUE(db.query(kNoLimit, "SELECT 1").error().closed());
+  });
+}
+
+TEST_P(PostgresTest, ALostConnectionIsAnError) {
+  run_with(GetParam(), [] {
+    Connection db = connect(), other = connect();
+    const std::string pid = std::string(db.query(kNoLimit, "SELECT pg_backend_pid()").value().text(0, 0));
+    WaitGroup group;
+    group.go([&] { EXPECT_FALSE(db.query(kNoLimit, "SELECT pg_sleep(3600)")); });
+    tuza::testing::wait_until_parked(1, WaitReason::kIoRead);
+    EXPECT_TRUE(other.query(kNoLimit, "SELECT pg_terminate_backend($1::int)", pid));
+    group.wait();
+    EXPECT_FALSE(db.usable());
+    const auto nobody = Connection::open(kNoLimit, "host=/nowhere");
+    ASSERT_FALSE(nobody);
+    EXPECT_TRUE(nobody.error().closed());
+    EXPECT_NE(nobody.error().message().find("/nowhere"), std::string::npos) << nobody.error().message();
+  });
+}
+
+TEST_P(PostgresTest, APoolHasNoMoreConnectionsThanItMay) {
+  run_with(GetParam(), [] {
+    Pool pool(server(), 2);
+    std::mutex mutex;
+    std::set<std::string> pids;
+    WaitGroup group;
+    for (int i = 0; i < 20; ++i) {
+      group.go([&] {
+        const auto rows = pool.query(kNoLimit, "SELECT pg_backend_pid(), pg_sleep(0.001)");
+        ASSERT_TRUE(rows) << rows.error().message();
+        const std::scoped_lock lock(mutex);
+        pids.emplace(rows->text(0, 0));
+      });
+    }
+    group.wait();
+    EXPECT_LE(pids.size(), 2u);
+    auto [ctx, cancel] = with_cancel(kNoLimit);
+    cancel();
+    EXPECT_TRUE(pool.query(ctx, "SELECT 1").error().cancelled());
+  });
+}
+
+TEST_P(PostgresTest, APoolReplacesWhatIsLostAndTakesBackWhatThrows) {
+  run_with(GetParam(), [] {
+    Pool pool(server(), 1);
+    Connection other = connect();
+    const std::string pid(pool.query(kNoLimit, "SELECT pg_backend_pid()").value().text(0, 0));
+    EXPECT_TRUE(other.query(kNoLimit, "SELECT pg_terminate_backend($1::int, 10000)", pid));
+    EXPECT_FALSE(pool.query(kNoLimit, "SELECT 1")) << "it finds it lost";
+    EXPECT_TRUE(pool.query(kNoLimit, "SELECT 1"));
+    const auto throws = [](Connection&) -> Result<int> { throw 7; };
+    EXPECT_THROW((void)pool.use(kNoLimit, throws), int);
+    const Result<int> answer = pool.use(kNoLimit, [](Connection& db) -> Result<int> {
+      for (const char* statement : {"BEGIN", "SELECT 1", "COMMIT"}) {
+        if (const auto done = db.query(kNoLimit, statement); !done) return std::unexpected(done.error());
+      }
+      return 42;
+    });
+    EXPECT_EQ(answer.value(), 42);
+    const auto begin = [](Connection& db) { return db.query(kNoLimit, "BEGIN"); };
+    EXPECT_TRUE(pool.use(kNoLimit, begin));
+    const auto state = [](Connection& db) -> Result<int> { return PQtransactionStatus(db.native()); };
+    EXPECT_EQ(pool.use(kNoLimit, state).value(), PQTRANS_IDLE) << "the next caller has no open transaction";
+    Pool nowhere("host=/nowhere", 1);
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(nowhere.query(kNoLimit, "SELECT 1").error().closed());
+  });
+}
+
+TEST_P(PostgresTest, CopyIsRefused) {
+  run_with(GetParam(), [] {
+    Connection db = connect();
+    EXPECT_TRUE(db.query(kNoLimit, "COPY (SELECT 1) TO STDOUT").error().is(std::errc::not_supported));
+  });
+}
+
+}  // namespace
+}  // namespace tuza::postgres

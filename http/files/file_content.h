@@ -1,0 +1,47 @@
+// What a response consists of that represents a file: facts about the file, and where its bytes are.
+#pragma once
+
+#include <tuza/http/files/preconditions.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+
+struct stat;
+struct timespec;
+
+namespace tuza::http {
+
+// The views belong to the caller, and live until the response has been sent.
+struct Representation {
+  std::uint64_t size = 0;  // bytes
+  Validators validators;
+  std::string_view content_type;
+  std::string_view content_encoding = {};  // "br"; empty: none
+  std::string_view cache_control = {};     // value of that field; empty: no field
+  bool varies = false;                     // another client may get another coding: Vary
+};
+
+// Either in memory or in a file.
+struct FileContent {
+  int fd = -1;  // open for reading; -1: `bytes`
+  std::string_view bytes = {};
+};
+
+// Within this time of a change, a further one may leave no trace: file systems record times in ticks of some milliseconds,
+// a few in seconds, and a second change within one tick does not alter the time, nor, if the size stays the same, anything
+// else.
+inline constexpr std::chrono::seconds kSettled{2};
+
+// The time, or the nearest one that fits into 64 bits: anybody may give a file a time in the year 2286.
+std::chrono::sys_time<std::chrono::nanoseconds> time_of(const struct timespec& time);
+
+// The tag is "16f-a0-1234.5": inode, size and time of modification (seconds, nanoseconds), in hexadecimal. It is weak unless
+// the content has settled.
+Validators validators_of(const struct stat& info, std::chrono::system_clock::time_point now);
+
+// Whether the last changes of the content and of the inode lie at least `settled` back.
+bool is_settled(const struct stat& info, std::chrono::system_clock::time_point now,
+                std::chrono::nanoseconds settled);
+
+}  // namespace tuza::http

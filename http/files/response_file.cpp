@@ -1,0 +1,89 @@
+// ResponseWriter::send_file(): a handler answers with a file that it has chosen.
+#include <tuza/http/response_writer.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <tuza/http/files/content_type.h>
+#include <tuza/http/files/file_errors.h>
+#include <tuza/http/files/file_store.h>
+#include <tuza/http/files/open_beneath.h>
+#include <tuza/http/files/send_file.h>
+#include <tuza/http/request.h>
+#include <tuza/http/serve/exchange.h>
+#include <tuza/http/wire/chars.h>
+#include <tuza/netpoll/file.h>
+#include <tuza/netpoll/files/file_calls.h>
+
+#include <cerrno>
+#include <string>
+
+namespace tuza::http {
+namespace {
+
+using tuza::detail::blocking_syscall;
+
+// RFC 6266: a name that every browser understands, and the true one (RFC 8187).
+std::string disposition_of(std::string_view name) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF", kPlain = "!#$&+-.^_`|~";
+  std::string simple, encoded;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool alnum = (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z');
+    simple += byte < 0x20 || byte >= 0x7f || c == '"' || c == '\\' || c == '/' || c == '%' ? '_' : c;
+    if (alnum || kPlain.contains(c)) {
+      encoded += c;
+    } else {
+      encoded.append("%").append(1, kDigits[byte >> 4]).append(1, kDigits[byte & 15]);
+    }
+  }
+  std::string field = "attachment; filename=\"" + simple + "\"";
+  return simple == name ? field : field + "; filename*=UTF-8''" + encoded;
+}
+
+}  // namespace
+
+void ResponseWriter::send_open_file(int fd, std::string_view path, const SendFileOptions& options) {
+  struct stat info{};
+  if (const long error = blocking_syscall(SYS_fstat, fd, &info); error < 0) {
+    return refuse_file(*this, error, path);
+  }
+  if (!S_ISREG(info.st_mode)) return refuse_file(*this, -ENXIO, path);
+  const std::string type(!options.content_type.empty()
+                             ? options.content_type
+                             : header("Content-Type").value_or(content_type_of(path)));
+  const FileRules rules{.cache_control = std::string(options.cache_control)};
+  const Representation representation = representation_of(info, type, rules);
+  if (!options.download_name.empty())
+    set_header("Content-Disposition", disposition_of(options.download_name));
+  const Request request(exchange_);
+  const bool may_be_conditional = request.method() == Method::kGet || request.method() == Method::kHead;
+  if (may_be_conditional && status_code() == 200) {
+    http::send_file(request, *this, representation, {.fd = fd});
+  } else {
+    send_whole_file(*this, representation, {.fd = fd});
+  }
+}
+
+void ResponseWriter::send_file(const File& file, const SendFileOptions& options) {
+  const File::Number number(file);
+  if (number.fd() < 0) return refuse_file(*this, -EBADF, file.path());
+  send_open_file(number.fd(), file.path(), options);
+}
+
+void ResponseWriter::send_file(std::string_view path, const SendFileOptions& options) {
+  const std::string name(path);
+  if (name.contains('\0')) return refuse_file(*this, -ENOENT, "a name with a zero byte");
+  struct stat look{};
+  // FIFOs and devices are not even opened.
+  if (blocking_syscall(SYS_newfstatat, AT_FDCWD, name.c_str(), &look, 0) == 0 && !S_ISREG(look.st_mode)) {
+    return refuse_file(*this, -ENXIO, path);
+  }
+  const long fd =
+      blocking_syscall(SYS_openat, AT_FDCWD, name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+  if (fd < 0) return refuse_file(*this, fd, path);
+  const OpenFile open(static_cast<int>(fd));
+  send_open_file(open.fd(), path, options);
+}
+
+}  // namespace tuza::http

@@ -1,0 +1,88 @@
+#include <tuza/http/middleware/csrf.h>
+
+#include <tuza/http/route/route_tree.h>
+#include <tuza/http/serve/exchange.h>
+#include <tuza/http/wire/chars.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <source_location>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+namespace tuza::http {
+namespace {
+
+// "host:port" of "https://host:port"; empty if it is not of that form.
+std::string_view host_of(std::string_view origin) {
+  const std::size_t at = origin.find("://");
+  if (at == std::string_view::npos || at == 0) return {};
+  const std::string_view host = origin.substr(at + 3);
+  return host.find_first_of("/?#@") == std::string_view::npos ? host : std::string_view();
+}
+
+class Protection {
+ public:
+  explicit Protection(CsrfOptions options) : options_(std::move(options)) {
+    for (const std::string& origin : options_.trusted_origins) {
+      if (host_of(origin).empty()) {
+        throw std::invalid_argument("csrf(): \"" + origin +
+                                    R"(" is not an origin, as "https://example.com")");
+      }
+    }
+    for (const std::string& pattern : options_.bypass) {
+      bypass_.add(pattern, [](Request&, ResponseWriter&) {}, std::source_location::current());
+    }
+  }
+
+  // An origin without a host, such as "null", is that of no request.
+  static bool is_of_host(std::string_view origin, std::string_view host) {
+    return !host_of(origin).empty() && equals_ignoring_case(host_of(origin), host);
+  }
+
+  [[nodiscard]] bool allows(Request& request) const {
+    const Method method = request.method();
+    if (method == Method::kGet || method == Method::kHead || method == Method::kOptions) return true;
+    const std::string_view site = request.header("Sec-Fetch-Site").value_or("");
+    const std::string_view origin = request.header("Origin").value_or("");
+    if (site == "same-origin" || site == "none") return true;
+    if (site.empty() && (origin.empty() || is_of_host(origin, request.host()))) {
+      return true;
+    }
+    return is_exempt(request, origin);
+  }
+  [[nodiscard]] const Handler& refused() const { return options_.refused; }
+
+ private:
+  [[nodiscard]] bool is_exempt(Request& request, std::string_view origin) const {
+    if (std::ranges::find(options_.trusted_origins, origin) != options_.trusted_origins.end()) return true;
+    if (options_.bypass.empty() || !request.path().starts_with('/')) return false;
+    // The router may have found its own values before, or will find them.
+    ExchangeBuffers& buffers = request.exchange().buffers();
+    const auto values = buffers.path_values;
+    const std::size_t count = buffers.path_value_count;
+    const RouteTree::Found found = bypass_.find(request.method(), request.host(), request.path(), buffers);
+    buffers.path_values = values;
+    buffers.path_value_count = count;
+    return found.handler != nullptr && !found.slash_is_missing;
+  }
+
+  CsrfOptions options_;
+  RouteTree bypass_;
+};
+
+}  // namespace
+
+Middleware csrf(CsrfOptions options) {
+  return [protection = std::make_shared<const Protection>(std::move(options))](Handler next) -> Handler {
+    return [protection, next = std::move(next)](Request& request, ResponseWriter& response) {
+      if (protection->allows(request)) return next(request, response);
+      if (protection->refused() != nullptr) return protection->refused()(request, response);
+      response.error(403, "cross-origin request refused\n");
+    };
+  };
+}
+
+}  // namespace tuza::http

@@ -1,0 +1,66 @@
+#include <tuza/http/middleware/etag.h>
+
+#include <tuza/http/files/preconditions.h>
+#include <tuza/http/serve/exchange.h>
+
+#include <openssl/sha.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace tuza::http {
+namespace {
+
+constexpr std::size_t kTagBytes = 16;  // of the hash: enough that nobody finds two bodies with the same tag
+
+std::string tag_of(std::string_view body) {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> hash;
+  SHA256(reinterpret_cast<const unsigned char*>(body.data()), body.size(), hash.data());
+  std::string tag = "\"";
+  for (std::size_t i = 0; i < kTagBytes; ++i) {
+    tag += "0123456789abcdef"[hash[i] >> 4];
+    tag += "0123456789abcdef"[hash[i] & 15];
+  }
+  return tag + '"';
+}
+
+bool may_be_stored(Exchange& exchange) {
+  const std::string_view control = exchange.response_header("Cache-Control").value_or("");
+  return control.find("no-store") == std::string_view::npos;
+}
+
+void tag(Request& request, ResponseWriter& response) {
+  Exchange& exchange = request.exchange();
+  const std::string_view body = exchange.held_body();
+  if (response.status_code() != 200 || body.empty() || response.header("ETag") || !may_be_stored(exchange)) {
+    return;
+  }
+  const std::string tag = tag_of(body);
+  response.set_header("ETag", tag);
+  const std::optional<std::string> known = combined_header(request, "If-None-Match");
+  if (!known || !matches_any(*known, tag, false)) return;
+  // RFC 9110 15.4.5: what the stored response has already is left out.
+  for (const char* name : {"Content-Type", "Content-Encoding", "Content-Language", "Content-Length"}) {
+    response.remove_header(name);
+  }
+  exchange.replace_held_body({});
+  response.status(304);
+}
+
+}  // namespace
+
+Middleware etag() {
+  return [](Handler next) -> Handler {
+    return [next = std::move(next)](Request& request, ResponseWriter& response) {
+      next(request, response);
+      if (request.method() != Method::kGet || !request.exchange().reopen_response()) return;
+      tag(request, response);
+      request.exchange().settle_response();
+    };
+  };
+}
+
+}  // namespace tuza::http

@@ -1,0 +1,164 @@
+#include <tuza/http/multipart/disposition.h>
+
+#include <tuza/http/wire/chars.h>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace tuza::http {
+namespace {
+
+constexpr std::size_t kParametersMax = 16;
+constexpr std::size_t kSafeNameBytes = 200;
+
+void skip_spaces(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+}
+
+std::string_view take_token(std::string_view& text) {
+  const auto end = std::ranges::find_if(text, [](char c) { return !is(c, kTokenChar); });
+  const std::string_view token = text.substr(0, static_cast<std::size_t>(end - text.begin()));
+  text.remove_prefix(token.size());
+  return token;
+}
+
+std::optional<std::string> take_quoted(std::string_view& text) {
+  std::string value;
+  for (std::size_t i = 1; i < text.size(); ++i) {
+    if (text[i] == '"') {
+      text.remove_prefix(i + 1);
+      return value;
+    }
+    if (text[i] == '\\' && i + 1 < text.size() && (text[i + 1] == '"' || text[i + 1] == '\\')) ++i;
+    value += text[i];
+  }
+  return std::nullopt;
+}
+
+std::string decoded_as_browsers_encode(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = is_percent_escape(text, i) ? unescaped(text, i) : '\0';
+    if (c == '"' || c == '\r' || c == '\n') {
+      out += c;
+      i += 2;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+// The bytes of the UTF-8 sequence at the beginning of `text`; 0 if it is none.
+std::size_t utf8_bytes(std::string_view text) {
+  const auto byte = [text](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
+  };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t bytes = first >= 0xc2 && first < 0xe0   ? 2
+                            : first >= 0xe0 && first < 0xf0 ? 3
+                            : first >= 0xf0 && first < 0xf5 ? 4
+                                                            : 0;
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0) ||
+      (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) >= 0x90)) {
+    return 0;
+  }
+  return bytes;
+}
+
+// Characters that control (C0, C1, line and paragraph separators), or that turn the direction of writing, so that
+// "exe.png" may be shown for what ends with ".exe".
+bool is_harmful(std::string_view character) {
+  const auto byte = [character](std::size_t i) { return static_cast<unsigned char>(character[i]); };
+  if (character.size() == 1) {
+    return byte(0) < 0x20 || byte(0) == 0x7f ||
+           std::string_view("<>:\"|?*/\\").find(character[0]) != std::string_view::npos;
+  }
+  if (character.size() == 2) return byte(0) == 0xc2 && byte(1) < 0xa0;
+  if (character.size() != 3 || byte(0) != 0xe2) return false;
+  if (byte(1) == 0x80) return byte(2) == 0x8e || byte(2) == 0x8f || (byte(2) >= 0xa8 && byte(2) <= 0xae);
+  return byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9;
+}
+
+}  // namespace
+
+std::optional<std::string> ParameterList::get(std::string_view name) const {
+  for (const auto& [found, value] : items) {
+    if (equals_ignoring_case(found, name)) return value;
+  }
+  return std::nullopt;
+}
+
+std::optional<ParameterList> parse_parameters(std::string_view field) {
+  ParameterList list;
+  field.remove_prefix(std::min(field.find(';'), field.size()));
+  while (!field.empty()) {
+    if (field.front() != ';') return std::nullopt;
+    field.remove_prefix(1);
+    skip_spaces(field);
+    if (field.empty() || field.front() == ';') continue;
+    const std::string_view name = take_token(field);
+    if (name.empty() || !field.starts_with('=')) return std::nullopt;
+    field.remove_prefix(1);
+    const std::optional<std::string> value =
+        field.starts_with('"') ? take_quoted(field) : std::optional(std::string(take_token(field)));
+    if (!value || list.get(name) || list.items.size() == kParametersMax) return std::nullopt;
+    list.items.emplace_back(name, *value);
+    skip_spaces(field);
+  }
+  return list;
+}
+
+bool is_part_head(std::string_view head) {
+  while (!head.empty()) {
+    const std::string_view line = head.substr(0, head.find("\r\n"));
+    head.remove_prefix(std::min(line.size() + 2, head.size()));
+    const std::size_t colon = line.find(':');
+    if (colon == 0 || colon == std::string_view::npos) return false;
+    if (!std::ranges::all_of(line.substr(0, colon), [](char c) { return is(c, kTokenChar); })) return false;
+    if (has_control_char(line.substr(colon + 1))) return false;
+  }
+  return true;
+}
+
+std::optional<std::string_view> part_field(std::string_view head, std::string_view name) {
+  while (!head.empty()) {
+    const std::string_view line = head.substr(0, head.find("\r\n"));
+    head.remove_prefix(std::min(line.size() + 2, head.size()));
+    const std::size_t colon = line.find(':');
+    if (equals_ignoring_case(line.substr(0, colon), name)) return trim(line.substr(colon + 1));
+  }
+  return std::nullopt;
+}
+
+std::optional<Disposition> parse_disposition(std::string_view field) {
+  if (!equals_ignoring_case(trim(field.substr(0, field.find(';'))), "form-data")) return std::nullopt;
+  const std::optional<ParameterList> parameters = parse_parameters(field);
+  if (!parameters) return std::nullopt;
+  const std::optional<std::string> name = parameters->get("name"), file_name = parameters->get("filename");
+  if (!name) return std::nullopt;
+  Disposition found{decoded_as_browsers_encode(*name), std::nullopt};
+  if (file_name) found.file_name = decoded_as_browsers_encode(*file_name);
+  return found;
+}
+
+std::string safe_file_name(std::string_view file_name) {
+  file_name.remove_prefix(file_name.find_last_of("/\\") + 1);  // npos + 1 is 0
+  std::string safe;
+  while (!file_name.empty()) {
+    const std::size_t bytes = utf8_bytes(file_name);
+    const std::string_view character = file_name.substr(0, std::max<std::size_t>(bytes, 1));
+    file_name.remove_prefix(character.size());
+    if (safe.empty() && (character == "." || character == " ")) continue;
+    if (safe.size() + character.size() > kSafeNameBytes) break;
+    safe += bytes == 0 || is_harmful(character) ? std::string_view("_") : character;
+  }
+  while (safe.ends_with('.') || safe.ends_with(' ')) safe.pop_back();
+  return safe.empty() ? "file" : safe;
+}
+
+}  // namespace tuza::http

@@ -1,0 +1,213 @@
+#include <tuza/http/testing.h>
+
+#include <tuza/http/serve/body_budget.h>
+#include <tuza/http/serve/exchange.h>
+#include <tuza/http/wire/chars.h>
+#include <tuza/http/wire/framing.h>
+#include <tuza/netpoll/files/file_calls.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <span>
+
+namespace tuza::http::testing {
+namespace {
+
+std::string head_of(std::string_view request, const CallOptions& options) {
+  std::string head = std::string(request) + " HTTP/1.1\r\n";
+  bool has_host = false;
+  for (const auto& [name, value] : options.headers) {
+    head.append(name).append(": ").append(value).append("\r\n");
+    has_host = has_host || equals_ignoring_case(name, "Host");
+  }
+  if (!has_host) head += "Host: example.com\r\n";
+  if (options.chunked || !options.trailers.empty()) {
+    head += "Transfer-Encoding: chunked\r\n";
+  } else if (!options.body.empty()) {
+    head += "Content-Length: " + std::to_string(options.body.size()) + "\r\n";
+  }
+  return head + "\r\n";
+}
+
+class MemoryExchange final : public Exchange {
+ public:
+  // `bodies`: the budget of a server that has nothing else to do.
+  MemoryExchange(const CallOptions& options, BodyBudget& bodies)
+      : Exchange(&bodies), options_(options), unread_(options.body) {
+    buffers_ = memory_.get();
+  }
+
+  CallResult call(const Handler& handler, std::string_view request) {
+    to_head_ = request.starts_with("HEAD ");
+    if (const std::optional<BadRequest> bad = parse(head_of(request, options_))) {
+      refuse(*bad);
+    } else {
+      answer(handler);
+    }
+    return std::move(result_);
+  }
+
+  Result<std::size_t> read_body(std::span<std::byte> into, const Context* ctx) override {
+    if (ctx != nullptr && ctx->done()) return std::unexpected(ctx->cause());
+    if (unreadable_)
+      return std::unexpected(Error(Errc::kBadMessage, "read body", std::string(unreadable_->text)));
+    const std::size_t n = std::min(into.size(), unread_.size());
+    if (n > 0) std::memcpy(into.data(), unread_.data(), n);
+    unread_.remove_prefix(n);
+    body_ended_ = body_ended_ || (n == 0 && !into.empty());
+    read_ += n;
+    if (read_ <= options_.server.body_bytes_max) return n;
+    unreadable_ = {413, "request body too large", 0};
+    return std::unexpected(Error(Errc::kBadMessage, "read body", std::string(unreadable_->text)));
+  }
+  std::string_view remote() override {
+    if (remote_.empty()) remote_ = net::to_string(peer());
+    return remote_;
+  }
+  Result<net::Endpoint> remote_endpoint() override { return peer(); }
+  bool body_ended() override { return body_ended_; }
+  std::optional<net::TlsInfo> tls_info() override { return options_.tls; }
+
+ private:
+  [[nodiscard]] net::Endpoint peer() const {
+    // An address of RFC 5737, which is for documentation.
+    return options_.peer.value_or(net::Endpoint(asio::ip::make_address_v4("192.0.2.1"), 1234));
+  }
+
+  std::optional<BadRequest> parse(std::string_view text) {
+    Input& input = buffers_->input;
+    for (std::string_view left = text; !left.empty();) {
+      const std::span<std::byte> space = input.space();
+      const std::size_t n = std::min(space.size(), left.size());
+      std::memcpy(space.data(), left.data(), n);
+      input.filled(n);
+      left.remove_prefix(n);
+    }
+    buffers_->parser.begin(buffers_->head, options_.server);
+    const auto complete = buffers_->parser.feed_head(input.request(), text.size());
+    if (!complete) return complete.error();
+    if (!*complete || buffers_->head.bytes != text.size()) return BadRequest{400, "malformed request", 0};
+    input.consume(text.size());
+    input.pin();
+    buffers_->head_base = input.request();
+    if (const auto framed = frame(input.request(), buffers_->head, options_.server.connect); !framed)
+      return framed.error();
+    if (buffers_->head.https_target && !options_.tls) {
+      return BadRequest{421, "https target on a plain connection", 0};
+    }
+    if (buffers_->head.content_length > options_.server.body_bytes_max) {
+      return BadRequest{413, "request body too large", 0};
+    }
+    return buffers_->head.chunked ? parse_trailers() : std::nullopt;
+  }
+
+  std::optional<BadRequest> parse_trailers() {
+    std::string text = "0\r\n";
+    for (const auto& [name, value] : options_.trailers)
+      text.append(name).append(": ").append(value).append("\r\n");
+    text += "\r\n";
+    buffers_->chunks.begin(options_.server);
+    const auto parsed = buffers_->chunks.feed(text);
+    return parsed ? std::nullopt : std::optional(parsed.error());
+  }
+
+  void answer(const Handler& handler) {
+    const Outcome outcome = run(handler);
+    result_.streamed = response_.started && !response_.finished;
+    if (contexts_.context) canceller_();
+    if (outcome == Outcome::kReturned && unreadable_ && !response_.begun) return refuse(*unreadable_);
+    if (!response_.started) {
+      result_.body = head_only() ? "" : buffers_->body;
+      const std::optional<std::uint64_t> length =
+          response_.finished ? response_.declared_length
+                             : response_.declared_length.value_or(result_.body.size());
+      start(buffers_->trailers.empty() || head_only() ? length : std::nullopt);
+    }
+    if (!head_only()) {
+      for (const auto& [name, value] : HeaderLines(buffers_->trailers))
+        result_.trailers.emplace_back(name, value);
+    }
+    const bool short_of =
+        !head_only() && response_.declared_length.value_or(response_.written) != response_.written;
+    result_.complete = !short_of && outcome != Outcome::kThrownTooLate;
+    result_.closes = response_.close || !result_.complete || !buffers_->head.keep_alive;
+  }
+
+  void refuse(const BadRequest& bad) {
+    drop_prepared_response();
+    response_.status = bad.status;
+    buffers_->extra = "Content-Type: text/plain; charset=utf-8\r\n";
+    if (bad.status == 503) buffers_->extra += "Retry-After: 1\r\n";
+    const std::string text = std::string(bad.text) + "\n";
+    if (!to_head_) result_.body = text;
+    start(text.size());
+    result_.closes = true;
+  }
+
+  void start(std::optional<std::uint64_t> length) override {
+    response_.begun = response_.started = true;
+    result_.status = response_.status;
+    for (const auto& [name, value] : HeaderLines(buffers_->extra)) result_.headers.emplace_back(name, value);
+    if (length && body_allowed()) result_.headers.emplace_back("Content-Length", std::to_string(*length));
+  }
+  Result<void> send(std::string_view data, const Context*) override {
+    result_.body += data;
+    return {};
+  }
+  Result<void> send_file(net::FileSlice& slice, const Context*) override {
+    const std::size_t before = result_.body.size();
+    result_.body.resize(before + slice.length);
+    const long n = tuza::detail::read_at(slice.fd, std::span(result_.body).subspan(before), slice.offset);
+    const auto got = static_cast<std::size_t>(std::max(n, 0L));
+    result_.body.resize(before + got);
+    slice.offset += got;
+    slice.length -= got;
+    if (slice.length == 0) return {};
+    return std::unexpected(Error(Errc::kEndOfStream, "read", "the file has become shorter"));
+  }
+  Result<void> send_all(const Context*) override { return {}; }
+  Context make_context() override {
+    auto made = options_.server.request_timeout.count() > 0
+                    ? with_timeout(options_.context, options_.server.request_timeout)
+                    : with_cancel(options_.context);
+    canceller_ = std::move(made.canceller());
+    return made.ctx();
+  }
+  [[nodiscard]] Context server_shutdown() override { return options_.shutdown; }
+  Result<HijackedStream> hand_over() override {
+    return std::unexpected(Error(Errc::kOther, "hijack", "a request in memory has no connection"));
+  }
+  [[nodiscard]] bool broken() const override { return false; }
+  [[nodiscard]] int unreadable_status() const override { return unreadable_ ? unreadable_->status : 0; }
+  void refuse_body(const BadRequest& bad) override { unreadable_ = bad; }
+  void thrown() override { result_.exception = std::current_exception(); }
+
+  const CallOptions& options_;
+  const std::unique_ptr<ExchangeBuffers> memory_ = std::make_unique<ExchangeBuffers>();
+  std::string_view unread_;
+  std::uint64_t read_ = 0;
+  bool body_ended_ = false;
+  std::optional<BadRequest> unreadable_;
+  std::string remote_;
+  bool to_head_ = false;
+  Canceller canceller_;
+  CallResult result_;
+};
+
+}  // namespace
+
+std::optional<std::string_view> CallResult::header(std::string_view name) const {
+  for (const auto& [field, value] : headers) {
+    if (equals_ignoring_case(field, name)) return value;
+  }
+  return std::nullopt;
+}
+
+CallResult call_handler(const Handler& handler, std::string_view request, const CallOptions& options) {
+  check(options.server);
+  BodyBudget bodies(options.server.bodies_bytes_max);
+  return MemoryExchange(options, bodies).call(handler, request);
+}
+
+}  // namespace tuza::http::testing

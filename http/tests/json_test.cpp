@@ -1,0 +1,138 @@
+// JSON through the user's library: errors that clients understand, and no way to use up a stack.
+#include <tuza/http/json_codec.h>
+#include <tuza/http/nlohmann_json.h>
+#include <tuza/http/request.h>
+#include <tuza/http/response_writer.h>
+#include <tuza/http/testing.h>
+#include <tuza/sched/run.h>
+
+#include <gtest/gtest.h>
+
+#include <charconv>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace tuza::http::testing {
+namespace json_types {
+
+struct Point {
+  int x = 0, y = 0;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Point, x, y)
+
+struct Celsius {
+  int degrees = 0;
+};
+
+}  // namespace json_types
+}  // namespace tuza::http::testing
+
+// A codec of one's own.
+template <>
+struct tuza::http::JsonCodec<tuza::http::testing::json_types::Celsius> {
+  using Celsius = tuza::http::testing::json_types::Celsius;
+  static void encode(const Celsius& value, std::string& out) { out += std::to_string(value.degrees); }
+  static Celsius decode(std::string_view json) {
+    Celsius value;
+    const auto [end, error] = std::from_chars(json.data(), json.data() + json.size(), value.degrees);
+    if (error != std::errc{}) throw JsonError(static_cast<std::size_t>(end - json.data()) + 1);
+    if (value.degrees < -273) throw JsonError(std::string("colder than possible"));
+    return value;
+  }
+};
+
+namespace tuza::http::testing {
+namespace {
+
+using json_types::Celsius;
+using json_types::Point;
+
+const auto mirrored = [](Request& req, ResponseWriter& res) {
+  const Point point = req.json<Point>({.bytes_max = 300'000});
+  res.json(201, Point{point.y, point.x});
+};
+
+CallResult post_json(std::string body, std::string type = "application/json") {
+  return call(mirrored, "POST /", {.headers = {{"Content-Type", std::move(type)}}, .body = std::move(body)});
+}
+
+TEST(Json, TypesOfTheUser) {
+  const CallResult res = post_json(R"({"x": 1, "y": 2, "x": 3, "more": null})");
+  EXPECT_EQ(res.status, 201);
+  EXPECT_EQ(res.header("Content-Type"), "application/json");
+  EXPECT_EQ(res.body, R"({"x":2,"y":3})") << "of two members with a name, the last counts";
+  for (const char* type :
+       {"APPLICATION/JSON", "application/json; charset=utf-8", "application/problem+json"}) {
+    EXPECT_EQ(post_json(R"({"x":1,"y":2})", type).status, 201);
+  }
+  const auto own = [](Request& req, ResponseWriter& res2) { res2.json(req.json<Celsius>()); };
+  const CallOptions warm{.headers = {{"Content-Type", "application/json"}}, .body = "21"};
+  EXPECT_EQ(call(own, "POST /", warm).body, "21");
+  const CallOptions cold{.headers = {{"Content-Type", "application/json"}}, .body = "-300"};
+  EXPECT_EQ(call(own, "POST /", cold).body, "colder than possible\n");
+}
+
+TEST(Json, ValuesOfTheLibraryAndTexts) {
+  EXPECT_EQ(
+      call([](Request&, ResponseWriter& res) { res.json(nlohmann::json{{"a", {1, 2}}}); }, "GET /").body,
+      R"({"a":[1,2]})");
+  EXPECT_EQ(call([](Request&, ResponseWriter& res) { res.json(nlohmann::ordered_json{{"b", 1}, {"a", 2}}); },
+                 "GET /")
+                .body,
+            R"({"b":1,"a":2})");
+  EXPECT_EQ(call([](Request&,
+                    ResponseWriter& res) { res.json(std::map<std::string, std::vector<int>>{{"a", {1}}}); },
+                 "GET /")
+                .body,
+            R"({"a":[1]})");
+  EXPECT_EQ(call([](Request&, ResponseWriter& res) { res.json(nlohmann::json("\xff")); }, "GET /").body,
+            "\"\xef\xbf\xbd\"");
+  const std::string text = R"({"is": "JSON already"})";
+  EXPECT_EQ(call([&](Request&, ResponseWriter& res) { res.json(text); }, "GET /").body, text);
+  EXPECT_EQ(call([&](Request&, ResponseWriter& res) { res.json(200, std::string_view(text)); }, "GET /").body,
+            text);
+  EXPECT_EQ(call([&](Request&, ResponseWriter& res) { res.json("[1]"); }, "GET /").body, "[1]");
+}
+
+TEST(Json, WhatIsMalformedIsToldWithItsPlace) {
+  const auto told = [](std::string body) {
+    const CallResult res = post_json(std::move(body));
+    return std::to_string(res.status) + " " + res.body;
+  };
+  EXPECT_EQ(told(""), "400 malformed JSON at byte 1\n");
+  EXPECT_EQ(told(R"({"x": z})"), "400 malformed JSON at byte 7\n");
+  EXPECT_EQ(told(R"({"x": "a)"
+                 "\xff\"}"),
+            "400 malformed JSON at byte 9\n");
+  EXPECT_EQ(told(R"({"x": 1, "y": 2} 3)"), "400 malformed JSON at byte 18\n");
+  EXPECT_EQ(told(R"({"x": 1e999, "y": 2})"), "400 a number is too large\n");
+  for (const char* other : {"[]", "{}", R"({"x": 1, "y": "2"})", R"({"x": 1})", "null"}) {
+    EXPECT_EQ(told(other), "400 a member is missing, or has another type than expected\n");
+  }
+  for (const char* type : {"text/plain", "", "application/jsonx", "+json"})
+    EXPECT_EQ(post_json("{}", type).status, 415) << type;
+  EXPECT_EQ(call(mirrored, "POST /", {.body = "{}"}).status, 415);
+  EXPECT_EQ(post_json(std::string(300'001, ' ')).status, 413);
+}
+
+// On a goroutine's stack, which is small.
+TEST(Json, NestingCannotUseUpTheStack) {
+  tuza::run([] {
+    const std::string open(100'000, '['), close(100'000, ']');
+    EXPECT_EQ(post_json(open).body, "the JSON is nested too deeply at byte 101\n");
+    EXPECT_EQ(post_json(open + close).status, 400);
+    std::string objects;
+    for (int i = 0; i < 50'000; ++i) objects += "{\"\":";
+    EXPECT_EQ(post_json(objects).status, 400);
+    const auto any = [](Request& req, ResponseWriter& res) { res.json(req.json<nlohmann::json>()); };
+    const std::string deepest = std::string(100, '[') + std::string(100, ']');
+    EXPECT_EQ(call(any, "POST /", {.headers = {{"Content-Type", "application/json"}}, .body = deepest}).body,
+              deepest);
+  });
+  EXPECT_EQ(json_too_deep(R"(["[[[[", "\"[[[", {}, {"a": [1]}])", 3), std::nullopt);
+  EXPECT_EQ(json_too_deep(R"(["[[[[", "\"[[[", {}, {"a": [1]}])", 2), 29u);
+}
+
+}  // namespace
+}  // namespace tuza::http::testing

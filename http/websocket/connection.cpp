@@ -1,0 +1,223 @@
+#include <tuza/http/websocket/connection.h>
+
+#include <tuza/http/serve/exchange.h>
+#include <tuza/http/wire/input.h>
+#include <tuza/sched/detail/lock_guard.h>
+
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <utility>
+
+namespace tuza::http::websocket {
+namespace {
+
+using Step = Assembler::Step;
+using Event = Assembler::Event;
+
+constexpr int kNormal = 1000, kGoingAway = 1001, kInternalError = 1011;
+
+}  // namespace
+
+bool is_utf8(std::string_view text) {
+  Utf8 checked;
+  return checked.feed(text) && checked.complete();
+}
+
+Connection::Impl::Impl(HijackedStream stream, const Agreement& agreement, const Options& options,
+                       BodyBudget* budget)
+    : conn_(stream.conn()),
+      input_(stream.received()),
+      ping_interval_(options.ping_interval),
+      pong_timeout_(options.pong_timeout),
+      close_timeout_(options.close_timeout),
+      subprotocol_(agreement.subprotocol),
+      compressed_(agreement.deflate.has_value()),
+      assembler_(options.message_bytes_max,
+                 compressed_
+                     ? &inflater_.emplace(agreement.deflate->client_bits, agreement.deflate->client_takeover)
+                     : nullptr,
+                 budget),
+      writer_(conn_),
+      liveness_(conn_),
+      exceptions_(std::uncaught_exceptions()) {
+  if (compressed_) {
+    writer_.use_deflate(agreement.deflate->server_bits, agreement.deflate->server_takeover,
+                        options.deflate.level, options.deflate.bytes_min);
+  }
+}
+
+void Connection::Impl::begin(const Context& shutdown) {
+  const LockGuard held(lifeline_->mutex);  // the functions wait until all is there
+  lifeline_->impl = this;
+  if (ping_interval_.count() > 0) {
+    pinging_ = after_func(ping_interval_, [lifeline = lifeline_] {
+      const LockGuard lock(lifeline->mutex);
+      if (lifeline->impl != nullptr) lifeline->impl->tick();
+    });
+  }
+  shutdown_.emplace(when_done(shutdown, [lifeline = lifeline_] {
+    const LockGuard lock(lifeline->mutex);
+    if (lifeline->impl != nullptr) lifeline->impl->say_goodbye();
+  }));
+}
+
+Connection::Impl::~Impl() {
+  {
+    const LockGuard lock(lifeline_->mutex);  // waits for one that runs
+    lifeline_->impl = nullptr;
+  }
+  pinging_.stop();
+  shutdown_.reset();
+  if (ended_) return;
+  try {
+    (void)close_in_time(std::uncaught_exceptions() > exceptions_ ? kInternalError : kNormal);
+    while (!ended_) (void)read(Context::background());
+  } catch (const std::bad_alloc&) {
+    conn_.close();
+  }
+}
+
+// By the timer, on a goroutine of its own, which an exception must not leave.
+void Connection::Impl::tick() {
+  try {
+    liveness_.tick(writer_, pong_timeout_);
+  } catch (const std::bad_alloc&) {
+    conn_.close();
+  }
+  pinging_.reset(ping_interval_);
+}
+
+// As tick().
+void Connection::Impl::say_goodbye() {
+  try {
+    (void)close_in_time(kGoingAway);
+  } catch (const std::bad_alloc&) {
+    conn_.close();
+  }
+}
+
+// Without the caller's context.
+Result<void> Connection::Impl::close_in_time(int code, std::string_view reason) {
+  liveness_.close_within(close_timeout_);
+  const auto [ctx, cancel] = with_timeout(Context::background(), close_timeout_);
+  return writer_.close(ctx, code, reason);
+}
+
+// There is nothing to read any more, so nothing to wait for: a writer whose peer takes nothing is not waited for either.
+void Connection::Impl::answer_close(int code, std::string_view reason) {
+  const Result<void> sent = close_in_time(code, reason);
+  if (!sent && !sent.error().is(Errc::kClosed)) conn_.close();
+}
+
+Result<Message> Connection::Impl::read(const Context& ctx) {
+  if (ended_) return std::unexpected(*ended_);
+  for (;;) {
+    const Result<Step> next = step(ctx);
+    if (!next) return std::unexpected(next.error());
+    switch (next->event) {
+      case Event::kMessage:
+        return Message{.kind = next->opcode == Opcode::kText ? Kind::kText : Kind::kBinary,
+                       .data = next->data};
+      case Event::kPing: writer_.pong(next->data); break;
+      case Event::kClose: return std::unexpected(end_of_peer(*next));
+      case Event::kViolation: return std::unexpected(end_by(*next));
+      case Event::kPong:
+      case Event::kMore: break;
+    }
+  }
+}
+
+Result<Step> Connection::Impl::step(const Context& ctx) {
+  const std::string_view unread = input_.unread();
+  // The bytes are the server's buffer, which this connection owns now.
+  const Step next = assembler_.next({const_cast<char*>(unread.data()), unread.size()});
+  input_.consume(next.consumed);
+  if (next.event != Event::kMore) return next;
+  return read_more(ctx);
+}
+
+Result<Step> Connection::Impl::read_more(const Context& ctx) {
+  if (input_.empty()) {
+    if (const std::span<char> room = assembler_.room(); !room.empty()) {
+      const Result<std::size_t> n = wait_for(ctx, room);
+      if (!n) return std::unexpected(n.error());
+      return assembler_.filled(*n);
+    }
+  }
+  const std::span<std::byte> space = input_.space();
+  const Result<std::size_t> n = wait_for(ctx, {reinterpret_cast<char*>(space.data()), space.size()});
+  if (!n) return std::unexpected(n.error());
+  input_.filled(*n);
+  return Step{};
+}
+
+// At least one byte.
+Result<std::size_t> Connection::Impl::wait_for(const Context& ctx, std::span<char> room) {
+  liveness_.before_wait();
+  Result<std::size_t> n = conn_.read(ctx, room);
+  liveness_.after_wait(n && *n > 0);
+  if (n && *n > 0) return n;
+  if (n) return std::unexpected(finish(Error(Errc::kEndOfStream, "websocket read")));
+  if (ctx.done()) return n;  // may be read again
+  if (n.error().timeout()) {
+    conn_.close();
+    return std::unexpected(finish(Error(Errc::kTimeout, "websocket read", "the peer does not answer")));
+  }
+  return std::unexpected(finish(n.error()));
+}
+
+Error Connection::Impl::end_of_peer(const Step& close) {
+  peer_close_ = CloseStatus{.code = close.code, .reason = std::string(close.data)};
+  // 5.5.1: the answer has the same code. If the close frame was ours, this is the answer to it.
+  answer_close(close.code);
+  return finish(Error(Errc::kClosed, "websocket read", "closed by the peer, " + std::to_string(close.code)));
+}
+
+Error Connection::Impl::end_by(const Step& violation) {
+  Error error(Errc::kBadMessage, "websocket read", std::string(violation.data));
+  answer_close(violation.code, violation.data);
+  return finish(std::move(error));
+}
+
+Error Connection::Impl::finish(Error error) {
+  writer_.end();
+  ended_ = error;
+  return error;
+}
+
+Result<void> Connection::Impl::write(const Context& ctx, const Message& message) {
+  const bool text = message.kind == Kind::kText;
+  if (text && !is_utf8(message.data)) {
+    return std::unexpected(Error(Errc::kBadMessage, "websocket write", "text that is not UTF-8"));
+  }
+  return writer_.message(ctx, text ? Opcode::kText : Opcode::kBinary, message.data);
+}
+
+Result<void> Connection::Impl::close(const Context& ctx, int code, std::string_view reason) {
+  if (!is_close_code(code)) throw std::invalid_argument("impossible close code: " + std::to_string(code));
+  if (reason.size() > kControlBytesMax - 2 || !is_utf8(reason)) {
+    throw std::invalid_argument("the reason of a close frame is UTF-8 of at most 123 bytes");
+  }
+  liveness_.close_within(close_timeout_);
+  return writer_.close(ctx, code, reason);
+}
+
+// -- The public face.
+
+Connection::Connection(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Connection::Connection(Connection&&) noexcept = default;
+Connection::~Connection() = default;
+
+Result<Message> Connection::read(const Context& ctx) { return impl_->read(ctx); }
+Result<void> Connection::write(const Context& ctx, const Message& message) {
+  return impl_->write(ctx, message);
+}
+Result<void> Connection::close(const Context& ctx, int code, std::string_view reason) {
+  return impl_->close(ctx, code, reason);
+}
+const std::optional<CloseStatus>& Connection::peer_close() const { return impl_->peer_close(); }
+std::string_view Connection::subprotocol() const { return impl_->subprotocol(); }
+bool Connection::compressed() const { return impl_->compressed(); }
+
+}  // namespace tuza::http::websocket

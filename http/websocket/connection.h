@@ -1,0 +1,86 @@
+// What is behind websocket::Connection: reads messages, answers control frames, and ends the connection.
+//
+//   reader:  HijackedStream's input -> Assembler -> message | Writer (pong, close)
+//   others:  Writer <- messages; <- Liveness (timer); <- the server's shutdown
+//
+// The timer and the shutdown call from goroutines of their own, which may begin while this ends: Lifeline.
+#pragma once
+
+#include <tuza/http/hijacked_stream.h>
+#include <tuza/http/websocket.h>
+#include <tuza/http/websocket/assembler.h>
+#include <tuza/http/websocket/handshake.h>
+#include <tuza/http/websocket/inflater.h>
+#include <tuza/http/websocket/liveness.h>
+#include <tuza/http/websocket/writer.h>
+#include <tuza/sched/sync/mutex.h>
+#include <tuza/sched/time/after_func.h>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+namespace tuza::http::websocket {
+
+class Connection::Impl {
+ public:
+  // Of `options`, only the times and limits.
+  Impl(HijackedStream stream, const Agreement& agreement, const Options& options, BodyBudget* budget);
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  // Parks.
+  ~Impl();
+
+  // After the handshake: begins to ping, and to watch for the end of the server.
+  void begin(const Context& shutdown);
+
+  [[nodiscard]] Result<Message> read(const Context& ctx);
+  [[nodiscard]] Result<void> write(const Context& ctx, const Message& message);
+  Result<void> close(const Context& ctx, int code, std::string_view reason);
+
+  [[nodiscard]] const std::optional<CloseStatus>& peer_close() const { return peer_close_; }
+  [[nodiscard]] std::string_view subprotocol() const { return subprotocol_; }
+  [[nodiscard]] bool compressed() const { return compressed_; }
+
+ private:
+  // Shared with the functions of the timer and of the shutdown; `impl` is null once this has ended.
+  struct Lifeline {
+    Mutex mutex;
+    Impl* impl TUZA_GUARDED_BY(mutex) = nullptr;
+  };
+
+  Result<Assembler::Step> step(const Context& ctx);
+  Result<Assembler::Step> read_more(const Context& ctx);
+  Result<std::size_t> wait_for(const Context& ctx, std::span<char> room);
+  Error end_of_peer(const Assembler::Step& close);
+  Error end_by(const Assembler::Step& violation);
+  Error finish(Error error);
+  void tick();
+  void say_goodbye();
+  Result<void> close_in_time(int code, std::string_view reason = {});
+  void answer_close(int code, std::string_view reason = {});
+
+  net::Conn& conn_;
+  Input& input_;
+  const std::chrono::milliseconds ping_interval_, pong_timeout_, close_timeout_;
+  const std::string subprotocol_;
+  const bool compressed_;
+  std::optional<Inflater> inflater_;
+
+  // The reader's.
+  Assembler assembler_;
+  std::optional<Error> ended_;  // nothing more can be read
+  std::optional<CloseStatus> peer_close_;
+
+  // Own synchronisation.
+  Writer writer_;
+  Liveness liveness_;
+
+  const std::shared_ptr<Lifeline> lifeline_ = std::make_shared<Lifeline>();
+  DelayedCall pinging_;
+  std::optional<WhenDone> shutdown_;
+  int exceptions_ = 0;  // in flight when this began
+};
+
+}  // namespace tuza::http::websocket

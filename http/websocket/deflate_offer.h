@@ -1,0 +1,26 @@
+// What client and server agree on about permessage-deflate (RFC 7692 7.1). Pure, thread-safe.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tuza::http::websocket {
+
+struct DeflateOptions;
+
+struct DeflateAgreement {
+  bool server_takeover = true, client_takeover = true;
+  int server_bits = 15, client_bits = 15;  // of the windows
+  bool name_client_bits = false;           // the client permits the server to choose them
+
+  // The value of Sec-WebSocket-Extensions.
+  [[nodiscard]] std::string text() const;
+};
+
+// Finds the first offer of permessage-deflate that can be accepted in the value of a Sec-WebSocket-Extensions field. An
+// offer with an unknown or malformed parameter is declined. `malformed` is set if the value is no list of extensions.
+[[nodiscard]] std::optional<DeflateAgreement> accept_deflate(std::string_view offers,
+                                                             const DeflateOptions& options, bool& malformed);
+
+}  // namespace tuza::http::websocket

@@ -1,0 +1,60 @@
+// websocket::upgrade(): from a request to a connection.
+#include <tuza/http/serve/exchange.h>
+#include <tuza/http/websocket/connection.h>
+#include <tuza/http/websocket/handshake.h>
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace tuza::http::websocket {
+namespace {
+
+void check(const Options& options) {
+  const auto require = [](bool holds, const char* otherwise) {
+    if (!holds) throw std::invalid_argument(otherwise);
+  };
+  const DeflateOptions& deflate = options.deflate;
+  require(deflate.window_bits >= 9 && deflate.window_bits <= 15, "deflate.window_bits is 9 to 15");
+  require(deflate.level >= 1 && deflate.level <= 9, "deflate.level is 1 to 9");
+  require(std::ranges::none_of(options.subprotocols, &std::string::empty), "a subprotocol has a name");
+}
+
+// 426 names what there is (RFC 9110 15.5.22), and Connection says that this field is for the next hop.
+void refuse(Request& req, ResponseWriter& res, const Refusal& refusal) {
+  if (refusal.status == 426) {
+    res.set_header("Sec-WebSocket-Version", "13");
+    req.exchange().buffers().extra += "Upgrade: websocket\r\nConnection: Upgrade\r\n";
+  }
+  // A proxy may take the connection for a tunnel all the same: what follows would be a request that it has not seen.
+  res.close();
+  res.error(refusal.status, refusal.text);
+}
+
+}  // namespace
+
+Result<Connection> upgrade(Request& req, ResponseWriter& res, const Options& options) {
+  check(options);
+  const auto agreement = agree(req, options);
+  if (!agreement) {
+    refuse(req, res, agreement.error());
+    return std::unexpected(
+        Error(Errc::kBadMessage, "websocket upgrade", std::string(agreement.error().text)));
+  }
+  const std::string head = answer(*agreement, req.exchange().buffers().extra);
+  const Context shutdown = req.exchange().server_shutdown();
+  Result<HijackedStream> stream = res.hijack(101);
+  if (!stream) {
+    const bool has_body = stream.error().is(Errc::kBadMessage);
+    if (!stream.error().closed()) res.error(has_body ? 400 : 501);
+    return std::unexpected(stream.error());
+  }
+  if (Result<void> sent = stream->write(head); !sent) return std::unexpected(sent.error());
+  auto impl = std::make_unique<Connection::Impl>(*stream, *agreement, options, req.exchange().body_budget());
+  impl->begin(shutdown);
+  return Connection(std::move(impl));
+}
+
+}  // namespace tuza::http::websocket

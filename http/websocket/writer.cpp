@@ -1,0 +1,155 @@
+#include <tuza/http/websocket/writer.h>
+
+#include <tuza/http/websocket/assembler.h>
+#include <tuza/sched/detail/lock_guard.h>
+#include <tuza/sched/sync/context.h>
+
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <span>
+
+namespace tuza::http::websocket {
+namespace {
+
+// Up to this size a copy is cheaper than a second piece for the kernel, and over TLS than a second record.
+constexpr std::size_t kCopiedBytes = 1 << 10;
+// Of a compressed message: each frame but the last.
+constexpr std::size_t kCompressedPiece = 16 << 10;
+
+}  // namespace
+
+void Writer::use_deflate(int window_bits, bool takeover, int level, std::size_t bytes_min) {
+  const LockGuard lock(mutex_);
+  compression_.emplace(window_bits, takeover, level, std::max<std::size_t>(bytes_min, 1));
+}
+
+Result<void> Writer::message(const Context& ctx, Opcode opcode, std::string_view data) {
+  if (!mutex_.try_lock()) {
+    if (Result<void> locked = mutex_.lock(ctx); !locked) return locked;
+  }
+  Result<void> sent;
+  {
+    const LockGuard lock(mutex_, std::adopt_lock);
+    sent = send_message(ctx, opcode, data);
+  }
+  serve_pongs();
+  return sent;
+}
+
+Result<void> Writer::send_message(const Context& ctx, Opcode opcode, std::string_view data) {
+  if (state_ != State::kOpen || ended_.load(std::memory_order_relaxed)) return std::unexpected(closed());
+  // An end that came before the first byte harms nothing.
+  if (Result<void> going_on = ctx.check(); !going_on) return going_on;
+  if (compression_ && data.size() >= compression_->bytes_min) return send_compressed(ctx, opcode, data);
+  return send(ctx, {.opcode = opcode}, data);
+}
+
+Result<void> Writer::send_compressed(const Context& ctx, Opcode opcode, std::string_view data) {
+  Compression& compression = *compression_;
+  if (compression.out == nullptr) compression.out = std::make_unique_for_overwrite<char[]>(kCompressedPiece);
+  const std::span<char> out(compression.out.get(), kCompressedPiece);
+  OutHead head{.opcode = opcode, .fin = false, .compressed = true};
+  std::size_t kept = 0;  // these bytes at the front of `out` may belong to the tail, which is not sent
+  for (;;) {
+    const Deflater::Progress progress = compression.deflater.feed(data, out.subspan(kept));
+    const std::size_t all = kept + progress.produced;
+    head.fin = progress.done;
+    const std::size_t bytes = all - std::min(all, Deflater::kTailBytes);
+    if (Result<void> sent = send(ctx, head, {out.data(), bytes}); !sent || progress.done) return sent;
+    head = {.opcode = Opcode::kContinuation};
+    kept = all - bytes;
+    std::memmove(out.data(), out.data() + bytes, kept);
+  }
+}
+
+Result<void> Writer::send(const Context& ctx, OutHead head, std::string_view data) {
+  std::array<char, kHeadBytesMax + kCopiedBytes> frame;
+  const std::size_t head_bytes = write_frame_head(std::span(frame).first<kHeadBytesMax>(), head, data.size());
+  Result<void> sent;
+  if (data.size() <= kCopiedBytes) {
+    if (!data.empty()) std::memcpy(frame.data() + head_bytes, data.data(), data.size());
+    sent = conn_.write_all(ctx, std::string_view(frame.data(), head_bytes + data.size()));
+  } else {
+    std::array<struct iovec, 2> pieces{
+        {{frame.data(), head_bytes}, {const_cast<char*>(data.data()), data.size()}}};
+    sent = conn_.writev_all(ctx, pieces);
+  }
+  if (!sent) {
+    state_ = State::kBroken;
+    // The kernel need not keep what a client does not read.
+    if (sent.error().timeout() || ctx.done()) (void)conn_.set_linger_zero();
+    conn_.close();
+  }
+  return sent;
+}
+
+void Writer::pong(std::string_view payload) {
+  {
+    const LockGuard lock(pong_mutex_);
+    pong_waits_ = true;
+    pong_bytes_ = static_cast<std::uint8_t>(payload.size());
+    if (!payload.empty()) std::memcpy(pong_.data(), payload.data(), payload.size());
+  }
+  serve_pongs();
+}
+
+bool Writer::pong_waits() {
+  const LockGuard lock(pong_mutex_);
+  return pong_waits_;
+}
+
+// After a pong was left, and after mutex_ was released: a caller that finds mutex_ taken leaves the pong to its holder, which
+// comes here next. The order of pong_mutex_ sees to it that one of both finds the pong and mutex_ free.
+void Writer::serve_pongs() {
+  while (pong_waits() && mutex_.try_lock()) {
+    const LockGuard lock(mutex_, std::adopt_lock);
+    send_waiting_pong();
+  }
+}
+
+void Writer::send_waiting_pong() {
+  std::array<char, kControlBytesMax> payload;
+  std::size_t bytes = 0;
+  {
+    const LockGuard lock(pong_mutex_);
+    if (!pong_waits_) return;
+    pong_waits_ = false;
+    bytes = pong_bytes_;
+    std::memcpy(payload.data(), pong_.data(), bytes);
+  }
+  if (state_ != State::kOpen) return;
+  (void)send(Context::background(), {.opcode = Opcode::kPong}, {payload.data(), bytes});
+}
+
+bool Writer::ping(const Context& ctx) {
+  if (!mutex_.try_lock()) return false;
+  bool sent = false;
+  {
+    const LockGuard lock(mutex_, std::adopt_lock);
+    sent = state_ == State::kOpen && !ended_.load(std::memory_order_relaxed) &&
+           send(ctx, {.opcode = Opcode::kPing}, {}).has_value();
+  }
+  serve_pongs();
+  return sent;
+}
+
+Result<void> Writer::close(const Context& ctx, int code, std::string_view reason) {
+  if (Result<void> locked = mutex_.lock(ctx); !locked) return locked;
+  const LockGuard lock(mutex_, std::adopt_lock);
+  if (state_ != State::kOpen || ended_.load(std::memory_order_relaxed)) return std::unexpected(closed());
+  std::array<char, kControlBytesMax> payload;
+  std::size_t bytes = 0;
+  if (code != Assembler::kNoCode) {
+    payload[0] = static_cast<char>(code >> 8);
+    payload[1] = static_cast<char>(code);
+    bytes = 2 + reason.copy(payload.data() + 2, payload.size() - 2);
+  }
+  Result<void> sent = send(ctx, {.opcode = Opcode::kClose}, {payload.data(), bytes});
+  if (sent) state_ = State::kClosed;
+  return sent;
+}
+
+}  // namespace tuza::http::websocket

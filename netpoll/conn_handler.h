@@ -1,0 +1,41 @@
+// Public header, part of <tuza/net.h>.
+//
+// The function type that serves a connection: the handler of serve() and listen_and_serve().
+//
+//     tuza::net::ConnHandler echo = [](tuza::net::Conn& conn) { ... };
+//
+// Called on a goroutine per connection, for many connections at once: a handler must be thread-safe. Any function
+// object that can be called as const with (Conn&) becomes a ConnHandler, which is movable and not copyable.
+#pragma once
+
+#include <tuza/netpoll/tcp.h>
+
+#include <concepts>
+#include <functional>
+#include <type_traits>
+#include <utility>
+
+namespace tuza::net {
+
+class ConnHandler : public std::move_only_function<void(Conn&) const> {
+  using Base = std::move_only_function<void(Conn&) const>;
+
+ public:
+  template <class F>
+    requires(!std::same_as<std::remove_cvref_t<F>, ConnHandler>)
+  ConnHandler(F&& function) {  // NOLINT: converts, and says what is wrong with a function that does not fit
+    using Function = std::decay_t<F>;
+    constexpr bool kServes = std::is_invocable_v<const Function&, Conn&>;
+    constexpr bool kOnlyMutable = !kServes && std::is_invocable_v<Function&, Conn&>;
+    constexpr bool kMade = std::constructible_from<Function, F>;
+    static_assert(
+        !kOnlyMutable,
+        "this handler serves many connections at once and is called as const: a mutable lambda, or an "
+        "operator() that is not const, cannot be one");
+    static_assert(kServes || kOnlyMutable, "this handler must be callable with (tuza::net::Conn&)");
+    static_assert(kMade, "this handler cannot be copied: pass it with std::move()");
+    if constexpr (kServes && kMade) Base::operator=(Base(std::forward<F>(function)));
+  }
+};
+
+}  // namespace tuza::net

@@ -1,0 +1,66 @@
+// Public header, part of <tuza/net.h>.
+//
+// From one stream to another.
+//
+//     tuza::net::copy(conn, file);                 // everything that is left of the file
+//     tuza::net::relay(client, server);            // both directions, until both have ended
+#pragma once
+
+#include <tuza/netpoll/buf_reader.h>
+#include <tuza/netpoll/tcp.h>
+#include <tuza/sched/result.h>
+#include <tuza/sched/sync/context.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace tuza::net {
+
+template <class Sink>
+concept Writable = requires(Sink& sink, std::span<const std::byte> data) {
+  { sink.write_all(data) } -> std::same_as<Result<void>>;
+};
+
+namespace detail {
+inline constexpr std::size_t kCopyBytes = 32 << 10;
+
+template <class Read, class Write>
+[[nodiscard]] Result<std::uint64_t> copy_by(Read read, Write write) {
+  const auto space = std::make_unique_for_overwrite<std::byte[]>(kCopyBytes);
+  std::uint64_t copied = 0;
+  for (;;) {
+    const Result<std::size_t> n = read(std::span(space.get(), kCopyBytes));
+    if (!n) return std::unexpected(n.error());
+    if (*n == 0) return copied;
+    const Result<void> written = write(std::span<const std::byte>(space.get(), *n));
+    if (!written) return std::unexpected(written.error());
+    copied += *n;
+  }
+}
+}  // namespace detail
+
+// Reads `from` to its end, and writes everything to `to`: a Conn, a File, a BufReader, or what has the same calls.
+// Returns the number of bytes. Neither is closed. After an error, a part may have been written. Parks.
+template <Writable To, Readable From>
+[[nodiscard]] Result<std::uint64_t> copy(To& to, From& from) {
+  return detail::copy_by([&from](std::span<std::byte> into) { return from.read(into); },
+                         [&to](std::span<const std::byte> data) { return to.write_all(data); });
+}
+
+// The same between two connections, until `ctx` ends.
+[[nodiscard]] Result<std::uint64_t> copy(const Context& ctx, Conn& to, Conn& from);
+
+struct Relayed {
+  std::uint64_t first_to_second = 0, second_to_first = 0;  // bytes
+};
+
+// Copies in both directions. The end of one direction is passed on by close_write(), and the other one continues. An
+// error in one direction closes both connections. Returns when both directions have ended: the numbers of bytes, or the
+// first error. Uses one goroutine besides the caller. Parks.
+[[nodiscard]] Result<Relayed> relay(Conn& first, Conn& second);
+// The same. The end of `ctx` is an error.
+[[nodiscard]] Result<Relayed> relay(const Context& ctx, Conn& first, Conn& second);
+
+}  // namespace tuza::net

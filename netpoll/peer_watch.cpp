@@ -1,0 +1,59 @@
+#include <tuza/netpoll/peer_watch.h>
+
+#include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/sched/go.h>
+#include <tuza/sched/rt/queue/io_source.h>
+#include <tuza/sched/sync/detail/run_mark.h>
+
+#include <atomic>
+#include <utility>
+
+namespace tuza::net {
+
+// Two references: the watch's, and that of the descriptor or of the goroutine that it has started.
+class PeerWatch::Shared final : public HangUpHandler {
+ public:
+  // Somebody waits for the poller, if only for what the context ends.
+  explicit Shared(Canceller canceller) : canceller_(std::move(canceller)) {
+    run_.set();
+    rt::io_wait_begins();
+  }
+
+  // The poller calls this, perhaps on the scheduler's stack, where nothing may be freed.
+  void hung_up() override {
+    if (run_.ended()) return unref();  // closed after tuza::run, which has left the watching goroutine behind
+    go({.name = "peer has gone"}, [this] {
+      end(Error(Errc::kClosed, "peer"));
+      unref();
+    });
+    rt::io_wait_ends();  // after go(): somebody can run
+  }
+  // The watch ends before anything has happened.
+  void forgotten() {
+    if (!run_.ended()) rt::io_wait_ends();
+    unref();
+  }
+  void end(Error cause) { canceller_(std::move(cause)); }
+  void unref() {
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+ private:
+  ~Shared() = default;
+  const Canceller canceller_;
+  rt::RunMark run_;
+  std::atomic<int> references_{2};
+};
+
+PeerWatch::PeerWatch(Conn& conn, CancellableContext made)
+    : conn_(conn), context_(made.ctx()), shared_(new Shared(std::move(made.canceller()))) {
+  conn.descriptor().watch_hang_up(shared_);
+}
+
+PeerWatch::~PeerWatch() {
+  if (conn_.descriptor().forget_hang_up()) shared_->forgotten();
+  shared_->end(Error(Errc::kCancelled, "context"));
+  shared_->unref();
+}
+
+}  // namespace tuza::net

@@ -1,0 +1,3 @@
+#include <tuza/sched/detail/sanitizers.h>
+
+const char TUZA_SAME_SANITIZER = 0;
