@@ -13,7 +13,7 @@
                  empty line, and a body
 
 The build target `header_checks` checks that each header compiles alone. Violations are printed as FILE:LINE: text.
-Exit status 1 if there are any.
+Notes name the tests outside of `./dev test` that a change concerns. Exit status 1 if there are any.
 """
 
 import ast
@@ -22,6 +22,8 @@ import pathlib
 import re
 import subprocess
 import sys
+
+import changes
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CLANG_FORMAT = "clang-format-19"  # releases format differently; both Debian 12 and 13 have this one
@@ -277,6 +279,8 @@ def main():
         return 2
     broken = [f"{problem}  [{name}]" for name in names for problem in RULES[name]()]
     print("\n".join(broken) if broken else f"check: {', '.join(names)}: good")
+    if since := changes.base():
+        print("".join(f"note: {text}\n" for text in changes.reminders(changes.files(since))), end="")
     return 1 if broken else 0
 
 

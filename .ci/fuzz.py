@@ -23,7 +23,7 @@ import shutil
 import subprocess
 import sys
 
-import suite
+import steps
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build/fuzz"
@@ -44,7 +44,7 @@ def targets():
     return {path.name.removesuffix("_fuzz.cpp"): path for path in found}
 
 
-PROGRESS = suite.Progress()
+PROGRESS = steps.Progress()
 say = PROGRESS.say
 
 
@@ -55,12 +55,12 @@ def build(names, tree=BUILD, options=()):
     for command in (["cmake", "--preset", "fuzz", "-B", tree, *options],
                     ["cmake", "--build", tree, "--target", *(f"fuzz_{name}" for name in names)]):
         output = []
-        for line in suite.lines_of(command, log):
+        for line in steps.lines_of(command, log):
             if isinstance(line, int):
                 if line != 0:
                     say("".join(output)[-OUTPUT_CHARS_MAX:])
                     sys.exit(f"fuzz: the build failed: {' '.join(map(str, command))}; log: {log}")
-            elif suite.BUILD_STEP.match(line):
+            elif steps.BUILD_STEP.match(line):
                 PROGRESS.show(f"fuzz: {line.rstrip()}")
             else:
                 output.append(line)

@@ -11,21 +11,22 @@ packages_test=(  # of `./dev test`
   git python3 python3-yaml clang-format-19
   libgtest-dev curl openssl
   python3-websockets  # a client that is not ours
-  ccache  # `./dev test all` compiles little of what `./dev test` has compiled
+  ccache  # what was compiled once, with the same flags, is found by any clone of the same sources
 )
 packages_bench=(libbenchmark-dev)
 packages_clang=(clang-19)
 packages_all=(  # what `./dev test all` needs besides: its tests have the label `all`
   clang-19 clang-tidy-19
-  googletest gdb spin valgrind
+  gdb valgrind
   pkgconf fakeroot  # of the test `debian_package`
-  g++-aarch64-linux-gnu qemu-user-static
   haproxy systemd
   docker-compose prometheus  # of the test `compose`
   libpq-dev postgresql       # of the example postgres_notes
   redis-server               # of the test boost_redis
   chromium  # 360 MB with chromium-common: only a browser shows whether the page /debug/sched is drawn
 )
+packages_models=(spin)
+packages_aarch64=(googletest g++-aarch64-linux-gnu qemu-user-static)
 packages_load=(python3 strace wrk openssl nginx-light haproxy testssl.sh)
 packages_docs=(doxygen python3)
 packages_fuzz=(clang-19 libclang-rt-19-dev llvm-19 python3)
@@ -106,9 +107,20 @@ need() {
   fi
 }
 
-# From apt-get's forecast: "dev: 126 packages, 160 MB to download, 650 MB on disk".
+# From apt-get's forecast: "dev: 126 packages, 160 MB to download, 650 MB on disk: about 2 minutes". The time is that of
+# two cores, with a mirror that gives 10 MB/s.
 size_of_installation() {
-  sed -nE -e 's/^.* ([0-9]+) newly installed.*/dev: \1 packages, /p' -e 's/^Need to get ([0-9.,]+ .?B).*/\1 to download, /p' \
-    -e 's/^After this operation, ([0-9.,]+ .?B) of additional.*/\1 on disk/p' | tr -d '\n'
-  echo
+  awk '
+    function megabytes(number, unit) {
+      gsub(",", "", number)
+      return number * (unit == "GB" ? 1000 : unit == "MB" ? 1 : unit == "kB" ? 0.001 : 0)
+    }
+    / newly installed/ { for (i = 2; i <= NF; i++) if ($i == "newly") packages = $(i - 1) }
+    /^Need to get / { sub("/.*", "", $5); download = $4 " " $5; seconds += megabytes($4, $5) / 10 }  # 722 kB/60.3 MB
+    /^After this operation, / { disk = $4 " " $5; seconds += megabytes($4, $5) / 10 }
+    END {
+      minutes = int(seconds / 60 + 1)
+      printf "dev: %s packages, %s to download, %s on disk: about %s\n", packages, download, disk,
+        minutes == 1 ? "a minute" : minutes " minutes"
+    }'
 }

@@ -20,7 +20,7 @@ import re
 import subprocess
 import sys
 
-import suite
+import steps
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TREE = ROOT / "build/clang"
@@ -84,8 +84,8 @@ def main():
     chosen = units(configured(options.build), options.words)
     if not chosen:
         sys.exit("tidy: nothing to check: no unit has one of the words in its path")
-    progress, found = suite.Progress(), {}
-    with concurrent.futures.ThreadPoolExecutor(suite.JOBS) as pool:
+    progress, found = steps.Progress(), {}
+    with concurrent.futures.ThreadPoolExecutor(steps.JOBS) as pool:
         for count, result in enumerate(pool.map(lambda unit: findings(options.build, unit, options.deep), chosen), 1):
             for place in result.keys() - found.keys():  # at once: a whole run takes minutes
                 progress.say("\n".join(result[place]).rstrip())

@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-COMMANDS = ["bash", "basename", "cat", "dirname", "echo", "env", "grep", "head", "mkdir", "nproc", "readlink", "sed", "sort", "tee", "tr",
+COMMANDS = ["awk", "bash", "basename", "cat", "dirname", "echo", "env", "grep", "head", "mkdir", "nproc", "readlink", "sed", "sort", "tee", "tr",
             "xargs"]
 # The lines are those of apt 2.6 without a network.
 FETCH_FAILED = "E: Failed to fetch http://example/g++.deb  Temporary failure resolving 'example'"
@@ -89,7 +89,7 @@ class Dev(unittest.TestCase):
         self.fake("apt-get", 'case "$*" in *assume-no*) echo "0 upgraded, 126 newly installed, 0 to remove."; '
                   'echo "Need to get 160 MB/170 MB of archives."; '
                   'echo "After this operation, 650 MB of additional disk space will be used."; exit 1;; esac')
-        self.assertIn("dev: 126 packages, 160 MB to download, 650 MB on disk\n", self.dev("run", "hello")[1])
+        self.assertIn("dev: 126 packages, 160 MB to download, 650 MB on disk: about 2 minutes\n", self.dev("run", "hello")[1])
 
     def test_help_installs_and_builds_nothing(self):
         for words in ["load", "--help"], ["load", "stall", "--help"], ["docker", "--help"], ["fuzz", "--help"], ["mutate", "-h"], ["test", "--help"], \
@@ -100,10 +100,23 @@ class Dev(unittest.TestCase):
                 self.assertIn("usage: " if words[0] in ("load", "docker", "fuzz", "mutate") else "./dev run [example]", text)
                 self.assert_untouched()
 
+    def test_a_run_of_one_kind_installs_what_that_kind_needs(self):
+        self.fake("id", "echo 0")
+        self.fake("apt-get", "exit 100")
+        for words, needed, not_needed in (
+                (["test"], "ccache", "spin"), (["test", "quick", "http"], "ccache", "gdb"), (["test", "models"], "spin", "gdb"),
+                (["test", "aarch64"], "qemu-user-static", "spin"), (["test", "clang", "sched"], "clang-19", "chromium"),
+                (["test", "all"], "spin", "wrk"), (["test", "changed"], "ccache", "spin")):
+            with self.subTest(words):
+                text = self.dev(*words)[1]
+                self.assertRegex(text, rf"(?m)^dev: installing .*(?<= ){needed}\b")
+                self.assertNotRegex(text, rf"(?m)^dev: installing .* {not_needed}\b")
+
     def test_an_unknown_name_says_which_exist(self):
         for words, known in (["run", "nonsense"], "hello"), (["bench", "nonsense"], "sched, sync"), \
-                (["build", "nonsense"], "release debug asan tsan chaos"), (["load", "nonsense"], "stall"), \
-                (["test", "nonsense"], "release debug asan tsan chaos"), (["nonsense"], "./dev run [example]"):
+                (["build", "nonsense"], "release quick debug asan tsan chaos"), (["load", "nonsense"], "stall"), \
+                (["test", "nonsense"], "release quick debug asan tsan chaos"), \
+                (["test", "asan", "nonsense"], "sched sync time netpoll http"), (["test", "models", "nonsense"], "nothing more"), (["nonsense"], "./dev run [example]"):
             with self.subTest(words):
                 status, text = self.dev(*words)
                 self.assertEqual(status, 2, text)

@@ -5,6 +5,7 @@
 #include <tuza/http/files/file_store.h>
 #include <tuza/http/testing.h>
 #include <tuza/http/tests/file_folder.h>
+#include <tuza/http/tests/request_cases.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
 #include <unistd.h>
@@ -198,7 +199,7 @@ TEST(FileStoreTest, AVersionThatHasNotSettledIsNotKept) {
 
 // The same request, answered from memory and from the disk. The file is of the source tree: it has settled.
 TEST(FileServerCacheTest, AnswersAreTheSameWithAndWithoutCache) {
-  const fs::path cases(TUZA_REQUEST_CASES);
+  const fs::path cases(request_cases_file());
   const std::string folder = cases.parent_path().string(), get = "GET /" + cases.filename().string();
   const FileServer cached(folder, {.cache_control = "no-cache"}),
       direct(folder, {.cache_control = "no-cache", .cache_bytes_max = 0});

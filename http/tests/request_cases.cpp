@@ -85,8 +85,10 @@ void apply_line(RequestCase& c, const std::string& line) {
 
 }  // namespace
 
+const char* request_cases_file() { return TUZA_REQUEST_CASES; }
+
 std::vector<RequestCase> load_request_cases() {
-  std::ifstream in(TUZA_REQUEST_CASES);
+  std::ifstream in(request_cases_file());
   if (!in) throw std::runtime_error("cannot open " TUZA_REQUEST_CASES);
   std::vector<RequestCase> cases;
   for (std::string line; std::getline(in, line);) {

@@ -26,6 +26,9 @@ struct RequestCase {
   std::string without_header, without_body;
 };
 
+// Where requests.txt stands in the source tree.
+const char* request_cases_file();
+
 std::vector<RequestCase> load_request_cases();
 
 }  // namespace tuza::http::testing
