@@ -148,6 +148,12 @@ def everything(suite):
                 and suite.build(step, "clang", "framework/all", "examples/all", "loadtests/all")):
             ctest.tests(suite, step, "clang", "-L", "^(app|examples|framework_tests)$", "-LE", LEFT)
     suite.step("clang", clang)
+
+    def kqueue(step):
+        """The layers that see the poller, on its other back end."""
+        if configure(suite, step, "kqueue") and suite.build(step, "kqueue", "netpoll/all", "http/all"):
+            ctest.tests(suite, step, "kqueue", "-L", "^(netpoll|kqueue|tls|http)_tests$", "-LE", LEFT)
+    suite.step("kqueue", kqueue)
     suite.step("clang-tidy", lambda step: suite.tool(step, ".ci/tidy.py"))
     for name in "asan", "tsan", "chaos":
         suite.step(name, lambda step, name=name: preset(suite, step, name))

@@ -271,7 +271,7 @@ Result<std::size_t> Descriptor::read_locked(std::span<std::byte> into, LazyBuffe
     if (lazy != nullptr) into = lazy->take();
     const long n = sys::invoke(SYS_read, fd_, into.data(), into.size());
     if (n >= 0) {
-      drained_ = static_cast<std::size_t>(n) < into.size();
+      drained_ = Poller::kReportsUrgentData && static_cast<std::size_t>(n) < into.size();
       return static_cast<std::size_t>(n);
     }
     if (lazy != nullptr) lazy->give_back();

@@ -49,7 +49,7 @@ Result<Netpoller*> Netpoller::get() {
 
 void Netpoller::poll(std::int64_t timeout_ns, rt::GList& ready) {
   std::array<PollEvent, 128> events;
-  const std::size_t n = poller_.wait(timeout_ns, events);
+  const std::size_t n = tuza_poller_wait(poller_, timeout_ns, events.data(), events.size());
   for (std::size_t i = 0; i < n; ++i) {
     Descriptor* descriptor = Descriptor::from_cookie(events[i].cookie);
     if (descriptor == nullptr) continue;  // closed in the meantime

@@ -8,9 +8,9 @@
 //   - add_reader() is the same for readability; it need not report writability before watch_writes(), which
 //     does for that direction what add() does;
 //   - events may be spurious, and several transitions may come as one event, but none is lost;
-//   - an event that also reports the end of the stream, an error, a hang-up or urgent data says so (hung_up: a
-//     short read no longer shows that the socket is drained), and is then both readable and writable, so that
-//     a waiter finds out by trying;
+//   - an event that also reports the end of the stream, an error or a hang-up says so (hung_up: a short read no
+//     longer shows that the socket is drained), and is then both readable and writable, so that a waiter finds
+//     out by trying. So does one that reports urgent data, if the back end can (kReportsUrgentData);
 //   - closing the descriptor ends its registration, if no other descriptor refers to the same open file, in
 //     this process or another; remove() ends it in any case. An event that was under way may still arrive;
 //   - wake() makes the current or next blocking wait() return at once. It is not an event. Writes made before
@@ -19,11 +19,13 @@
 //     events: wait() logs this once, sleeps for a few milliseconds and returns without events.
 //
 // Thread-safe: wait() may run on several threads at once, the other functions at any time.
-// Backends: poller_epoll.cpp (Linux).
+// Backends: poller_epoll.cpp (Linux), poller_kqueue.cpp (macOS and the BSDs). CMake's TUZA_POLLER chooses one.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 
@@ -38,6 +40,12 @@ struct PollEvent {
 
 class Poller {
  public:
+#if defined(TUZA_POLLER_KQUEUE)
+  static constexpr bool kReportsUrgentData = false;
+#else
+  static constexpr bool kReportsUrgentData = true;
+#endif
+
   // Sets `error` to 0, or to -errno; the poller is then unusable. Also sets an error where the system refuses
   // to wait: opening a descriptor then fails, instead of its user waiting for ever.
   explicit Poller(long& error);
@@ -60,14 +68,18 @@ class Poller {
   void wake();
 
  private:
-  void end_wake(std::uint32_t events, std::int64_t timeout_ns);
+  struct State;  // of the back end
+
+  // The system has refused to wait, or to end a wake-up: logs that once, and sleeps where the caller would have waited.
   void refused(std::string_view call, long error, std::int64_t timeout_ns);
 
-  int poll_fd_ = -1;
-  int wake_fd_ = -1;
-  std::atomic<bool> wake_pending_{false};
-  std::atomic<bool> wakes_by_interest_{false};  // the system refuses to write or read wake_fd_
+  const std::unique_ptr<State> state_;
   std::atomic<bool> refusal_logged_{false};
 };
+
+// Poller::wait() by a name that no compiler mangles. The netpoller calls it by this name, so that the linker of a test
+// program can put a spy in between (tests/poller_spy.h).
+extern "C" std::size_t tuza_poller_wait(Poller& poller, std::int64_t timeout_ns, PollEvent* into,
+                                        std::size_t into_size);
 
 }  // namespace tuza::net

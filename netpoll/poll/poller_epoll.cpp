@@ -6,9 +6,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <tuza/sched/arch/syscall.h>
-#include <tuza/sched/log.h>
-#include <tuza/sched/result.h>
-#include <tuza/sched/rt/base/futex.h>
 
 #include <algorithm>
 #include <array>
@@ -19,8 +16,6 @@ namespace {
 // No descriptor has this cookie: its index is out of range.
 constexpr std::uint64_t kWakeCookie = ~std::uint64_t{0};
 constexpr std::size_t kEventsMax = 128;
-// Pause between two attempts to wait, where the system refuses.
-constexpr std::int64_t kNapNs = 5'000'000;
 
 // epoll_pwait2 takes nanoseconds (Linux 5.11). Older kernels, and sandboxes that do not know the call, get
 // milliseconds, rounded up: otherwise the wait would end before a timer expires, and the rest would be a busy
@@ -49,49 +44,60 @@ long control(int poll_fd, int operation, int fd, std::uint32_t events, std::uint
 
 }  // namespace
 
-Poller::Poller(long& error) {
-  poll_fd_ = static_cast<int>(sys::invoke(SYS_epoll_create1, EPOLL_CLOEXEC));
-  wake_fd_ = static_cast<int>(sys::invoke(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
-  error = std::min({poll_fd_, wake_fd_, 0});
+struct Poller::State {
+  ~State() {
+    if (wake_fd >= 0) sys::invoke(SYS_close, wake_fd);
+    if (poll_fd >= 0) sys::invoke(SYS_close, poll_fd);
+  }
+  long end_wake(std::uint32_t events);
+
+  const int poll_fd = static_cast<int>(sys::invoke(SYS_epoll_create1, EPOLL_CLOEXEC));
+  const int wake_fd = static_cast<int>(sys::invoke(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK));
+  std::atomic<bool> wake_pending{false};
+  std::atomic<bool> wakes_by_interest{false};  // the system refuses to write or read wake_fd
+};
+
+Poller::Poller(long& error) : state_(std::make_unique<State>()) {
+  error = std::min({state_->poll_fd, state_->wake_fd, 0});
   // Level-triggered: the wake-up stays until a blocking wait has consumed it.
-  if (error == 0) error = control(poll_fd_, EPOLL_CTL_ADD, wake_fd_, EPOLLIN, kWakeCookie);
+  if (error == 0) error = control(state_->poll_fd, EPOLL_CTL_ADD, state_->wake_fd, EPOLLIN, kWakeCookie);
   if (error != 0) return;
   struct epoll_event none{};
-  const long n = wait_for_events(poll_fd_, std::span(&none, 1), 0);
+  const long n = wait_for_events(state_->poll_fd, std::span(&none, 1), 0);
   if (n < 0 && n != -EINTR) error = n;
 }
 
-Poller::~Poller() {
-  if (wake_fd_ >= 0) sys::invoke(SYS_close, wake_fd_);
-  if (poll_fd_ >= 0) sys::invoke(SYS_close, poll_fd_);
-}
+Poller::~Poller() = default;
 
 long Poller::add(int fd, std::uint64_t cookie) {
-  return control(poll_fd_, EPOLL_CTL_ADD, fd, kReads | EPOLLOUT, cookie);
+  return control(state_->poll_fd, EPOLL_CTL_ADD, fd, kReads | EPOLLOUT, cookie);
 }
 
 long Poller::add_reader(int fd, std::uint64_t cookie) {
-  return control(poll_fd_, EPOLL_CTL_ADD, fd, kReads, cookie);
+  return control(state_->poll_fd, EPOLL_CTL_ADD, fd, kReads, cookie);
 }
 
 // The kernel checks the descriptor again: a descriptor that has become writable meanwhile is reported.
 long Poller::watch_writes(int fd, std::uint64_t cookie) {
-  return control(poll_fd_, EPOLL_CTL_MOD, fd, kReads | EPOLLOUT, cookie);
+  return control(state_->poll_fd, EPOLL_CTL_MOD, fd, kReads | EPOLLOUT, cookie);
 }
 
-void Poller::remove(int fd) { control(poll_fd_, EPOLL_CTL_DEL, fd, 0, 0); }
+void Poller::remove(int fd) { control(state_->poll_fd, EPOLL_CTL_DEL, fd, 0, 0); }
 
 std::size_t Poller::wait(std::int64_t timeout_ns, std::span<PollEvent> into) {
   std::array<struct epoll_event, kEventsMax> events;
-  const long n =
-      wait_for_events(poll_fd_, std::span(events).first(std::min(into.size(), kEventsMax)), timeout_ns);
+  const long n = wait_for_events(state_->poll_fd, std::span(events).first(std::min(into.size(), kEventsMax)),
+                                 timeout_ns);
   if (n < 0 && n != -EINTR) refused("epoll_pwait", n, timeout_ns);
   std::size_t count = 0;
   for (long i = 0; i < n; ++i) {
     const struct epoll_event& event = events[static_cast<std::size_t>(i)];
     if (event.data.u64 == kWakeCookie) {
       // The wake-up is for a blocking thread; a thread that polls without blocking leaves it.
-      if (timeout_ns != 0) end_wake(event.events, timeout_ns);
+      if (timeout_ns == 0) continue;
+      // After an error the next wait finds the wake-up again at once.
+      if (const long error = state_->end_wake(event.events); error != 0)
+        refused("epoll_ctl", error, timeout_ns);
       continue;
     }
     const bool hung_up = (event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLPRI)) != 0;
@@ -106,45 +112,36 @@ std::size_t Poller::wait(std::int64_t timeout_ns, std::span<PollEvent> into) {
 // A wake-up is normally a value in the eventfd, which the poller watches for reading. Where the system
 // refuses to write or read the eventfd, a wake-up is an interest in writing, for which an eventfd is always
 // ready: epoll_ctl() sets and clears this interest. The first refusal switches the form for the rest of the
-// poller's life. Between the two changes of wake_pending_, one thread wakes, and one thread that has seen the
+// poller's life. Between the two changes of wake_pending, one thread wakes, and one thread that has seen the
 // event ends the wake-up. So these two threads never conflict while the form is switched.
 void Poller::wake() {
-  if (wake_pending_.exchange(true, std::memory_order_acq_rel)) return;
+  if (state_->wake_pending.exchange(true, std::memory_order_acq_rel)) return;
   const std::uint64_t one = 1;
-  if (!wakes_by_interest_.load(std::memory_order_relaxed)) {
-    if (sys::invoke(SYS_write, wake_fd_, &one, sizeof one) > 0) return;
-    wakes_by_interest_.store(true, std::memory_order_relaxed);
+  if (!state_->wakes_by_interest.load(std::memory_order_relaxed)) {
+    if (sys::invoke(SYS_write, state_->wake_fd, &one, sizeof one) > 0) return;
+    state_->wakes_by_interest.store(true, std::memory_order_relaxed);
   }
-  if (control(poll_fd_, EPOLL_CTL_MOD, wake_fd_, EPOLLOUT, kWakeCookie) == 0) return;
-  wake_pending_.store(false, std::memory_order_release);  // the next wake-up tries again
+  if (control(state_->poll_fd, EPOLL_CTL_MOD, state_->wake_fd, EPOLLOUT, kWakeCookie) == 0) return;
+  state_->wake_pending.store(false, std::memory_order_release);  // the next wake-up tries again
 }
 
-void Poller::end_wake(std::uint32_t events, std::int64_t timeout_ns) {
+long Poller::State::end_wake(std::uint32_t events) {
   std::uint64_t value = 0;
+  long error = 0;
   const bool by_interest = (events & EPOLLOUT) != 0;
   if (!by_interest) {
-    const long n = sys::invoke(SYS_read, wake_fd_, &value, sizeof value);
-    if (n < 0 && n != -EAGAIN) wakes_by_interest_.store(true, std::memory_order_relaxed);
+    const long n = sys::invoke(SYS_read, wake_fd, &value, sizeof value);
+    if (n < 0 && n != -EAGAIN) wakes_by_interest.store(true, std::memory_order_relaxed);
   }
-  if (by_interest || wakes_by_interest_.load(std::memory_order_relaxed)) {
-    const long error = control(poll_fd_, EPOLL_CTL_MOD, wake_fd_, 0, kWakeCookie);
-    if (error != 0) refused("epoll_ctl", error, timeout_ns);  // the next wait finds the wake-up again at once
+  if (by_interest || wakes_by_interest.load(std::memory_order_relaxed)) {
+    error = control(poll_fd, EPOLL_CTL_MOD, wake_fd, 0, kWakeCookie);
   }
   // The exchange reads and writes, and comes after the wake-up is cleared. A wake() that came before it did
   // nothing, and relies on its caller's earlier writes being visible to the thread that returns from here. A
   // wake() that comes later wakes again. A plain store could be overtaken by the loads that follow it, and
   // the wake-up would be lost.
-  wake_pending_.exchange(false, std::memory_order_acq_rel);
-}
-
-void Poller::refused(std::string_view call, long error, std::int64_t timeout_ns) {
-  if (timeout_ns == 0) return;  // a non-blocking poll must not sleep
-  if (!refusal_logged_.exchange(true, std::memory_order_relaxed)) {
-    log_line(LogLevel::kError, "tuza: " + Error::from_errno(static_cast<int>(-error), call).message() +
-                                   "; goroutines waiting for I/O stay blocked");
-  }
-  std::atomic<std::uint32_t> nobody_wakes{0};
-  rt::futex_wait(nobody_wakes, 0, timeout_ns < 0 ? kNapNs : std::min(timeout_ns, kNapNs));
+  wake_pending.exchange(false, std::memory_order_acq_rel);
+  return error;
 }
 
 }  // namespace tuza::net

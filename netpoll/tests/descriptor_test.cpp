@@ -136,6 +136,7 @@ TEST_P(DescriptorTest, ManyShortLivesDoNotDisturbEachOther) {
 
 // -- Reading.
 
+#if !defined(TUZA_POLLER_KQUEUE)  // there a short read shows nothing (poller_kqueue.cpp)
 TEST_P(DescriptorTest, AShortReadIsNotFollowedByAUselessOne) {
   run_with(GetParam(), [] {
     // Not a local pair: there a read by the peer is an edge, too, which may report data once more
@@ -162,6 +163,7 @@ TEST_P(DescriptorTest, AShortReadIsNotFollowedByAUselessOne) {
     EXPECT_EQ(buffer.takes - buffer.in_vain, kRounds);
   });
 }
+#endif
 
 TEST_P(DescriptorTest, ABufferIsTakenOnlyWhenThereIsSomethingToRead) {
   run_with(GetParam(), [] {

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstddef>
-#include <span>
 
 namespace {
 
@@ -13,14 +12,14 @@ std::atomic<int> g_most_blocking{0};
 
 }  // namespace
 
-// Poller::wait under its mangled name, and the function that the linker calls instead.
 extern "C" {
 
-std::size_t __real__ZN4tuza3net6Poller4waitElSt4spanINS0_9PollEventELm18446744073709551615EE(
-    tuza::net::Poller* self, std::int64_t timeout_ns, std::span<tuza::net::PollEvent> into);
+std::size_t __real_tuza_poller_wait(tuza::net::Poller& poller, std::int64_t timeout_ns,
+                                    tuza::net::PollEvent* into, std::size_t into_size);
 
-std::size_t __wrap__ZN4tuza3net6Poller4waitElSt4spanINS0_9PollEventELm18446744073709551615EE(
-    tuza::net::Poller* self, std::int64_t timeout_ns, std::span<tuza::net::PollEvent> into) {
+// The function that the linker calls instead.
+std::size_t __wrap_tuza_poller_wait(tuza::net::Poller& poller, std::int64_t timeout_ns,
+                                    tuza::net::PollEvent* into, std::size_t into_size) {
   ++g_calls;
   const bool blocks = timeout_ns != 0;
   if (blocks) {
@@ -28,8 +27,7 @@ std::size_t __wrap__ZN4tuza3net6Poller4waitElSt4spanINS0_9PollEventELm1844674407
     for (int seen = g_most_blocking; now > seen && !g_most_blocking.compare_exchange_weak(seen, now);) {
     }
   }
-  const std::size_t n = __real__ZN4tuza3net6Poller4waitElSt4spanINS0_9PollEventELm18446744073709551615EE(
-      self, timeout_ns, into);
+  const std::size_t n = __real_tuza_poller_wait(poller, timeout_ns, into, into_size);
   if (blocks) --g_blocking;
   return n;
 }

@@ -1,4 +1,4 @@
-// Records every call of Poller::wait in the test program: the linker substitutes the spy (--wrap, in
+// Records every wait of the netpoller in the test program: the linker substitutes the spy (--wrap, in
 // CMakeLists.txt), so the product needs no counters for it.
 //
 // Thread-safe.

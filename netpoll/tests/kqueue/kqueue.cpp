@@ -1,0 +1,257 @@
+// kqueue() and kevent() for tests on Linux. What they promise is what the manual pages of FreeBSD and macOS promise; a
+// test in kqueue_test.cpp for each sentence shows that these do, too.
+//
+// A kqueue is an epoll instance that watches two others, one for each filter, and an eventfd for the user event. Events
+// of the two directions are then as independent as those of a kqueue: one registration for both would report room to
+// write whenever data arrives, and hide from the tests what real systems do not report.
+//
+// Not imitated: `fflags` with the socket's error (on Linux, asking takes the error away), filters other than these
+// three, flags other than these, and fork: a child has the parent's kqueue, where a real one has none.
+#include <sys/epoll.h>
+#include <sys/event.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <tuza/netpoll/tests/kqueue/kqueue_faults.h>
+#include <tuza/sched/arch/last_error.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+
+namespace tuza::net::testing {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::atomic<bool> g_has_user_events{true};
+std::atomic<int> g_refused_kqueue{0};
+std::atomic<int> g_refused_change{0};
+std::atomic<int> g_refused_wait{0};
+
+std::atomic<int>& refused(std::string_view call) {
+  return call == "kqueue" ? g_refused_kqueue : call == "change" ? g_refused_change : g_refused_wait;
+}
+
+// One registration.
+struct Knote {
+  std::uintptr_t ident;
+  void* udata;
+};
+
+class Kqueue {
+ public:
+  explicit Kqueue(int number) : number_(number) {
+    for (const int fd : {reads_, writes_, user_}) watch_inner(fd, EPOLL_CTL_ADD);
+  }
+  ~Kqueue() {
+    for (const int fd : {reads_, writes_, user_}) ::close(fd);
+  }
+  Kqueue(const Kqueue&) = delete;
+  Kqueue& operator=(const Kqueue&) = delete;
+
+  [[nodiscard]] bool made() const { return reads_ >= 0 && writes_ >= 0 && user_ >= 0; }
+  // Whether its number still is this kqueue: Linux does not tell when a number is closed.
+  [[nodiscard]] bool is_open() const { return watch_inner(reads_, EPOLL_CTL_MOD) == 0; }
+
+  // 0 or an errno.
+  int apply(const struct kevent& change) {
+    if (change.filter == EVFILT_USER) return apply_user(change);
+    if (change.filter != EVFILT_READ && change.filter != EVFILT_WRITE) return EINVAL;
+    const int inner = change.filter == EVFILT_READ ? reads_ : writes_;
+    const int fd = static_cast<int>(change.ident);
+    if ((change.flags & EV_DELETE) != 0)
+      return ::epoll_ctl(inner, EPOLL_CTL_DEL, fd, nullptr) == 0 ? 0 : last_error();
+    const std::scoped_lock lock(mutex_);
+    knotes_.push_back({change.ident, change.udata});
+    struct epoll_event event{};
+    event.events = change.filter == EVFILT_READ ? EPOLLIN | EPOLLRDHUP : EPOLLOUT;
+    if ((change.flags & EV_CLEAR) != 0) event.events |= EPOLLET;
+    event.data.ptr = &knotes_.back();
+    if ((change.flags & EV_ADD) != 0 && ::epoll_ctl(inner, EPOLL_CTL_ADD, fd, &event) == 0) return 0;
+    if ((change.flags & EV_ADD) != 0 && last_error() != EEXIST) return last_error();
+    return ::epoll_ctl(inner, EPOLL_CTL_MOD, fd, &event) == 0 ? 0 : last_error();
+  }
+
+  // The number of events, or -1.
+  int collect(std::span<struct kevent> into, const struct timespec* timeout) {
+    const std::optional<Clock::time_point> end =
+        timeout == nullptr ? std::nullopt
+                           : std::optional(Clock::now() + std::chrono::seconds(timeout->tv_sec) +
+                                           std::chrono::nanoseconds(timeout->tv_nsec));
+    for (;;) {
+      std::size_t n = take_user(into);
+      // The directions take turns at being first, so that neither starves where there is little room.
+      const bool reads_first = turn_.fetch_add(1, std::memory_order_relaxed) % 2 == 0;
+      n += take(reads_first, into.subspan(n));
+      n += take(!reads_first, into.subspan(n));
+      if (n > 0) return static_cast<int>(n);
+      struct timespec left{};
+      if (end) {
+        const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(*end - Clock::now()).count();
+        if (ns <= 0) return 0;
+        left = {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
+      }
+      struct epoll_event any{};
+      if (::epoll_pwait2(number_, &any, 1, end ? &left : nullptr, nullptr) < 0) return -1;
+    }
+  }
+
+ private:
+  int watch_inner(int fd, int operation) const {
+    struct epoll_event event{};
+    event.events = EPOLLIN;
+    return ::epoll_ctl(number_, operation, fd, &event);
+  }
+
+  int apply_user(const struct kevent& change) {
+    const std::scoped_lock lock(mutex_);
+    if ((change.flags & EV_ADD) != 0) {
+      if (!has_user_) return EINVAL;
+      if (!user_event_) user_event_.emplace();
+      user_event_->knote = {change.ident, change.udata};
+      user_event_->clears = (change.flags & EV_CLEAR) != 0;
+    }
+    if (!user_event_ || user_event_->knote.ident != change.ident) return ENOENT;
+    if ((change.flags & EV_DISABLE) != 0) user_event_->enabled = false;
+    if ((change.flags & EV_ENABLE) != 0) user_event_->enabled = true;
+    if ((change.fflags & NOTE_TRIGGER) != 0) user_event_->triggered = true;
+    show_user();
+    return 0;
+  }
+
+  // The eventfd has a value while the user event is active. With mutex_ held.
+  void show_user() {
+    std::uint64_t value = 1;
+    if (user_event_->active()) {
+      (void)!::write(user_, &value, sizeof value);
+    } else {
+      (void)!::read(user_, &value, sizeof value);
+    }
+  }
+
+  std::size_t take_user(std::span<struct kevent> into) {
+    const std::scoped_lock lock(mutex_);
+    if (into.empty() || !user_event_ || !user_event_->active()) return 0;
+    into[0] = {};
+    into[0].ident = user_event_->knote.ident;
+    into[0].filter = EVFILT_USER;
+    into[0].udata = user_event_->knote.udata;
+    if (user_event_->clears) user_event_->triggered = false;
+    show_user();
+    return 1;
+  }
+
+  std::size_t take(bool reads, std::span<struct kevent> into) {
+    if (into.empty()) return 0;
+    std::array<struct epoll_event, 128> found;  // no memory: tests count allocations
+    const int n = ::epoll_wait(reads ? reads_ : writes_, found.data(),
+                               static_cast<int>(std::min(into.size(), found.size())), 0);
+    for (int i = 0; i < n; ++i) {
+      const auto& [events, data] = found[static_cast<std::size_t>(i)];
+      const Knote& knote = *static_cast<const Knote*>(data.ptr);
+      struct kevent& event = into[static_cast<std::size_t>(i)];
+      event = {};
+      event.ident = knote.ident;
+      event.filter = reads ? EVFILT_READ : EVFILT_WRITE;
+      event.flags = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 ? EV_EOF : 0;
+      event.udata = knote.udata;
+      int bytes = 0;
+      if (reads && ::ioctl(static_cast<int>(knote.ident), FIONREAD, &bytes) == 0) event.data = bytes;
+    }
+    return static_cast<std::size_t>(std::max(n, 0));
+  }
+
+  struct UserEvent {
+    Knote knote{};
+    bool clears = false;
+    bool enabled = true;
+    bool triggered = false;
+    [[nodiscard]] bool active() const { return enabled && triggered; }
+  };
+
+  const int number_;  // of the epoll instance that watches the others
+  const int reads_ = ::epoll_create1(EPOLL_CLOEXEC);
+  const int writes_ = ::epoll_create1(EPOLL_CLOEXEC);
+  const int user_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  const bool has_user_ = g_has_user_events;
+  std::atomic<unsigned> turn_{0};
+  std::mutex mutex_;
+  std::deque<Knote>
+      knotes_;  // guarded by mutex_; all that ever were: an event of an old one may be under way
+  std::optional<UserEvent> user_event_;  // guarded by mutex_
+};
+
+std::mutex g_mutex;
+std::map<int, std::shared_ptr<Kqueue>> g_kqueues;  // guarded by g_mutex
+
+std::shared_ptr<Kqueue> find(int number) {
+  const std::scoped_lock lock(g_mutex);
+  const auto found = g_kqueues.find(number);
+  return found == g_kqueues.end() ? nullptr : found->second;
+}
+
+int fail(int error) {
+  set_last_error(error);
+  return -1;
+}
+
+}  // namespace
+
+namespace kqueue_faults {
+
+void has_user_events(bool yes) { g_has_user_events = yes; }
+Refuse::Refuse(std::string_view call, int error) : call_(call) { refused(call) = error; }
+Refuse::~Refuse() { refused(call_) = 0; }
+
+}  // namespace kqueue_faults
+}  // namespace tuza::net::testing
+
+extern "C" {
+
+int kqueue() {
+  using namespace tuza::net::testing;
+  if (const int error = g_refused_kqueue; error != 0) return fail(error);
+  const std::scoped_lock lock(g_mutex);
+  std::erase_if(g_kqueues, [](const auto& entry) { return !entry.second->is_open(); });
+  const int number = ::epoll_create1(0);
+  if (number < 0) return -1;
+  const auto made = std::make_shared<Kqueue>(number);
+  if (!made->made()) {
+    ::close(number);
+    return fail(EMFILE);
+  }
+  g_kqueues[number] = made;
+  return number;
+}
+
+int kevent(int kq, const struct kevent* changes, int changes_size, struct kevent* events, int events_size,
+           const struct timespec* timeout) {
+  using namespace tuza::net::testing;
+  const std::shared_ptr<Kqueue> queue = find(kq);
+  if (queue == nullptr) return fail(EBADF);
+  int reports = 0;
+  for (int i = 0; i < changes_size; ++i) {
+    const int refusal = g_refused_change;
+    const int error = refusal != 0 ? refusal : queue->apply(changes[i]);
+    if (error == 0 && (changes[i].flags & EV_RECEIPT) == 0) continue;
+    if (reports == events_size) return error == 0 ? reports : fail(error);
+    events[reports] = changes[i];
+    events[reports].flags = EV_ERROR;
+    events[reports].data = error;
+    ++reports;
+  }
+  if (reports > 0 || events_size == 0) return reports;
+  if (const int error = g_refused_wait; error != 0) return fail(error);
+  return queue->collect({events, static_cast<std::size_t>(events_size)}, timeout);
+}
+
+}  // extern "C"
