@@ -13,14 +13,27 @@ START = re.compile(r" +Start +\d+: |\d+% tests passed")
 SKIPPED_PART = re.compile(r"^\[  SKIPPED \] (\S+) \(\d+ ms\)$", re.MULTILINE)
 # For example "Passed", "***Timeout", "***Exception: SegFault", "Subprocess aborted***Exception:". All but the last result of
 # a test that is repeated come without a number.
-RESULT = re.compile(r"\s*(?:\d+/(\d+) )?Test +#\d+: (.+?) \.+ *(Passed|[^.*]*\*\*\*.*?) +[\d.]+ sec")
+RESULT = re.compile(r"\s*(?:\d+/(\d+) )?Test +#(\d+): (.+?) \.+ *(Passed|[^.*]*\*\*\*.*?) +[\d.]+ sec")
+
+
+class Test(typing.NamedTuple):
+    name: str
+    outcome: str  # "Passed", "***Skipped", "***Failed", ...
+
+    @property
+    def failed(self):
+        return self.outcome not in ("Passed", "***Skipped")
+
+    @property
+    def plain(self):
+        return self.outcome.replace("***", " ").strip(" :")
 
 
 class Run(typing.NamedTuple):
     status: int
     total: int
-    outcomes: dict  # of each test: "Passed", "***Skipped", "***Failed", ...
-    outputs: dict
+    tests: dict  # what became of each test, by its number: names of tests in two folders may be the same
+    outputs: dict  # by name
     seconds: dict
     last: str  # line of ctest's output
 
@@ -31,22 +44,30 @@ def tests(suite, step, folder, *selection, env=None):
     # One job more than there are cores, because many tests wait.
     run = call(suite, step, folder, ["--parallel", steps.JOBS + 1, *selection], env)
     step.seconds = run.seconds
-    failed = {test: outcome for test, outcome in run.outcomes.items() if outcome not in ("Passed", "***Skipped")}
+    failed = failures(run)
     if 0 < len(failed) <= AGAIN_MAX:
         suite.progress.say(f"{step.name}: what failed runs again, alone: {len(failed)} of {run.total}")
         again = call(suite, step, folder, ["--rerun-failed"], env)
-        for test, outcome in list(failed.items()):
-            if again.outcomes.get(test) == "Passed":
-                step.unsteady.append(steps.Unsteady(step.name, test, plain(outcome), run.outputs.get(test, "")))
-                del failed[test]
-    for test, outcome in failed.items():
-        step.fail(f"{test} ({plain(outcome)})", run.outputs.get(test, ""))
+        for number, test in list(failed.items()):
+            if number in again.tests and again.tests[number].outcome == "Passed":
+                step.unsteady.append(unsteady(step, test, run))
+                del failed[number]
+    for test in failed.values():
+        step.fail(f"{test.name} ({test.plain})", run.outputs.get(test.name, ""))
     count(step, run, failed)
 
 
+def failures(run):
+    return {number: test for number, test in run.tests.items() if test.failed}
+
+
+def unsteady(step, test, run):
+    return steps.Unsteady(step.name, test.name, test.plain, run.outputs.get(test.name, ""))
+
+
 def count(step, run, failed):
-    skipped = sum(outcome == "***Skipped" for outcome in run.outcomes.values())
-    step.passed += len(run.outcomes) - skipped - len(failed)
+    skipped = sum(test.outcome == "***Skipped" for test in run.tests.values())
+    step.passed += len(run.tests) - skipped - len(failed)
     if skipped:
         step.notes.append(f"{skipped} skipped")
     if step.unsteady:
@@ -54,10 +75,10 @@ def count(step, run, failed):
     # Of googletest, for which the suite has passed.
     if parts := sorted({name for text in run.outputs.values() for name in SKIPPED_PART.findall(text)}):
         step.notes.append(f"skipped in tests that passed: {' '.join(parts)}")
-    if run.status != 0 and all(outcome in ("Passed", "***Skipped") for outcome in run.outcomes.values()):
+    if run.status != 0 and not failures(run):
         step.fail("ctest", run.last)
-    if len(run.outcomes) != run.total:
-        step.fail("ctest", f"{run.total} tests, but {len(run.outcomes)} results")
+    if len(run.tests) != run.total:
+        step.fail("ctest", f"{run.total} tests, but {len(run.tests)} results")
 
 
 def call(suite, step, folder, options, env):
@@ -65,7 +86,7 @@ def call(suite, step, folder, options, env):
     results.unlink(missing_ok=True)
     command = ["ctest", "--test-dir", steps.BUILD / folder, "--no-tests=error", "--output-on-failure",
                "--test-output-size-passed", OUTPUT_BYTES_MAX, "--output-junit", results, *options]
-    outcomes, last, total, at_once = {}, "", 0, 0
+    tests, last, total, at_once = {}, "", 0, 0
     for line in steps.lines_of(command, steps.BUILD / f"{steps.log_name(step)}.ctest.log", env):
         if isinstance(line, int):
             status = line
@@ -80,19 +101,20 @@ def call(suite, step, folder, options, env):
                 at_once -= 1
             continue
         at_once = 0
-        total, name = int(result[1] or total), result[2]
-        outcomes[name] = result[3]
-        failed = sum(outcome not in ("Passed", "***Skipped") for outcome in outcomes.values())
-        if outcomes[name] not in ("Passed", "***Skipped"):
-            suite.progress.say(f"{step.name}: FAILED {name} ({plain(outcomes[name])})")
+        total = int(result[1] or total)
+        test = tests[int(result[2])] = Test(result[3], result[4])
+        if test.failed:
+            suite.progress.say(f"{step.name}: FAILED {test.name} ({test.plain})")
             at_once = FAILURE_LINES_AT_ONCE
-        suite.progress.show(f"{step.name}: {len(outcomes)} of {total} tests, {failed} failed")
+        failed = sum(one.failed for one in tests.values())
+        suite.progress.show(f"{step.name}: {len(tests)} of {total} tests, {failed} failed")
     outputs, seconds = {}, {}
     if results.exists():
         for case in xml.etree.ElementTree.parse(results).iter("testcase"):
-            outputs[case.get("name")] = case.findtext("system-out") or ""
-            seconds[case.get("name")] = float(case.get("time") or 0)
-    return Run(status, total, outcomes, outputs, seconds, last)
+            name = case.get("name")
+            outputs[name] = outputs.get(name, "") + (case.findtext("system-out") or "")
+            seconds[name] = max(seconds.get(name, 0), float(case.get("time") or 0))
+    return Run(status, total, tests, outputs, seconds, last)
 
 
 def repeat(suite, step, folder, times):
@@ -101,11 +123,6 @@ def repeat(suite, step, folder, times):
         names = [re.escape(test) for test, often in times.items() if often == count_of]
         run = call(suite, step, folder, ["--parallel", steps.JOBS + 1, "--repeat", f"until-fail:{count_of}", "-R",
                                          f"^({'|'.join(names)})$"], None)
-        failed = {test: outcome for test, outcome in run.outcomes.items() if outcome not in ("Passed", "***Skipped")}
-        step.passed += len(run.outcomes) - len(failed)
-        for test, outcome in failed.items():
-            step.unsteady.append(steps.Unsteady(step.name, test, plain(outcome), run.outputs.get(test, "")))
-
-
-def plain(outcome):
-    return outcome.replace("***", " ").strip(" :")
+        failed = failures(run)
+        step.passed += len(run.tests) - len(failed)
+        step.unsteady += [unsteady(step, test, run) for test in failed.values()]

@@ -135,6 +135,15 @@ add_test(missing "/nowhere/program")
         status, text = self.run_steps(("step", lambda suite, step: ctest.tests(suite, step, "tree")))
         self.assertEqual((status, (steps.BUILD / "unsteady.log").exists(), "unsteady" in text), (0, False, False), text)
 
+    def test_two_tests_of_one_name_are_two_tests(self):
+        (steps.BUILD / "tree/below").mkdir()
+        (steps.BUILD / "tree/below/CTestTestfile.cmake").write_text('add_test(same "sh" "-c" "echo of below; exit 1")\n')
+        self.tree('add_test(same "true")\nsubdirs(below)\n')
+        status, text = self.run_steps(("step", lambda suite, step: ctest.tests(suite, step, "tree")))
+        self.assertEqual(status, 1)
+        self.assertIn("== step: same (Failed) failed\nof below\n", text)
+        self.assertTrue(text.endswith("\n1 passed, 1 failed\n"), text)
+
     def test_a_fourth_unsteady_test_fails(self):
         self.tree("".join(unsteady(f"flips{i}") for i in range(4)))
         status, text = self.run_steps(("step", lambda suite, step: ctest.tests(suite, step, "tree")))
