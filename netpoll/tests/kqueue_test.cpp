@@ -247,6 +247,10 @@ TEST(KqueuePollerTest, ARefusedRegistrationIsAnErrorAndLeavesNothing) {
     poller.remove(ends[0]);
   }
   {
+    const kqueue_faults::Refuse only_the_second("change", ENOMEM, 2);
+    EXPECT_EQ(poller.add(ends[0], 1), -ENOMEM);
+  }
+  {
     // macOS, for a pipe whose other end has gone, and EINTR: the change has been made.
     for (const int made : {EPIPE, EINTR}) {
       const kqueue_faults::Refuse refuse("change", made);
@@ -283,6 +287,20 @@ TEST(KqueuePollerTest, ALostWakeIsTriedAgain) {
   }
   poller.wake();
   std::array<PollEvent, 4> events{};
+  EXPECT_EQ(poller.wait(-1, events), 0u);
+}
+
+// Between the event and the change that ends it: the wake-up belongs to the wait that returns, and the next one works.
+TEST(KqueuePollerTest, AWakeWhileAnotherIsConsumedIsNotTheLast) {
+  long error = -1;
+  Poller poller(error);
+  std::array<PollEvent, 4> events{};
+  poller.wake();
+  {
+    const kqueue_faults::BeforeChange in_between([&poller] { poller.wake(); });
+    EXPECT_EQ(poller.wait(-1, events), 0u);
+  }
+  poller.wake();
   EXPECT_EQ(poller.wait(-1, events), 0u);
 }
 

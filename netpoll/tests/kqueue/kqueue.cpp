@@ -11,8 +11,10 @@
 #include <sys/event.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <tuza/netpoll/tests/kqueue/kqueue_faults.h>
 #include <tuza/sched/arch/last_error.h>
+#include <tuza/sched/arch/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,11 +23,13 @@
 #include <cerrno>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 
 namespace tuza::net::testing {
 namespace {
@@ -33,12 +37,30 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 std::atomic<bool> g_has_user_events{true};
-std::atomic<int> g_refused_kqueue{0};
-std::atomic<int> g_refused_change{0};
-std::atomic<int> g_refused_wait{0};
+struct Refusal {
+  std::atomic<int> error{0};
+  std::atomic<int> only{0};
+  std::atomic<int> calls{0};
 
-std::atomic<int>& refused(std::string_view call) {
+  // The errno with which this call fails, or 0.
+  int next() {
+    const int number = ++calls;
+    return only == 0 || only == number ? error.load() : 0;
+  }
+};
+Refusal g_refused_kqueue;
+Refusal g_refused_change;
+Refusal g_refused_wait;
+std::atomic<const std::function<void()>*> g_before_change{nullptr};
+
+Refusal& refused(std::string_view call) {
   return call == "kqueue" ? g_refused_kqueue : call == "change" ? g_refused_change : g_refused_wait;
+}
+
+// Not through libc: ThreadSanitizer would report a race with tests that look at all descriptors.
+template <class... Args>
+int make(long call, Args... args) {
+  return static_cast<int>(sys::invoke(call, args...));
 }
 
 // One registration.
@@ -179,9 +201,9 @@ class Kqueue {
   };
 
   const int number_;  // of the epoll instance that watches the others
-  const int reads_ = ::epoll_create1(EPOLL_CLOEXEC);
-  const int writes_ = ::epoll_create1(EPOLL_CLOEXEC);
-  const int user_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  const int reads_ = make(SYS_epoll_create1, EPOLL_CLOEXEC);
+  const int writes_ = make(SYS_epoll_create1, EPOLL_CLOEXEC);
+  const int user_ = make(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
   const bool has_user_ = g_has_user_events;
   std::atomic<unsigned> turn_{0};
   std::mutex mutex_;
@@ -209,8 +231,14 @@ int fail(int error) {
 namespace kqueue_faults {
 
 void has_user_events(bool yes) { g_has_user_events = yes; }
-Refuse::Refuse(std::string_view call, int error) : call_(call) { refused(call) = error; }
-Refuse::~Refuse() { refused(call_) = 0; }
+Refuse::Refuse(std::string_view call, int error, int only) : call_(call) {
+  refused(call).calls = 0;
+  refused(call).only = only;
+  refused(call).error = error;
+}
+Refuse::~Refuse() { refused(call_).error = 0; }
+BeforeChange::BeforeChange(std::function<void()> call) : call_(std::move(call)) { g_before_change = &call_; }
+BeforeChange::~BeforeChange() { g_before_change = nullptr; }
 
 }  // namespace kqueue_faults
 }  // namespace tuza::net::testing
@@ -219,11 +247,11 @@ extern "C" {
 
 int kqueue() {
   using namespace tuza::net::testing;
-  if (const int error = g_refused_kqueue; error != 0) return fail(error);
+  if (const int error = g_refused_kqueue.next(); error != 0) return fail(error);
   const std::scoped_lock lock(g_mutex);
   std::erase_if(g_kqueues, [](const auto& entry) { return !entry.second->is_open(); });
-  const int number = ::epoll_create1(0);
-  if (number < 0) return -1;
+  const int number = make(SYS_epoll_create1, 0);
+  if (number < 0) return fail(-number);
   const auto made = std::make_shared<Kqueue>(number);
   if (!made->made()) {
     ::close(number);
@@ -240,7 +268,12 @@ int kevent(int kq, const struct kevent* changes, int changes_size, struct kevent
   if (queue == nullptr) return fail(EBADF);
   int reports = 0;
   for (int i = 0; i < changes_size; ++i) {
-    const int refusal = g_refused_change;
+    // A change that the call itself makes is not announced.
+    if (const auto* const call = g_before_change.exchange(nullptr); call != nullptr) {
+      (*call)();
+      g_before_change = call;
+    }
+    const int refusal = g_refused_change.next();
     const int error = refusal != 0 ? refusal : queue->apply(changes[i]);
     if (error == 0 && (changes[i].flags & EV_RECEIPT) == 0) continue;
     if (reports == events_size) return error == 0 ? reports : fail(error);
@@ -250,7 +283,7 @@ int kevent(int kq, const struct kevent* changes, int changes_size, struct kevent
     ++reports;
   }
   if (reports > 0 || events_size == 0) return reports;
-  if (const int error = g_refused_wait; error != 0) return fail(error);
+  if (const int error = g_refused_wait.next(); error != 0) return fail(error);
   return queue->collect({events, static_cast<std::size_t>(events_size)}, timeout);
 }
 
