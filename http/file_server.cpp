@@ -48,9 +48,7 @@ void redirect_to_folder(const Request& request, ResponseWriter& response) {
   std::string location(request.mount_path());
   location.append(request.path()).append("/");
   if (!request.query().empty()) location.append("?").append(request.query());
-  response.status(301);
-  response.set_header("Location", location);
-  response.text("Moved Permanently\n");
+  response.redirect(location, 301);
 }
 
 void send(Request& request, ResponseWriter& response, const FoundFile& found, std::string_view type,

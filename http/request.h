@@ -52,14 +52,17 @@ class Request {
   // HTTP/1.<this>: 0 or 1.
   [[nodiscard]] int version_minor() const;
 
-  // The request target as received; its path and query (without "?"), still percent-encoded.
+  // The request target as received; its path and query (without "?"), still percent-encoded. Either may have what browsers
+  // and older clients do not escape: "^", a lone "%", bytes above 0x7f, and in a query also "{", "}", "`" and "\\". It has no
+  // space, quotation mark, "<", ">", "#" or control character.
   [[nodiscard]] std::string_view target() const;
   [[nodiscard]] std::string_view path() const;
   [[nodiscard]] std::string_view query() const;
   // The host and port that the client requested; may be empty in HTTP/1.0.
   [[nodiscard]] std::string_view host() const;
 
-  // The part of the path matched by {name} in the pattern, decoded; nullopt if the pattern has no such name.
+  // The part of the path matched by {name} in the pattern, decoded; nullopt if the pattern has no such name. A "%" that
+  // begins no escape stays, here and in the query.
   [[nodiscard]] std::optional<std::string_view> path_value(std::string_view name) const;
   // The same as a number, bool or text. Throws StatusError(404) if it is none, since then nothing has this path; and
   // std::logic_error if the pattern has no such name.

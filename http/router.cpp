@@ -36,8 +36,7 @@ std::string allow_list(unsigned methods) {
 // The method stays the same, unlike after 301.
 void redirect(const Request& request, ResponseWriter& response, std::string path) {
   if (!request.query().empty()) path.append("?").append(request.query());
-  response.set_header("Location", path);
-  response.error(308);
+  response.redirect(path, 308);
 }
 
 // Where the path begins in "GET host/path".

@@ -7,10 +7,9 @@
 
 namespace tuza::http {
 
-// `encoded` is the part after the prefix, as received. The path is split into segments before decoding.
-// nullopt if a segment is empty (the last may be), is "." or "..", contains a slash or a zero byte, begins
-// with a dot (except .well-known) while `dots` is false, or is not valid percent-encoding. "" and "dir/" are
-// returned unchanged.
+// `encoded` is the part after the prefix, as received. The path is split into segments before decoding; a "%" that begins
+// no escape is one. nullopt if a segment is empty (the last may be), is "." or "..", contains a slash or a zero byte, or
+// begins with a dot (except .well-known) while `dots` is false. "" and "dir/" are returned unchanged.
 std::optional<std::string> file_path(std::string_view encoded, bool dots);
 
 }  // namespace tuza::http

@@ -122,16 +122,6 @@ void append_html(std::string& out, std::string_view text) {
   out += detail::html_escaped(clean);
 }
 
-std::string decoded(std::string_view path) {
-  std::string out;
-  for (std::size_t i = 0; i < path.size(); ++i) {
-    const bool escape = is_percent_escape(path, i);
-    out += escape ? unescaped(path, i) : path[i];
-    if (escape) i += 2;
-  }
-  return out;
-}
-
 // "2026-11-22 02:52:30", with `between` in the middle.
 std::string time_text(std::chrono::sys_seconds time, char between) {
   const auto day = std::chrono::floor<std::chrono::days>(time);
@@ -203,7 +193,8 @@ void send_listing(const Request& request, ResponseWriter& response, int root, co
   const Result<Listing> listing = list(root, path, static_cast<int>(fd), dots);
   if (!listing) return refuse_file(response, -listing.error().code().value(), path);
   // The path that the client knows: what the folder is called here is nobody's business.
-  const std::string shown = decoded(std::string(request.mount_path()) + std::string(request.path()));
+  std::string shown;
+  append_unescaped(shown, std::string(request.mount_path()) + std::string(request.path()));
   const bool json = request.accepts({"text/html", "application/json"}) == "application/json";
   response.add_header("Vary", "Accept");
   if (json) return response.json(as_json(*listing, shown));

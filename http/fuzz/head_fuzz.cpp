@@ -1,6 +1,6 @@
 // Fuzz target: the head of a request, against plain llhttp with all lenient flags off.
 //
-//   - A head that we accept is accepted by llhttp, with the same method, target, version, fields, framing and size, and
+//   - A head that we accept is accepted by llhttp (with letters in place of bytes above 0x7f in the target), with the same method, target, version, fields, framing and size, and
 //     by a reader that splits lines at CRLF and knows nothing else.
 //   - A head that llhttp rejects, we reject. A head that only we reject breaks one of the rules that are ours.
 //   - The outcome does not depend on how the bytes arrive.
@@ -139,6 +139,21 @@ Outcome plain_llhttp(const std::string& bytes) {
   return o;
 }
 
+// llhttp refuses bytes above 0x7f in a target, if it is built strictly: it is compared with letters in their place.
+std::string narrow(std::string text) {
+  for (char& c : text) {
+    if ((static_cast<unsigned char>(c) & 0x80) != 0) c = 'x';
+  }
+  return text;
+}
+std::string with_narrow_target(const std::string& bytes) {
+  const std::size_t begin = std::min(bytes.find_first_not_of("\r\n"), bytes.size());
+  const std::size_t line = std::min(bytes.find_first_of("\r\n", begin), bytes.size());
+  const std::size_t first = std::min(bytes.find(' ', begin), line);
+  const std::size_t last = std::min(bytes.find(' ', std::min(first + 1, bytes.size())), line);
+  return bytes.substr(0, first) + narrow(bytes.substr(first, last - first)) + bytes.substr(last);
+}
+
 // An accepted head, read in the simplest way.
 Outcome by_lines(std::string_view text) {
   Outcome o{.verdict = Verdict::kAccepted};
@@ -213,7 +228,7 @@ void check_replaced(std::string_view before, std::string_view after) {
 void compare(std::string_view bytes, const Outcome& own, const std::string& seen,
              const ServerOptions& options) {
   check_replaced(bytes, seen);
-  const Outcome plain = plain_llhttp(seen + std::string(bytes.substr(seen.size())));
+  const Outcome plain = plain_llhttp(with_narrow_target(seen + std::string(bytes.substr(seen.size()))));
   if (own.verdict != Verdict::kAccepted) {
     if (plain.verdict == Verdict::kRejected) {
       // The end of an unknown method is waited for; llhttp stops earlier.
@@ -238,6 +253,7 @@ void compare(std::string_view bytes, const Outcome& own, const std::string& seen
   Outcome expected = plain;
   // llhttp 8 does not detect "chunked" beside a tab; HeadParser::expect_chunks().
   if (own.chunked && std::ranges::find(seen, '\t') != seen.end()) expected.chunked = true;
+  if (narrow(own.target) == plain.target) expected.target = own.target;
   expect(own == expected, "what is accepted, llhttp accepts with the same meaning",
          describe(own) + "\nllhttp: " + describe(plain));
 }

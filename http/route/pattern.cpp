@@ -35,11 +35,7 @@ Pattern::Segment parse_segment(std::string_view pattern, std::string_view text) 
       fail(pattern, "a wildcard must be a whole segment, \"{name}\"");
     }
     std::string decoded;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      const bool escape = is_percent_escape(text, i);
-      decoded += escape ? unescaped(text, i) : text[i];
-      if (escape) i += 2;
-    }
+    append_unescaped(decoded, text);
     if (decoded == "." || decoded == "..")
       fail(pattern, "never matches: \".\" and \"..\" are resolved before");
     return {Pattern::Kind::kText, decoded};

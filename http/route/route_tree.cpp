@@ -15,12 +15,7 @@ namespace {
 
 std::string decoded(std::string_view segment) {
   std::string text;
-  text.reserve(segment.size());
-  for (std::size_t i = 0; i < segment.size(); ++i) {
-    const bool escape = is_percent_escape(segment, i);
-    text += escape ? unescaped(segment, i) : segment[i];
-    if (escape) i += 2;
-  }
+  append_unescaped(text, segment);
   return text;
 }
 

@@ -3,6 +3,7 @@
 
 #include <tuza/http/handler.h>
 #include <tuza/http/header_range.h>
+#include <tuza/http/middleware/detail/text.h>
 #include <tuza/http/serve/body_budget.h>
 #include <tuza/http/serve/body_filter.h>
 #include <tuza/http/serve/error_fields.h>
@@ -61,21 +62,6 @@ void require(bool in_order, const char* otherwise) {
   if (!in_order) throw std::logic_error(otherwise);
 }
 
-// Text that a client may influence must not look like other log lines, nor control a terminal.
-std::string printable(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7f) {
-      out += c;
-    } else {
-      out.append("\\x").append(1, kDigits[byte >> 4]).append(1, kDigits[byte & 15]);
-    }
-  }
-  return out;
-}
-
 // Whether `part` is a view of `whole`, such as the value of a field that is copied to another one.
 bool lies_in(std::string_view part, const std::string& whole) {
   return !part.empty() && std::less_equal<>()(whole.data(), part.data()) &&
@@ -90,9 +76,11 @@ bool names(std::string_view line, std::string_view name) {
 
 void log_exception(const Request& request, std::string_view what) {
   static LogLimiter limiter(10);
-  limiter.log(LogLevel::kError, "tuza: the handler of " + std::string(request.method_name()) + " " +
-                                    std::string(request.path().substr(0, 200)) +
-                                    " has thrown: " + printable(what.substr(0, 1000)));
+  std::string line = "tuza: the handler of " + std::string(request.method_name()) + " ";
+  detail::append_log_escaped(line, request.path().substr(0, 200));
+  line += " has thrown: ";
+  detail::append_log_escaped(line, what.substr(0, 1000));
+  limiter.log(LogLevel::kError, line);
 }
 
 }  // namespace

@@ -223,6 +223,34 @@ TEST_F(RouterTest, PatternsMayBeEncoded) {
           {"GET /a%20b/%7bx%7D", "200 GET /a%20b/%7Bx%7D"}});
 }
 
+TEST_F(RouterTest, APercentSignThatBeginsNoEscapeIsOne) {
+  add("GET /100%");
+  add("GET /caf\xc3\xa9");
+  add("GET /of/{x}", {"x"});
+  add("GET /all/{x...}", {"x"});
+  add("GET /dir/");
+  expect({{"GET /100%", "200 GET /100%"},
+          {"GET /100%25", "200 GET /100%"},
+          {"GET /10%30%", "200 GET /100%"},
+          {"GET /caf\xc3\xa9", "200 GET /caf\xc3\xa9"},
+          {"GET /caf%C3%a9", "200 GET /caf\xc3\xa9"},
+          {"GET /of/%zz%41%4", "200 GET /of/{x} x=%zzA%4"},
+          {"GET /of/^_^", "200 GET /of/{x} x=^_^"},
+          {"GET /all/50%/%2f/\xe2\x9c\x93", "200 GET /all/{x...} x=50%///\xe2\x9c\x93"},
+          {"GET /%2e%/%2/", "404 Not Found\n"}});
+}
+
+// RFC 9110 10.2.2: Location is a URI, and a client may read other bytes of a field as Latin-1.
+TEST_F(RouterTest, RedirectsAreUris) {
+  add("GET /caf\xc3\xa9/");
+  add("GET /dir/");
+  expect({{"GET /dir?a={\"b\":1}", "400 malformed request target\n"},
+          {"GET /dir?a={%22b%22:1}&c=C:\\d`^&e=100%&f=\xc3\xa9",
+           "308 /dir/?a=%7B%22b%22:1%7D&c=C:%5Cd%60%5E&e=100%&f=%C3%A9"},
+          {"GET /caf\xc3\xa9", "308 /caf%C3%A9/"},
+          {"GET //caf\xc3\xa9/^", "308 /caf%C3%A9/%5E"}});
+}
+
 // The chain of a mounted router is called within that of another one, which may call on after it.
 TEST(Router, MiddlewareMayCallTwice) {
   int failures = 1;

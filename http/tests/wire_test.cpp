@@ -102,8 +102,35 @@ INSTANTIATE_TEST_SUITE_P(
         FramingCase{"GET ftp://x/ HTTP/1.1\r\nHost: h\r\n\r\n", "400 "},
         FramingCase{"OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", "OPTIONS|*||h|0 keep"},
         FramingCase{"GET * HTTP/1.1\r\nHost: h\r\n\r\n", "400 "},
-        FramingCase{"GET /a%2 HTTP/1.1\r\nHost: h\r\n\r\n", "400 "},
-        FramingCase{"GET /%41%zz HTTP/1.1\r\nHost: h\r\n\r\n", "400 "}));
+        FramingCase{"GET /a%2 HTTP/1.1\r\nHost: h\r\n\r\n", "GET|/a%2||h|0 keep"},
+        FramingCase{"GET /%41%zz HTTP/1.1\r\nHost: h\r\n\r\n", "GET|/%41%zz||h|0 keep"},
+        FramingCase{"GET http://x.org/^%?{^`\\}% HTTP/1.1\r\nHost: h\r\n\r\n",
+                    "GET|/^%|{^`\\}%|x.org|0 keep"},
+        FramingCase{"GET http://x.org?{} HTTP/1.1\r\nHost: h\r\n\r\n", "GET|/|{}|x.org|0 keep"},
+        FramingCase{"GET http://x%.org/ HTTP/1.1\r\nHost: h\r\n\r\n", "400 "},
+        FramingCase{"GET http://x\xc3\xa9.org/ HTTP/1.1\r\nHost: h\r\n\r\n", "400 "}));
+
+// WHATWG URL: what browsers send as it is. RFC 3986 has neither of these characters, nor a "%" that begins no escape.
+TEST(Targets, MayHaveWhatBrowsersDoNotEscape) {
+  const std::string anywhere = "!$%&'()*+,-.0A:;=@[]^_a|~\x80\xa0\xff", in_query = "`{}\\?/";
+  for (int i = 1; i < 256; ++i) {
+    const auto c = static_cast<char>(i);
+    const bool alnum = (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z');
+    const bool free = alnum || i >= 0x80 || anywhere.contains(c);
+    for (const bool query : {false, true}) {
+      if (!query && c == '?') continue;
+      const bool accepted = free || c == '/' || (query && in_query.contains(c));
+      const std::string target = std::string(query ? "/p?q=" : "/p") + c + "z";
+      const std::string described = describe("GET " + target + " HTTP/1.1\r\nHost: h\r\n\r\n", {});
+      const std::string expected =
+          query ? "GET|/p|q=" + std::string(1, c) + "z|h|" : "GET|/p" + std::string(1, c) + "z||h|";
+      EXPECT_EQ(described.starts_with(expected), accepted)
+          << i << (query ? " in a query: " : ": ") << described;
+      if (accepted) continue;
+      EXPECT_EQ(described.substr(0, 4), "400 ") << i << (query ? " in a query" : "");
+    }
+  }
+}
 
 INSTANTIATE_TEST_SUITE_P(
     Connections, FramingTest,

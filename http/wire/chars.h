@@ -4,28 +4,36 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 namespace tuza::http {
 
 enum CharClass : std::uint8_t {
-  kTokenChar = 1,   // tchar, RFC 9110 5.6.2
-  kTargetChar = 2,  // pchar, "/" and "?" without "%", RFC 3986; also [ ] | as clients send in queries
-  kHostChar = 4,    // unreserved and sub-delims of a reg-name, RFC 3986 3.2.2
-  kHexDigit = 8,
+  kTokenChar = 1,  // tchar, RFC 9110 5.6.2
+  kPathChar = 2,   // of a request target up to its "?"
+  kQueryChar = 4,  // of a request target behind it
+  kHostChar = 8,   // unreserved and sub-delims of a reg-name, RFC 3986 3.2.2
+  kHexDigit = 16,
 };
 
 namespace detail {
+// Targets are wider than RFC 3986. The URL rules of WHATWG, which browsers and Node's fetch follow, leave [ ] ^ | and a "%"
+// that begins no escape as they are, and in a query also { } ` and \. Older clients, and curl, send bytes above 0x7f as they
+// are. nginx, Apache and Go accept such bytes anywhere in a target; so do we. In a path, { } ` and \ stay refused: no browser
+// sends them there, and browsers take a "\" in a path for a "/", also in a Location that repeats it.
 constexpr std::array<std::uint8_t, 256> make_char_table() {
   std::array<std::uint8_t, 256> table{};
   const auto mark = [&table](std::string_view chars, std::uint8_t bits) {
     for (const char c : chars) table[static_cast<unsigned char>(c)] |= bits;
   };
   constexpr std::string_view kAlnum = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-  mark(kAlnum, kTokenChar | kTargetChar | kHostChar);
+  mark(kAlnum, kTokenChar | kPathChar | kQueryChar | kHostChar);
   mark("!#$%&'*+-.^_`|~", kTokenChar);
   mark("-._~!$&'()*+,;=", kHostChar);
-  mark("-._~!$&'()*+,;=:@/?[]|", kTargetChar);
+  mark("-._~!$&'()*+,;=:@/[]|^%", kPathChar | kQueryChar);
+  mark("?{}`\\", kQueryChar);
+  for (std::size_t byte = 0x80; byte < table.size(); ++byte) table[byte] |= kPathChar | kQueryChar;
   mark("0123456789abcdefABCDEF", kHexDigit);
   return table;
 }
@@ -87,6 +95,15 @@ constexpr bool is_percent_escape(std::string_view text, std::size_t at) {
 // The character encoded by the escape at `at`.
 constexpr char unescaped(std::string_view text, std::size_t at) {
   return static_cast<char>(hex_value(text[at + 1]) * 16 + hex_value(text[at + 2]));
+}
+
+// Appends `text` with its escapes decoded. A "%" that begins none stays as it is.
+inline void append_unescaped(std::string& out, std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool escape = is_percent_escape(text, i);
+    out += escape ? unescaped(text, i) : text[i];
+    if (escape) i += 2;
+  }
 }
 
 }  // namespace tuza::http

@@ -107,9 +107,10 @@ Checked Framing::target() {
   const std::string_view target = head_.target.in(base_);
   const std::size_t offset = head_.target.begin;
   if (head_.method == Method::kConnect) return connect_target(target);
+  CharClass allowed = kPathChar;
   for (std::size_t i = 0; i < target.size(); ++i) {
-    if (is(target[i], kTargetChar) || is_percent_escape(target, i)) continue;
-    return fail(400, "malformed request target", offset + i);
+    if (target[i] == '?') allowed = kQueryChar;
+    if (!is(target[i], allowed)) return fail(400, "malformed request target", offset + i);
   }
   if (target.front() == '/') {
     head_.host = HeadSlice{};

@@ -39,6 +39,8 @@ bool lower_minor_version(char* base, std::size_t size, const char* error_at) {
   return false;
 }
 
+bool is_wide(char c) { return (static_cast<unsigned char>(c) & 0x80) != 0; }
+
 // "HTTP/3.0" is a version, "HTTP/1" is not; `line`: the request line as far as it has arrived.
 bool ends_in_version(std::string_view line) {
   constexpr std::string_view kForm = "HTTP/0.0";
@@ -112,22 +114,64 @@ void HeadParser::begin(Head& head, const ServerOptions& options) {
   head.target = HeadSlice{};
   head.field_count = 0;
   fed_ = 0;
+  wide_ = line_ended_ = misplaced_ = false;
   in_value_ = unknown_method_ = too_many_headers_ = head_complete_ = false;
+}
+
+// The same head, from its first byte.
+void HeadParser::begin_again() {
+  const bool wide = wide_;
+  begin(*head_, *options_);
+  wide_ = wide;
+}
+
+llhttp_errno_t HeadParser::execute(const char* base, std::size_t from, std::size_t to) {
+  if (!wide_ || line_ended_) return llhttp_execute(&parser_, base + from, to - from);
+  return execute_wide(base, from, to);
+}
+
+// llhttp refuses targets with bytes above 0x7f, if it is built strictly. It gets letters instead; Head refers to the bytes as
+// they are, and framing judges those.
+llhttp_errno_t HeadParser::execute_wide(const char* base, std::size_t from, std::size_t to) {
+  constexpr std::string_view kLetters = "xxxxxxxxxxxxxxxx";
+  while (from < to && !line_ended_) {
+    std::size_t end = from;
+    if (is_wide(base[from])) {
+      while (end < to && end - from < kLetters.size() && is_wide(base[end])) ++end;
+      // What llhttp has seen of the target it has announced at the end of the call before.
+      if (head_->target.size > 0 && llhttp_execute(&parser_, kLetters.data(), end - from) == HPE_OK) {
+        from = end;
+        continue;
+      }
+      misplaced_ = true;
+      fed_ = from;
+      return HPE_INVALID_URL;
+    }
+    while (end < to && !is_wide(base[end]) && !line_ended_)
+      line_ended_ = base[end++] == '\n' && head_->target.size > 0;
+    const llhttp_errno_t error = llhttp_execute(&parser_, base + from, end - from);
+    if (error != HPE_OK) return error;
+    from = end;
+  }
+  return from == to ? HPE_OK : llhttp_execute(&parser_, base + from, to - from);
 }
 
 llhttp_errno_t HeadParser::execute_head(char* base, std::size_t size) {
   const std::size_t all = fed_ + size;
-  llhttp_errno_t error = llhttp_execute(&parser_, base + fed_, size);
+  llhttp_errno_t error = execute(base, fed_, all);
   const auto mended = [&] {
-    if (error != HPE_INVALID_CONTENT_LENGTH && error != HPE_INVALID_VERSION) return false;
+    if (misplaced_) return false;
+    if (error != HPE_INVALID_CONTENT_LENGTH && error != HPE_INVALID_VERSION && error != HPE_INVALID_URL)
+      return false;
     char* const at = base + (llhttp_get_error_pos(&parser_) - base);
+    if (error == HPE_INVALID_URL) return !wide_ && at < base + all && is_wide(*at) && (wide_ = true);
     return (error == HPE_INVALID_CONTENT_LENGTH && replace_tabs(at, base + all)) ||
            (error == HPE_INVALID_VERSION && lower_minor_version(base, all, at));
   };
   while (mended()) {
-    begin(*head_, *options_);
+    begin_again();
     base_ = base;
-    error = llhttp_execute(&parser_, base, all);
+    error = execute(base, 0, all);
   }
   return error;
 }
@@ -162,6 +206,7 @@ std::expected<bool, BadRequest> HeadParser::feed_head(char* base, std::size_t in
 std::expected<bool, BadRequest> HeadParser::head_failed(const char* base, std::size_t size) {
   const char* position = llhttp_get_error_pos(&parser_);
   const auto offset = static_cast<std::size_t>(position == nullptr ? 0 : position - base);
+  if (misplaced_) return std::unexpected(BadRequest{400, "malformed request target", fed_});
   if (too_many_headers_) return std::unexpected(at(kTooManyHeaders, offset));
   if (llhttp_get_errno(&parser_) == HPE_INVALID_METHOD) {
     unknown_method_ = true;

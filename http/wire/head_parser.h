@@ -34,6 +34,9 @@ class HeadParser {
   static const llhttp_settings_t& settings();
   static HeadParser& self(llhttp_t* parser) { return *static_cast<HeadParser*>(parser->data); }
   void add(HeadSlice& slice, const char* at, std::size_t size) const;
+  void begin_again();
+  llhttp_errno_t execute(const char* base, std::size_t from, std::size_t to);
+  llhttp_errno_t execute_wide(const char* base, std::size_t from, std::size_t to);
   llhttp_errno_t execute_head(char* base, std::size_t size);
   std::expected<bool, BadRequest> head_failed(const char* base, std::size_t size);
   std::expected<bool, BadRequest> judge_method(std::string_view head);
@@ -43,7 +46,10 @@ class HeadParser {
   Head* head_ = nullptr;
   const ServerOptions* options_ = nullptr;
   const char* base_ = nullptr;
-  std::size_t fed_ = 0;  // bytes of the head fed so far
+  std::size_t fed_ = 0;      // bytes of the head fed so far
+  bool wide_ = false;        // the target has bytes above 0x7f, which llhttp gets as letters
+  bool line_ended_ = false;  // wide_: the request line is complete
+  bool misplaced_ = false;   // wide_: such a byte is not in the target, at offset fed_
   bool in_value_ = false;
   bool unknown_method_ = false;  // llhttp stopped in the method, whose end has not arrived yet
   bool too_many_headers_ = false;
