@@ -88,10 +88,32 @@ void RequestLoop::serve() try {
   limiter.log(LogLevel::kError, "tuza: no memory for a request; its connection is closed");
 }
 
+// RFC 9112 2.2: some clients end the body of a request with a line end that does not count. Empty lines in front of a request
+// are none of it, so the connection stays idle. A line feed alone is one, too; a carriage return alone is none. False: a
+// request has begun.
+bool RequestLoop::drop_empty_lines() {
+  Input& input = buffers_->input;
+  const std::string_view unread = input.unread();
+  std::size_t size = 0;
+  for (; size < unread.size(); ++size) {
+    const bool cr = !after_cr_ && unread[size] == '\r';
+    if (!cr && unread[size] != '\n') break;
+    after_cr_ = cr;
+  }
+  if (size == 0) return unread.empty();
+  input.consume(size);
+  input.end_request();  // the request begins behind them
+  return size == unread.size();
+}
+
 // Reads until the input contains a complete head. False: the connection is to be closed.
 bool RequestLoop::read_head() {
   for (;;) {
-    if (buffers_ != nullptr && !buffers_->input.empty()) {
+    if (buffers_ != nullptr && !buffers_->input.empty() && (head_begun_ || !drop_empty_lines())) {
+      if (std::exchange(after_cr_, false)) {
+        refuse({400, "carriage return without a line feed", 0});
+        return false;
+      }
       Input& input = buffers_->input;
       if (!std::exchange(head_begun_, true)) buffers_->parser.begin(buffers_->head, options_);
       const std::size_t unread = input.unread().size();
@@ -123,7 +145,7 @@ bool RequestLoop::wait_for_bytes() {
   const Result<std::size_t> n = idle ? read_idle() : conn().read(static_cast<net::LazyBuffer&>(*this));
   if (idle) session_.end_idle();
   if (n && *n > 0) {
-    buffers_->input.filled(*n);
+    if (!idle) buffers_->input.filled(*n);
     return true;
   }
   if (idle) {
@@ -141,10 +163,17 @@ bool RequestLoop::wait_for_bytes() {
   return false;
 }
 
+// Reads until there is more than empty lines, and adds it to the input. They prolong neither idle_timeout nor a shutdown:
+// every read stops at the deadline, which stays where it is.
 // No handler is on the stack: the stack memory below may be released while the client is idle.
 Result<std::size_t> RequestLoop::read_idle() {
   const rt::NothingBelow trim_while_parked;
-  return conn().read(static_cast<net::LazyBuffer&>(*this));
+  for (;;) {
+    const Result<std::size_t> n = conn().read(static_cast<net::LazyBuffer&>(*this));
+    if (!n || *n == 0) return n;
+    buffers_->input.filled(*n);
+    if (!drop_empty_lines()) return n;
+  }
 }
 
 // With TLS, the first read performs the handshake, which has its own timeout.
@@ -168,7 +197,8 @@ bool RequestLoop::final_check() {
     const Result<std::size_t> n = conn().read(static_cast<net::LazyBuffer&>(*this));
     if (n && *n > 0) {
       buffers_->input.filled(*n);
-      return true;
+      if (!drop_empty_lines()) return true;
+      continue;
     }
     if (n) return false;
     if (!n.error().timeout()) {

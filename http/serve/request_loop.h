@@ -96,6 +96,7 @@ class RequestLoop final : public Exchange, private net::LazyBuffer {
   void begin_life();
   [[nodiscard]] bool is_last_request();
   bool read_head();
+  bool drop_empty_lines();
   bool wait_for_bytes();
   Result<std::size_t> read_idle();
   void count_failed_read(const Error& error);
@@ -138,6 +139,7 @@ class RequestLoop final : public Exchange, private net::LazyBuffer {
   std::size_t requests_ = 0;        // so far, if they are limited
   std::int64_t ends_ns_ = 0;        // of the connection's life; 0: no limit
   bool head_begun_ = false;         // the parser is in the middle of a head
+  bool after_cr_ = false;           // of an empty line in front of a head, whose line feed has not arrived
   bool head_deadline_set_ = false;  // header_timeout is running
   bool keep_alive_ = true;
   std::string remote_;   // empty: not requested yet
