@@ -100,10 +100,9 @@ void FileServer::operator()(Request& request, ResponseWriter& response) const {
     response.set_header("Allow", "GET, HEAD");
     return response.error(405);
   }
-  const std::string_view encoded = request.path();
-  if (!encoded.starts_with(options.prefix)) return response.error(404);
-  std::optional<std::string> path =
-      file_path(encoded.substr(options.prefix.size()), options.names_that_begin_with_dot);
+  const std::optional<std::string_view> encoded = behind_prefix(request.path(), options.prefix);
+  if (!encoded) return response.error(404);
+  std::optional<std::string> path = file_path(*encoded, options.names_that_begin_with_dot);
   if (!path) return response.error(404);
   FileStore& files = state_->files;
   const bool folder = path->empty() || path->back() == '/';

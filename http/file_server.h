@@ -37,7 +37,8 @@
 namespace tuza::http {
 
 struct FileServerOptions {
-  std::string prefix = "/";                // of the request path; ends with "/"; the rest is below the folder
+  // Of the request path; ends with "/"; the rest is below the folder. Compared decoded, segment by segment, as patterns.
+  std::string prefix = "/";
   std::string index = "index.html";        // for paths that end with "/"; empty: such paths get 404
   std::string cache_control = {};          // value of that header; empty: no header
   bool names_that_begin_with_dot = false;  // .git, .env; .well-known (RFC 8615) is always served

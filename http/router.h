@@ -22,6 +22,7 @@
 //     specific ("/a/{x}" and "/{y}/b"), conflict: the second one is refused.
 //   - If "/dir/" matches and "/dir" does not, "/dir" is redirected to "/dir/" (308). So is a path with empty segments, "."
 //     or "..", encoded or not, to the one that it means.
+// Both patterns and paths are compared decoded, segment by segment: "GET /my files" is "GET /my%20files".
 // The path is split into segments before decoding: "%2F" and "%00" reach {name} and {name...}, decoded by path_value().
 // A handler that builds a file name from them must check them.
 //

@@ -27,4 +27,19 @@ std::optional<std::string> file_path(std::string_view encoded, bool dots) {
   return path;
 }
 
+std::optional<std::string_view> behind_prefix(std::string_view path, std::string_view prefix) {
+  if (path.starts_with(prefix)) return path.substr(prefix.size());
+  while (!prefix.empty()) {
+    const std::size_t ours = prefix.find('/'), theirs = path.find('/');
+    if (theirs == std::string_view::npos) return std::nullopt;
+    std::string wanted, got;
+    append_unescaped(wanted, prefix.substr(0, ours));
+    append_unescaped(got, path.substr(0, theirs));
+    if (wanted != got) return std::nullopt;
+    prefix.remove_prefix(ours + 1);
+    path.remove_prefix(theirs + 1);
+  }
+  return path;
+}
+
 }  // namespace tuza::http

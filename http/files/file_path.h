@@ -12,4 +12,8 @@ namespace tuza::http {
 // begins with a dot (except .well-known) while `dots` is false. "" and "dir/" are returned unchanged.
 std::optional<std::string> file_path(std::string_view encoded, bool dots);
 
+// What `path` (as received) has behind `prefix`, which ends with "/". Both are compared decoded, segment by segment, as a
+// router compares patterns. nullopt if the path has another beginning.
+std::optional<std::string_view> behind_prefix(std::string_view path, std::string_view prefix);
+
 }  // namespace tuza::http

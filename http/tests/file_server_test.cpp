@@ -305,6 +305,13 @@ TEST(FileServerFoldersTest, PathsAndDates) {
   EXPECT_EQ(file_path("a/b%20c/", false), "a/b c/");
   EXPECT_EQ(file_path(".well-known/x", false), ".well-known/x");
   EXPECT_EQ(file_path(".env", true), ".env");
+  EXPECT_EQ(behind_prefix("/a/b/c/", "/a/b/"), "c/");
+  EXPECT_EQ(behind_prefix("/my%20files/%61", "/my files/"), "%61");
+  EXPECT_EQ(behind_prefix("/my%20fil%65s/", "/my%20files/"), "");
+  EXPECT_EQ(behind_prefix("/100%25/a%2Fb/c", "/100%/a%2fb/"), "c");
+  for (const char* other : {"/my", "/my%20files", "/my%20files%2Fx", "//my%20files/x", "/x/my%20files/x"}) {
+    EXPECT_FALSE(behind_prefix(other, "/my files/")) << other;
+  }
   EXPECT_EQ(file_path("100%/%4/%zz%41/%25", false), "100%/%4/%zzA/%");
   for (const char* bad : {".env", "a//b", "a/..", "%2E", "a%2Fb", "%00", "%/%2e"}) {
     EXPECT_FALSE(file_path(bad, false)) << bad;

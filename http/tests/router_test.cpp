@@ -223,6 +223,47 @@ TEST_F(RouterTest, PatternsMayBeEncoded) {
           {"GET /a%20b/%7bx%7D", "200 GET /a%20b/%7Bx%7D"}});
 }
 
+TEST_F(RouterTest, TheRestOfTheRootMayBeEmpty) {
+  Router inner;
+  inner.handle("/{rest...}", naming("inner", {"rest"}));
+  router_.mount("/in", std::move(inner));
+  add("/files/{path...}", {"path"});
+  add("b/{path...}", {"path"});
+  add("/{path...}", {"path"});
+  expect({{"GET /", "200 /{path...} path="},
+          {"GET /?x=1", "200 /{path...} path="},
+          {"GET /a/b", "200 /{path...} path=a/b"},
+          {"GET http://b/", "200 b/{path...} path="},
+          {"GET http://b", "200 b/{path...} path="},
+          {"GET /files/", "200 /files/{path...} path="},
+          {"GET /in/", "200 inner rest="},
+          {"GET //", "308 /"}});
+}
+
+TEST_F(RouterTest, EscapesInPatternsAndPathsMeanTheSame) {
+  add("GET /my%20files/{x}", {"x"});
+  add("GET /100%25");
+  add("GET /a%2Fb/%7Ex/");
+  Router inner;
+  inner.handle("/{x}", naming("inner", {"x"}));
+  router_.mount("/sub%20tree", std::move(inner));
+  router_.group("/the%20group").handle("GET /x", naming("group"));
+  expect({{"GET /my%20files/1", "200 GET /my%20files/{x} x=1"},
+          {"GET /%6dy%20fil%65s/1", "200 GET /my%20files/{x} x=1"},
+          {"GET /100%25", "200 GET /100%25"},
+          {"GET /100%", "200 GET /100%25"},
+          {"GET /100%2525", "404 Not Found\n"},
+          {"GET /a%2fb/~x/y", "200 GET /a%2Fb/%7Ex/"},
+          {"GET /a%2fb/~x", "308 /a%2fb/~x/"},
+          {"GET /a/b/~x/", "404 Not Found\n"},
+          {"GET /sub%20tree/1", "200 inner x=1"},
+          {"GET /s%75b%20tree/1", "200 inner x=1"},
+          {"GET /the%20group/x", "200 group"}});
+  Router twice;
+  twice.handle("GET /my files", naming("first"));
+  EXPECT_THROW(twice.handle("GET /my%20files", naming("second")), std::invalid_argument);
+}
+
 TEST_F(RouterTest, APercentSignThatBeginsNoEscapeIsOne) {
   add("GET /100%");
   add("GET /caf\xc3\xa9");
