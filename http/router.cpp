@@ -117,9 +117,8 @@ RouteTarget find(const RouteTree& tree, const Request& request, ExchangeBuffers&
   RouteTarget target;
   const std::string_view path = request.path();
   if (path == "*") {
-    // Not a path; only OPTIONS can request it. The methods that some resource may support: CONNECT is not among them,
-    // it gets 501.
-    target.allowed = ((1u << kMethodCount) - 1) & ~(1u << static_cast<int>(Method::kConnect));
+    // Not a path; only OPTIONS can request it.
+    target.allowed = tree.methods() | 1u << static_cast<int>(Method::kOptions);
     return target;
   }
   if (const auto clean = clean_path(path)) {

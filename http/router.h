@@ -27,7 +27,8 @@
 // A handler that builds a file name from them must check them.
 //
 // A path that matches no pattern gets 404. A path that matches only with other methods gets 405 with Allow,
-// and for OPTIONS 204 with Allow. Both errors keep the header fields that middleware has set, as
+// and for OPTIONS 204 with Allow. OPTIONS * gets 204 with the methods of all patterns; those without a method count for all
+// but TRACE and CONNECT. Both errors keep the header fields that middleware has set, as
 // ResponseWriter::error() does.
 //
 // Thread-compatible: set it up first, then serve. Lookups of concurrent goroutines are independent.

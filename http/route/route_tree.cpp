@@ -112,6 +112,14 @@ std::string name_of_host(std::string_view host_and_port) {
   return name;
 }
 
+// See RouteTree::methods().
+unsigned methods_of(std::optional<Method> method) {
+  const auto bit = [](Method one) { return 1u << static_cast<int>(one); };
+  if (!method) return ((1u << kMethodCount) - 1) & ~bit(Method::kConnect) & ~bit(Method::kTrace);
+  if (*method == Method::kConnect) return 0;
+  return bit(*method) | (*method == Method::kGet ? bit(Method::kHead) : 0);
+}
+
 std::string place(const std::source_location& where) {
   return std::string(where.file_name()) + ":" + std::to_string(where.line());
 }
@@ -149,6 +157,7 @@ void RouteTree::add(std::string_view text, Handler handler, const std::source_lo
     name = {static_cast<std::uint16_t>(brace), static_cast<std::uint16_t>(segment.text.size())};
   }
   node->add(pattern.method, std::move(route));
+  methods_ |= methods_of(pattern.method);
 }
 
 // Made if it does not exist.

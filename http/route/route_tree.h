@@ -44,6 +44,10 @@ class RouteTree {
   // views of `path`.
   Found find(Method method, std::string_view host, std::string_view path, ExchangeBuffers& buffers) const;
 
+  // The methods that some path answers, one bit for each. A pattern without a method counts for those that handlers usually
+  // mean by that: not for TRACE, which repeats the client's secrets. Never CONNECT, which has no path.
+  [[nodiscard]] unsigned methods() const { return methods_; }
+
  private:
   RouteNode& child(RouteNode& node, const Pattern::Segment& segment);
   [[nodiscard]] const RouteNode* root_of(std::string_view host_and_port) const;
@@ -51,6 +55,7 @@ class RouteTree {
   std::unique_ptr<RouteNode> all_hosts_ = std::make_unique<RouteNode>();
   std::unordered_map<std::string, std::unique_ptr<RouteNode>> hosts_;
   SegmentTable texts_;  // of all trees
+  unsigned methods_ = 0;
 };
 
 }  // namespace tuza::http

@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <tuza/http/serve/early_sending.h>
+#include <tuza/http/serve/plain_http.h>
 #include <tuza/http/wire/framing.h>
 #include <tuza/netpoll/tls.h>
 #include <tuza/sched/arch/syscall.h>
@@ -180,12 +181,28 @@ Result<std::size_t> RequestLoop::read_idle() {
 void RequestLoop::count_failed_read(const Error& error) {
   if (net::is_tls_error(error)) {
     ServerCounters::add(counters_.tls_failures);
+    if (net::is_plain_http(error)) refuse_plain_http();
   } else if (error.timeout()) {
     const bool handshake = error.op() == "tls handshake";
     ServerCounters::add(handshake     ? counters_.handshake_timeouts
                         : head_begun_ ? counters_.header_timeouts
                                       : counters_.idle_timeouts);
   }
+}
+
+void RequestLoop::refuse_plain_http() {
+  counters_.add_refused(kPlainHttp.status);
+  report_refused(kPlainHttp, {});
+  answer_plain_http(conn(), linger_time());
+}
+
+void RequestLoop::report_refused(const BadRequest& bad, std::string_view line) {
+  if (!options_.on_refused) return;
+  options_.on_refused({.remote = remote(), .request_line = line, .status = bad.status, .reason = bad.text});
+}
+
+std::chrono::milliseconds RequestLoop::linger_time() const {
+  return session_.draining() ? kLingerTimeAtShutdown : kLingerTime;
 }
 
 // The server is ending, and the client does not know yet: a request may have arrived already, or be on its
@@ -405,12 +422,7 @@ void RequestLoop::refuse(const BadRequest& bad) {
   }
   counters_.add_refused(bad.status);
   // An error in the body is the end of a request that a handler had.
-  if (options_.on_refused && !body_.error) {
-    options_.on_refused({.remote = remote(),
-                         .request_line = request_line(buffers_->input),
-                         .status = bad.status,
-                         .reason = bad.text});
-  }
+  if (!body_.error) report_refused(bad, request_line(buffers_->input));
   drop_prepared_response();
   std::string text(bad.text);
   text += '\n';
@@ -432,7 +444,7 @@ void RequestLoop::refuse(const BadRequest& bad) {
 // received yet. So this function ends our side of the stream, and reads on for a while.
 void RequestLoop::linger() {
   if (!conn().close_write()) return;
-  conn().set_read_deadline(Clock::now() + (session_.draining() ? kLingerTimeAtShutdown : kLingerTime));
+  conn().set_read_deadline(Clock::now() + linger_time());
   Input& input = buffers_->input;
   input.consume(input.unread().size());
   input.end_request();

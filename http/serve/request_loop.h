@@ -21,6 +21,7 @@
 #include <tuza/sched/rt/base/relaxed.h>
 #include <tuza/sched/rt/report/activity.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -107,6 +108,9 @@ class RequestLoop final : public Exchange, private net::LazyBuffer {
   bool finish_request();
   bool skip_body();
   void refuse(const BadRequest& bad);
+  void refuse_plain_http();
+  void report_refused(const BadRequest& bad, std::string_view line);
+  [[nodiscard]] std::chrono::milliseconds linger_time() const;
   void cut_off();
   void linger();
   bool something_may_be_lost();

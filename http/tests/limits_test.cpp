@@ -1,6 +1,8 @@
 // What a server refuses its clients: limits at N and N+1, timeouts, peers that disconnect.
 #include <tuza/http/middleware/access_log.h>
 #include <tuza/http/tests/http_testing.h>
+#include <tuza/netpoll/tests/tls_testing.h>
+#include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/mutex.h>
 
 namespace tuza::http::testing {
@@ -92,6 +94,42 @@ TEST_P(LimitsTest, RefusedRequestsAreReported) {
               "\"request\":\"GET /slo\",\"status\":408,\"reason\":\"the head did not arrive in time\"}\n");
     // The handler had this one: its middleware knows.
     EXPECT_EQ(line_of("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), "");
+  });
+}
+
+// A user who leaves out the "s" of https should learn why.
+TEST_P(LimitsTest, PlainHttpOnAPortForTlsIsAnsweredInPlainText) {
+  net::testing::Authority authority;
+  const net::TlsCertificate site = authority.issue("site");
+  run_with(GetParam(), [&] {
+    Chan<std::string> refused(8);
+    ServerOptions options;
+    options.on_refused = [&](const RefusedRequest& one) {
+      refused.send(std::to_string(one.status) + " " + std::string(one.reason));
+    };
+    TestServer server(hello_router(), options, net::TlsServer::load({.certificates = {site}}).value());
+    for (const std::string& request :
+         {get("/"), post("/echo", std::string(100'000, 'b')), std::string("HEAD / HTTP/1.1\r\n"),
+          std::string("OPTIONS * HTTP/1.1\r\n"), std::string("DELETE /x"),
+          std::string("CONNECT a:1 HTTP/1.1\r\n\r\n")}) {
+      RawClient client(server.address());
+      client.send(request);
+      client.read_until_closed();
+      const auto got = parse_responses(client.received(), true);
+      ASSERT_EQ(got.size(), 1u) << request.substr(0, 30);
+      EXPECT_EQ(got[0].status, 400);
+      EXPECT_EQ(got[0].body, "this port speaks HTTPS, and was sent plain HTTP\n");
+      EXPECT_EQ(got[0].header("connection"), "close");
+      EXPECT_EQ(refused.recv(), "400 this port speaks HTTPS, and was sent plain HTTP");
+    }
+    for (const char* other :
+         {"gibberish, and more of it", "G", "\x16\x03\x01 no hello", "1234 6789 12345678"}) {
+      RawClient client(server.address());
+      client.send(other);
+      ASSERT_TRUE(client.conn().close_write());
+      client.read_until_closed();
+      EXPECT_FALSE(client.received().contains("HTTP")) << other;
+    }
   });
 }
 

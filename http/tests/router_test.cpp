@@ -121,7 +121,24 @@ TEST_F(RouterTest, MethodsHeadAllowAndOptions) {
           {"OPTIONS /a", "204 GET, HEAD, POST, DELETE, OPTIONS"},
           {"TRACE /any/thing", "200 /any/thing"},
           {"GET /none", "405 DELETE, OPTIONS"},
-          {"OPTIONS *", "204 GET, HEAD, POST, PUT, DELETE, OPTIONS, TRACE, PATCH"}});
+          {"OPTIONS *", "204 GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH"}});
+}
+
+// RFC 9110 9.3.7: what the server does, not what a server could do.
+TEST(Router, OptionsOfTheServerAreThoseOfItsPatterns) {
+  const auto allow = [](const Router& router) {
+    const CallResult res = call(router, "OPTIONS *");
+    return std::to_string(res.status) + " " + std::string(res.header("Allow").value_or("-"));
+  };
+  Router router;
+  EXPECT_EQ(allow(router), "204 OPTIONS");
+  router.handle("GET /a", naming("a"));
+  EXPECT_EQ(allow(router), "204 GET, HEAD, OPTIONS");
+  router.handle("a/{x...}", naming("b"));
+  router.handle("CONNECT /", naming("c"));
+  EXPECT_EQ(allow(router), "204 GET, HEAD, POST, PUT, DELETE, OPTIONS, PATCH");
+  router.handle("TRACE /t", naming("d"));
+  EXPECT_EQ(allow(router), "204 GET, HEAD, POST, PUT, DELETE, OPTIONS, TRACE, PATCH");
 }
 
 TEST_F(RouterTest, DecodesSegmentsAfterTakingThePathApart) {

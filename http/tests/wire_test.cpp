@@ -144,12 +144,36 @@ INSTANTIATE_TEST_SUITE_P(
     Hosts, FramingTest,
     ::testing::Values(FramingCase{"GET / HTTP/1.1\r\nHost: [::1]:80\r\n\r\n", "GET|/||[::1]:80|0"},
                       FramingCase{"GET / HTTP/1.1\r\nHost: a_b-c.d%20e:\r\n\r\n", "GET|/||a_b-c.d%20e:|0"},
+                      FramingCase{"GET / HTTP/1.1\r\nHost: [fe80::1%25eth0]\r\n\r\n",
+                                  "GET|/||[fe80::1%25eth0]|0"},
+                      FramingCase{"GET / HTTP/1.1\r\nHost: [fe80::1%25en-_.~1%41]:8080\r\n\r\n",
+                                  "GET|/||[fe80::1%25en-_.~1%41]:8080|0"},
+                      FramingCase{"GET http://[fe80::1%25eth0]:80/p HTTP/1.1\r\nHost: h\r\n\r\n",
+                                  "GET|/p||[fe80::1%25eth0]:80|0"},
+                      FramingCase{"GET / HTTP/1.1\r\nHost: [fe80::1%eth0]\r\n\r\n", "400 malformed Host"},
+                      FramingCase{"GET / HTTP/1.1\r\nHost: [fe80::1%25]\r\n\r\n", "400 malformed Host"},
+                      FramingCase{"GET / HTTP/1.1\r\nHost: [fe80::1%25a/b]\r\n\r\n", "400 malformed Host"},
+                      FramingCase{"GET / HTTP/1.1\r\nHost: [fe80::1%25a%2]\r\n\r\n", "400 malformed Host"},
+                      FramingCase{"GET / HTTP/1.1\r\nHost: [fe80::1%25a,b]\r\n\r\n", "400 malformed Host"},
+                      FramingCase{"GET / HTTP/1.1\r\nHost: [%25eth0]\r\n\r\n", "400 malformed Host"},
                       FramingCase{"GET / HTTP/1.1\r\nHost: [::1\r\n\r\n", "400 malformed Host"},
                       FramingCase{"GET / HTTP/1.1\r\nHost: a:b\r\n\r\n", "400 malformed Host"},
                       FramingCase{"GET / HTTP/1.1\r\nHost: a:123456\r\n\r\n", "400 malformed Host"},
                       FramingCase{"GET / HTTP/1.1\r\nHost: a,b\r\n\r\n", "400 malformed Host"},
                       FramingCase{"GET / HTTP/1.1\r\n\r\n", "400 missing Host"},
                       FramingCase{"GET / HTTP/1.0\r\nHost: a\r\nhost: a\r\n\r\n", "400 more than one Host"}));
+
+// RFC 9110 5.6.1: a list may have empty elements, and be empty.
+INSTANTIATE_TEST_SUITE_P(
+    Expectations, FramingTest,
+    ::testing::Values(FramingCase{"GET / HTTP/1.1\r\nHost: h\r\nExpect:\r\n\r\n", "GET|/||h|0 keep"},
+                      FramingCase{"GET / HTTP/1.1\r\nHost: h\r\nExpect: \t \r\n\r\n", "GET|/||h|0 keep"},
+                      FramingCase{"GET / HTTP/1.1\r\nHost: h\r\nExpect: , ,\r\n\r\n", "GET|/||h|0 keep"},
+                      FramingCase{"GET / HTTP/1.1\r\nHost: h\r\nExpect: 100-Continue, 100-continue,\r\n\r\n",
+                                  "GET|/||h|0 keep"},
+                      FramingCase{"GET / HTTP/1.1\r\nHost: h\r\nExpect:\r\nExpect: tea\r\n\r\n", "417 "},
+                      FramingCase{"GET / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue, tea\r\n\r\n", "417 "},
+                      FramingCase{"GET / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue;a=b\r\n\r\n", "417 "}));
 
 INSTANTIATE_TEST_SUITE_P(
     Bodies, FramingTest,

@@ -1,6 +1,7 @@
 #include <tuza/http/wire/framing.h>
 
 #include <tuza/http/wire/chars.h>
+#include <tuza/http/wire/list.h>
 
 #include <algorithm>
 #include <charconv>
@@ -43,6 +44,7 @@ class Framing {
     return {static_cast<std::uint32_t>(part.data() - base_), static_cast<std::uint32_t>(part.size())};
   }
   std::size_t offset_of(std::string_view part) const { return static_cast<std::size_t>(part.data() - base_); }
+  void expectations(std::string_view list);
   void connection_options(std::string_view list);
 
   const char* const base_;
@@ -183,12 +185,7 @@ Checked Framing::field(const Head::Field& field) {
       if (equals_ignoring_case(name, "Host")) remember(host_, host_twice_);
       break;
     case 6:
-      if (equals_ignoring_case(name, "Expect") && head_.version_minor >= 1) {
-        // RFC 9110 10.1.1: the only defined expectation.
-        const bool known = equals_ignoring_case(value, "100-continue");
-        head_.expects_continue = head_.expects_continue || known;
-        bad_expectation_ = bad_expectation_ || !known;
-      }
+      if (equals_ignoring_case(name, "Expect") && head_.version_minor >= 1) expectations(value);
       break;
     case 10:
       if (equals_ignoring_case(name, "Connection")) connection_options(value);
@@ -207,6 +204,16 @@ Checked Framing::field(const Head::Field& field) {
     if (!is(name[i], kTokenChar)) return fail(400, "malformed header field name", field.name.begin + i);
   }
   return {};
+}
+
+// RFC 9110 10.1.1: a list, of which "100-continue" is the only defined element. Empty elements are none (5.6.1).
+void Framing::expectations(std::string_view list) {
+  while (!list.empty()) {
+    const std::string_view one = take_item(list, ',');
+    const bool known = equals_ignoring_case(one, "100-continue");
+    head_.expects_continue = head_.expects_continue || known;
+    bad_expectation_ = bad_expectation_ || (!known && !one.empty());
+  }
 }
 
 void Framing::connection_options(std::string_view list) {
@@ -252,15 +259,31 @@ Checked Framing::body_length() {
   return {};
 }
 
+// RFC 3986 3.2.2: an IPv6 address; RFC 6874: behind it "%25" and the zone that it is valid in.
+bool is_ipv6(std::string_view text) {
+  const std::size_t percent = std::min(text.find('%'), text.size());
+  const std::string_view address = text.substr(0, percent);
+  const bool digits = std::all_of(address.begin(), address.end(),
+                                  [](char c) { return is(c, kHexDigit) || c == ':' || c == '.'; });
+  if (!digits || address.size() < 2) return false;
+  if (percent == text.size()) return true;
+  constexpr std::string_view kZone = "%25";
+  if (!text.substr(percent).starts_with(kZone) || text.size() == percent + kZone.size()) return false;
+  for (std::size_t i = percent + kZone.size(); i < text.size(); ++i) {
+    const bool escape = is_percent_escape(text, i);
+    if (!escape && (!is(text[i], kHostChar) || std::string_view("!$&'()*+,;=").contains(text[i])))
+      return false;
+    if (escape) i += 2;
+  }
+  return true;
+}
+
 // RFC 3986 3.2.2: a name, an IPv4 address, or an IPv6 address in brackets; an optional port of digits.
 bool is_host_and_port(std::string_view text) {
   std::size_t end = 0;
   if (text.starts_with('[')) {
     const std::size_t bracket = text.find(']');
-    if (bracket == std::string_view::npos || bracket < 3) return false;
-    for (const char c : text.substr(1, bracket - 1)) {
-      if (!is(c, kHexDigit) && c != ':' && c != '.') return false;
-    }
+    if (bracket == std::string_view::npos || !is_ipv6(text.substr(1, bracket - 1))) return false;
     end = bracket + 1;
   } else {
     while (end < text.size() && (is(text[end], kHostChar) || is_percent_escape(text, end))) {

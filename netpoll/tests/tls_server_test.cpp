@@ -246,6 +246,7 @@ TEST_F(TlsServerTest, ErrorsStayWithTheirConnection) {
       }
     };
     group.go([&] { fail("GET / HTTP/1.0\r\n\r\n", "tls handshake: http request"); });
+    group.go([&] { fail("OPTIONS * HTTP/1.1\r\n\r\n", "tls handshake: http request"); });
     group.go([&] { fail("gibberish, and more of it", "tls handshake: wrong version number"); });
     group.wait();
     EXPECT_GT(bad_rounds, rounds / 32);

@@ -8,6 +8,19 @@
 #include <mutex>
 
 namespace tuza::net::tls {
+namespace {
+
+// "GET /": OpenSSL knows four methods only. The first byte of TLS is the type of a record, which is no letter.
+bool begins_as_http(std::span<const std::byte> bytes) {
+  constexpr std::size_t kMethodBytesMax = 16;
+  std::size_t letters = 0;
+  while (letters < bytes.size() && bytes[letters] >= std::byte{'A'} && bytes[letters] <= std::byte{'Z'})
+    ++letters;
+  return letters > 0 && letters <= kMethodBytesMax && letters < bytes.size() &&
+         bytes[letters] == std::byte{' '};
+}
+
+}  // namespace
 
 Result<void> Stream::handshake(const Context* ctx) {
   if (open()) return {};
@@ -93,6 +106,7 @@ Result<void> Stream::exchange_flights(const Context& ctx) {
     // which an attacker could otherwise tie up with each silent connection.
     if (side_->is_server()) {
       if (Result<void> read = read_flight(refill, ctx); !read) return read;
+      if (begins_as_http(refill.bytes())) return std::unexpected(Error(plain_http_code(), "tls handshake"));
     }
     if (Result<void> begun = begin(); !begun) return begun;
   }

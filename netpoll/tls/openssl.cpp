@@ -56,6 +56,10 @@ void clear_errors() {
   if (ERR_peek_error() != 0) ERR_clear_error();
 }
 
+std::error_code plain_http_code() {
+  return {static_cast<int>(ERR_PACK(ERR_LIB_SSL, 0, SSL_R_HTTP_REQUEST)), error_category()};
+}
+
 std::error_code take_error(const SSL* ssl) {
   const unsigned long code = ERR_get_error();
   clear_errors();
@@ -72,6 +76,11 @@ std::error_code take_error(const SSL* ssl) {
 bool is_tls_error(const Error& error) {
   return error.code().category() == tls::error_category() ||
          error.code().category() == tls::verify_category();
+}
+
+bool is_plain_http(const Error& error) {
+  return error.code().category() == tls::error_category() &&
+         ERR_GET_REASON(static_cast<unsigned long>(error.code().value())) == SSL_R_HTTP_REQUEST;
 }
 
 }  // namespace tuza::net

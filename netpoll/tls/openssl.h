@@ -35,6 +35,8 @@ const std::error_category& verify_category();
 
 // Empties this thread's queue.
 void clear_errors();
+// What OpenSSL says of a client that speaks HTTP instead of TLS.
+std::error_code plain_http_code();
 // Returns the first error of this thread's queue, and empties the queue. If the error is a rejected
 // certificate, the reason is taken from `ssl`.
 std::error_code take_error(const SSL* ssl = nullptr);

@@ -74,6 +74,9 @@ class Refill final : public LazyBuffer {
   void give_back() override;
   void filled(std::size_t n) { bytes_ = n; }
   [[nodiscard]] bool has_bytes() const { return bytes_ > 0; }
+  [[nodiscard]] std::span<const std::byte> bytes() const {
+    return bytes_ == 0 ? std::span<const std::byte>() : std::span(buffer_->bytes).first(bytes_);
+  }
   // Moves the bytes to `in`, which must be empty.
   void move_into(Queue& in) {
     if (bytes_ > 0) in.adopt(std::exchange(buffer_, nullptr), std::exchange(bytes_, 0));

@@ -1,0 +1,34 @@
+#include <tuza/http/serve/plain_http.h>
+
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/sched/arch/syscall.h>
+
+#include <array>
+#include <cstddef>
+#include <string>
+
+namespace tuza::http {
+
+void answer_plain_http(net::Conn& conn, std::chrono::milliseconds patience) {
+  const std::string text = std::string(kPlainHttp.text) + "\n";
+  const std::string answer =
+      "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: " +
+      std::to_string(text.size()) + "\r\nConnection: close\r\n\r\n" + text;
+  net::Descriptor& descriptor = conn.descriptor();
+  // Nothing has been sent on this connection, so there is room for all of it.
+  const Result<long> sent = descriptor.control("write", [&](int fd) {
+    return sys::invoke(SYS_sendto, fd, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT, nullptr, 0);
+  });
+  if (!sent) return;
+  if (!descriptor.control("shutdown", [](int fd) { return sys::invoke(SYS_shutdown, fd, SHUT_WR); })) return;
+  conn.set_read_deadline(std::chrono::steady_clock::now() + patience);
+  std::array<std::byte, 4096> scrap;
+  for (;;) {
+    const Result<std::size_t> n = descriptor.read(std::span(scrap));
+    if (!n || *n == 0) return;
+  }
+}
+
+}  // namespace tuza::http

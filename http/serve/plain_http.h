@@ -1,0 +1,17 @@
+// The answer to a client that speaks plain HTTP on a port for TLS. Thread-safe.
+#pragma once
+
+#include <tuza/http/wire/bad_request.h>
+#include <tuza/netpoll/tcp.h>
+
+#include <chrono>
+
+namespace tuza::http {
+
+inline constexpr BadRequest kPlainHttp{400, "this port speaks HTTPS, and was sent plain HTTP", 0};
+
+// For a connection whose handshake has failed with net::is_plain_http(). Goes past the TLS layer, which is broken. Then waits
+// until the client has closed its side, at most for `patience`, so that no reset destroys the answer. Parks.
+void answer_plain_http(net::Conn& conn, std::chrono::milliseconds patience);
+
+}  // namespace tuza::http
