@@ -118,8 +118,9 @@ void FileServer::operator()(Request& request, ResponseWriter& response) const {
   if (found.kind == FoundFile::Kind::kFolder && !folder) return redirect_to_folder(request, response);
   if (found.kind == FoundFile::Kind::kFolder) return response.error(404);
   if (!found.is_file()) return refuse_file(response, found.error, *path);
-  const std::string_view type = content_type_of(*path);
-  if (!options.precompressed.empty()) {
+  // A type that has been set stays, and so does a coding, which is that of the file itself.
+  const std::string type(response.header("Content-Type").value_or(content_type_of(*path)));
+  if (!options.precompressed.empty() && !response.header("Content-Encoding")) {
     const std::optional<Sibling> sibling = find_sibling(request, files, *path, found, options.precompressed);
     if (sibling) return send(request, response, sibling->file, type, sibling->coding, files.rules());
   }

@@ -9,6 +9,9 @@
 // dir/index.html, or with a listing if that is allowed; "/dir" is redirected to "/dir/". Other methods get 405 with Allow.
 // A single file: ResponseWriter::send_file().
 //
+// Fields that the program or middleware has set before stay, and take the place of those that FileServer would set:
+// Content-Type, Cache-Control, ETag and Last-Modified (which conditions are then about), Content-Encoding.
+//
 // Refused with 404, even if the file exists: anything outside the folder, whether reached by ".." or by a
 // symbolic link, however encoded; names that begin with a dot (see the options); FIFOs, sockets, devices, which are not
 // even opened. Refused with 403: files that the process may not read.

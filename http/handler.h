@@ -31,9 +31,7 @@ concept IsFunction = std::is_function_v<std::remove_pointer_t<F>> || requires { 
 // Called on the connection's goroutine, for many connections at once: a handler must be thread-safe. It may
 // block, park, stream and throw. An exception is logged, becomes a 500 if the response has not begun, and
 // closes the connection; the close is a reset if the response has begun and its end is marked by the end of
-// the connection (possible in HTTP/1.0). The 500 has none of the header fields that were set, those of
-// middleware included; middleware that wants them there catches the exception and calls
-// ResponseWriter::error(500). goexit() also closes the connection, without an answer.
+// the connection (possible in HTTP/1.0). The 500 keeps header fields as ResponseWriter::error() does. goexit() also closes the connection, without an answer.
 //
 // Request and ResponseWriter become invalid when the handler returns: goroutines started by the handler must
 // not use them later.

@@ -12,8 +12,10 @@
 //     };
 //     http::Server server(http::with(std::move(router), std::move(timed), std::move(authenticated)));
 //
-// Requests that the server refuses before it has parsed them (malformed, too large, too slow) reach no
-// middleware: Server::stats() counts them, and ServerOptions::on_refused is told of each.
+// Requests that the server refuses before it has parsed them (malformed, too slow, too large a head) reach no
+// middleware: Server::stats() counts them, and ServerOptions::on_refused is told of each. One whose body is too large does,
+// and its handler cannot read the body: the server answers with 413 when middleware has returned. That answer, and all
+// others that the server makes after middleware has run, keep header fields as ResponseWriter::error() does.
 #pragma once
 
 #include <tuza/http/handler.h>

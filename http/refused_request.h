@@ -9,7 +9,8 @@
 
 namespace tuza::http {
 
-// Malformed, too large, too slow, or beyond another limit. The texts are valid during the call.
+// Malformed, too large, too slow, or beyond another limit. One with too large a body is not told of if an access log has a
+// line of it: middleware has seen it. The texts are valid during the call.
 struct RefusedRequest {
   std::string_view remote;  // as Request::remote()
   // What arrived of the request line, without its line end: any bytes, and none if nothing arrived. Long ones are cut.

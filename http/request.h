@@ -197,7 +197,7 @@ class Request {
   [[nodiscard]] std::optional<net::TlsInfo> tls_info() const;
 
   // For other parts of the server.
-  [[nodiscard]] Exchange& exchange() { return exchange_; }
+  [[nodiscard]] Exchange& exchange() const { return exchange_; }
 
  private:
   template <class T>

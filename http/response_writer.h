@@ -113,8 +113,8 @@ class ResponseWriter {
   // Characters that a URI does not have are percent-encoded, control characters and "\\" too. Check a location that a
   // client has chosen: "//host" names another server.
   void redirect(std::string_view location, int code = 302);
-  // An error or another status with a short text: "Not Found\n". Replaces status and body that were prepared but
-  // not sent. Header fields that the handler or middleware has set are kept, WWW-Authenticate for instance,
+  // An error or another status with a short text: "Not Found\n", as the server itself answers 404, 413 or 500. Replaces
+  // status and body that were prepared but not sent. Header fields that the handler or middleware has set are kept, WWW-Authenticate for instance,
   // except those that describe the discarded body: Content-Type, -Length, -Encoding, -Language, -Location,
   // -Range, -Disposition and -Digest, Repr-Digest, ETag, Last-Modified, Expires, and Cache-Control unless it
   // says no-store.

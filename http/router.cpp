@@ -39,6 +39,16 @@ void redirect(const Request& request, ResponseWriter& response, std::string path
   response.redirect(path, 308);
 }
 
+// A handler that is not called if the body of the request is too large to be read: the server answers when the middleware
+// around it has returned.
+Handler unless_too_large(Handler handler) {
+  if (!handler) return handler;
+  return [handler = std::move(handler)](Request& request, ResponseWriter& response) {
+    if (!request.exchange().too_large()) [[likely]]
+      handler(request, response);
+  };
+}
+
 // Where the path begins in "GET host/path".
 std::size_t path_of(std::string_view pattern) {
   const std::size_t behind_method = pattern.find_first_of(" \t");
@@ -184,7 +194,7 @@ Router& Router::operator=(Router&&) noexcept = default;
 Router::~Router() = default;
 
 void Router::handle(std::string_view pattern, Handler handler, const std::source_location& where) {
-  tree_->add(pattern, std::move(handler), where);
+  tree_->add(pattern, unless_too_large(std::move(handler)), where);
 }
 
 void Router::use(Middleware middleware) {
@@ -210,7 +220,7 @@ void Router::mount(std::string_view prefix, Handler handler, const std::source_l
     const WithoutPrefix cut(request.exchange().buffers(), prefix);
     handler(request, response);
   };
-  handle(pattern, std::move(behind_prefix), where);
+  tree_->add(pattern, std::move(behind_prefix), where);
 }
 
 void Router::operator()(Request& request, ResponseWriter& response) const {
@@ -227,12 +237,13 @@ void RouteGroup::handle(std::string_view pattern, Handler handler, const std::so
     throw std::invalid_argument("pattern \"" + std::string(pattern) +
                                 "\" in a group: a method and a space, if any, then a path or nothing");
   }
+  handler = unless_too_large(std::move(handler));
   for (const std::shared_ptr<Middleware>& one : middleware_ | std::views::reverse) {
     handler = (*one)(std::move(handler));
   }
   std::string whole(pattern.substr(0, path));
   whole.append(prefix_).append(pattern.substr(path));
-  router_.handle(whole, std::move(handler), where);
+  router_.tree_->add(whole, std::move(handler), where);
 }
 
 void RouteGroup::use(Middleware middleware) {

@@ -26,6 +26,9 @@
 // The path is split into segments before decoding: "%2F" and "%00" reach {name} and {name...}, decoded by path_value().
 // A handler that builds a file name from them must check them.
 //
+// A request whose Content-Length is above the server's limit reaches middleware, and not the handler; the answer is 413. A
+// mounted handler that is no router is called, and cannot read the body.
+//
 // A path that matches no pattern gets 404. A path that matches only with other methods gets 405 with Allow,
 // and for OPTIONS 204 with Allow. OPTIONS * gets 204 with the methods of all patterns; those without a method count for all
 // but TRACE and CONNECT. Both errors keep the header fields that middleware has set, as
@@ -95,6 +98,7 @@ class Router {
   void operator()(Request& request, ResponseWriter& response) const;
 
  private:
+  friend class RouteGroup;
   struct Chain;
   std::unique_ptr<RouteTree> tree_;
   std::unique_ptr<Chain> chain_;  // null: no middleware

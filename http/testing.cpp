@@ -97,7 +97,8 @@ class MemoryExchange final : public Exchange {
       return BadRequest{421, "https target on a plain connection", 0};
     }
     if (buffers_->head.content_length > options_.server.body_bytes_max) {
-      return BadRequest{413, "request body too large", 0};
+      too_large_ = true;
+      unreadable_ = {413, "request body too large", 0};
     }
     return buffers_->head.chunked ? parse_trailers() : std::nullopt;
   }
@@ -135,10 +136,10 @@ class MemoryExchange final : public Exchange {
   }
 
   void refuse(const BadRequest& bad) {
-    drop_prepared_response();
+    drop_prepared_body();
     response_.status = bad.status;
-    buffers_->extra = "Content-Type: text/plain; charset=utf-8\r\n";
-    if (bad.status == 503) buffers_->extra += "Retry-After: 1\r\n";
+    set_header("Content-Type", "text/plain; charset=utf-8");
+    if (bad.status == 503) set_header("Retry-After", "1");
     const std::string text = std::string(bad.text) + "\n";
     if (!to_head_) result_.body = text;
     start(text.size());

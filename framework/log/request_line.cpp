@@ -1,6 +1,7 @@
 #include <tuza/framework/log/request_line.h>
 
 #include <tuza/framework/log/current.h>
+#include <tuza/http/middleware/access_log.h>
 #include <tuza/http/middleware/request_id.h>
 #include <tuza/sched/rt/base/clock.h>
 
@@ -70,6 +71,7 @@ void log_request(const http::Request& request, const http::ResponseWriter& respo
                  std::int64_t begun_ns, std::int64_t ended_ns) {
   LineQueue* const queue = current_queue();
   if (queue == nullptr) return;
+  http::set_logged(request);
   const http::RequestId* const id = request.get(http::kRequestId);
   const Answered answered{.remote = request.remote(),
                           .method = request.method_name(),

@@ -60,12 +60,12 @@ bool matches_any(std::string_view list, std::string_view etag, bool strongly) {
 Condition check_conditions(const Request& request, const Validators& current, sys_seconds now) {
   if (const auto if_match = combined_header(request, "If-Match")) {
     if (!matches_any(*if_match, current.etag, true)) return Condition::kFailed;
-  } else if (const auto limit = date_header(request, "If-Unmodified-Since", now)) {
+  } else if (const auto limit = date_header(request, "If-Unmodified-Since", now); limit && current.has_date) {
     if (current.last_modified > *limit) return Condition::kFailed;
   }
   if (const auto if_none_match = combined_header(request, "If-None-Match")) {
     if (matches_any(*if_none_match, current.etag, false)) return Condition::kNotModified;
-  } else if (const auto since = date_header(request, "If-Modified-Since", now)) {
+  } else if (const auto since = date_header(request, "If-Modified-Since", now); since && current.has_date) {
     if (current.last_modified <= *since) return Condition::kNotModified;
   }
   return Condition::kGoOn;
@@ -79,7 +79,7 @@ bool if_range_holds(const Request& request, const Validators& current, sys_secon
     return rest.empty() && same(etag, current.etag, true);
   }
   const std::optional<sys_seconds> date = parse_http_date(*value, now);
-  return date && current.date_is_strong && *date == current.last_modified;
+  return date && current.has_date && current.date_is_strong && *date == current.last_modified;
 }
 
 }  // namespace tuza::http

@@ -14,6 +14,7 @@ class Request;
 struct Validators {
   std::string etag;  // with quotes, and with W/ if weak
   std::chrono::sys_seconds last_modified;
+  bool has_date = true;  // false: last_modified says nothing, and is neither sent nor compared
   // The last change is long enough ago that a new change would alter the date: the date may be compared
   // strongly.
   bool date_is_strong = false;

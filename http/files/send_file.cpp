@@ -4,6 +4,7 @@
 #include <tuza/http/files/ranges.h>
 #include <tuza/http/request.h>
 #include <tuza/http/response_writer.h>
+#include <tuza/http/serve/exchange.h>
 #include <tuza/http/wire/chars.h>
 
 #include <array>
@@ -85,13 +86,32 @@ void send_range(ResponseWriter& response, const Representation& representation, 
   if (part.length > 0) Body(response, content).bytes(part);
 }
 
+// What the program or middleware has set already stays.
+void set_if_missing(ResponseWriter& response, std::string_view name, std::string_view value) {
+  if (!response.header(name)) response.set_header(name, value);
+}
+
 void describe(ResponseWriter& response, const Representation& representation) {
   if (!representation.cache_control.empty()) {
-    response.set_header("Cache-Control", representation.cache_control);
+    set_if_missing(response, "Cache-Control", representation.cache_control);
   }
-  response.set_header("ETag", representation.validators.etag);
-  response.set_header("Last-Modified", format_http_date(representation.validators.last_modified));
+  set_if_missing(response, "ETag", representation.validators.etag);
+  if (representation.validators.has_date) {
+    set_if_missing(response, "Last-Modified", format_http_date(representation.validators.last_modified));
+  }
   if (representation.varies) response.add_header("Vary", "Accept-Encoding");
+}
+
+// A tag or date that the program has set is that of the response, and so what conditions are about.
+Validators validators_in_force(const ResponseWriter& response, Validators validators, sys_seconds now) {
+  if (const auto tag = response.header("ETag")) validators.etag = *tag;
+  if (const auto date = response.header("Last-Modified")) {
+    const std::optional<sys_seconds> parsed = parse_http_date(*date, now);
+    validators.has_date = parsed.has_value();
+    validators.date_is_strong = false;
+    if (parsed) validators.last_modified = *parsed;
+  }
+  return validators;
 }
 
 void name_coding(ResponseWriter& response, const Representation& representation) {
@@ -122,7 +142,7 @@ void send_whole_file(ResponseWriter& response, const Representation& representat
 void send_file(const Request& request, ResponseWriter& response, const Representation& representation,
                const FileContent& content) {
   const auto now = floor<seconds>(system_clock::now());
-  const Validators& validators = representation.validators;
+  const Validators validators = validators_in_force(response, representation.validators, now);
   const Condition condition = check_conditions(request, validators, now);
   if (condition == Condition::kFailed) return response.error(412);
   if (condition == Condition::kNotModified) {
@@ -136,8 +156,9 @@ void send_file(const Request& request, ResponseWriter& response, const Represent
       field && request.method() == Method::kGet && if_range_holds(request, validators, now)) {
     ranges = parse_range(*field, size);
   }
-  response.set_header("Accept-Ranges", "bytes");
+  set_if_missing(response, "Accept-Ranges", "bytes");
   if (ranges.kind == RangeRequest::Kind::kUnsatisfiable) {  // must not be cached like the file
+    request.exchange().drop_prepared_body();
     response.status(416);
     response.set_header("Content-Range", "bytes */" + std::to_string(size));
     return response.text("Range Not Satisfiable\n");

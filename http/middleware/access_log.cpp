@@ -4,6 +4,7 @@
 #include <tuza/http/middleware/detail/log_fields.h>
 #include <tuza/http/middleware/detail/text.h>
 #include <tuza/http/middleware/request_id.h>
+#include <tuza/http/serve/exchange.h>
 
 #include <chrono>
 #include <cstdint>
@@ -113,6 +114,7 @@ Middleware access_log(AccessLogOptions options) {
     if (!options->write) return next;
     return [options, next = std::move(next)](Request& request, ResponseWriter& response) {
       const auto begun = std::chrono::steady_clock::now();
+      set_logged(request);
       observe(next, request, response, [&](int status) {
         const Answered answered{.request = request,
                                 .status = status,
@@ -127,6 +129,8 @@ Middleware access_log(AccessLogOptions options) {
     };
   };
 }
+
+void set_logged(const Request& request) { request.exchange().set_logged(); }
 
 std::function<void(const RefusedRequest&)> refused_log(AccessLogOptions options) {
   if (!options.write) return {};

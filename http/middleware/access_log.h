@@ -48,6 +48,8 @@ struct AccessLogOptions {
 };
 
 [[nodiscard]] Middleware access_log(AccessLogOptions options);
+// For access logs of one's own: this request has its line, and ServerOptions::on_refused is not told of it.
+void set_logged(const Request& request);
 // For ServerOptions::on_refused.
 [[nodiscard]] std::function<void(const RefusedRequest&)> refused_log(AccessLogOptions options);
 

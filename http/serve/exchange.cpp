@@ -107,8 +107,6 @@ Exchange::Outcome Exchange::run(const Handler& handler) {
     thrown();
   }
   if (response_.begun) return Outcome::kThrownTooLate;
-  // A prepared response is dropped with all its fields, because the handler was not done with it.
-  drop_prepared_response();
   response_.close = true;
   writer.error(500);
   return Outcome::kThrown;

@@ -75,7 +75,8 @@ class Exchange {
   // -- For ResponseWriter.
   // Discards status, fields and body that were set but not sent; close() stays in effect.
   void drop_prepared_response();
-  // The same, but keeps the fields that do not describe the body.
+  // The same, but keeps the fields that do not describe the body. Every answer that takes the place of another one begins
+  // with this, so that what middleware has set (CORS, HSTS, an id) is on it, too.
   void drop_prepared_body();
   void set_status(int code);
   void set_header(std::string_view name, std::string_view value);
@@ -97,7 +98,13 @@ class Exchange {
   [[nodiscard]] int status_code() const;
   [[nodiscard]] std::uint64_t bytes_written() const;
 
+  // The announced body is larger than the server allows: nothing of it can be read. Whoever calls the handler that is meant
+  // leaves it out, and the server answers with 413 when middleware has returned.
+  [[nodiscard]] bool too_large() const { return too_large_; }
+
   // -- For middleware.
+  // An access log has a line of this request, so that ServerOptions::on_refused need not be told.
+  void set_logged() { logged_ = true; }
   // Takes the place of the peer in Request::remote() and remote_endpoint(), for the rest of the request.
   void set_client(const net::Endpoint& endpoint) { buffers_->client = {endpoint, net::to_string(endpoint)}; }
   // context(), and what until_shutdown() has made of it. Given ones take the place of those that are there, for the handlers
@@ -210,6 +217,8 @@ class Exchange {
   [[nodiscard]] bool head_only() const { return buffers_->head.method == Method::kHead || !body_allowed(); }
 
   ExchangeBuffers* buffers_ = nullptr;
+  bool too_large_ = false;  // of the request in progress; so is logged_
+  bool logged_ = false;
   Response response_;
   Contexts contexts_;
 

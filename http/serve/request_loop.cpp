@@ -260,9 +260,9 @@ std::optional<BadRequest> RequestLoop::begin_request() {
   body_.continue_wanted = head.expects_continue && !body_.complete && buffers_->input.empty();
   keep_alive_ = head.keep_alive && !is_last_request();
   if (options_.request_timeout.count() > 0) request_began_ns_ = rt::now_ns();
-  if (head.content_length > options_.body_bytes_max) {
-    return BadRequest{413, "request body too large", head.bytes};
-  }
+  logged_ = false;
+  too_large_ = head.content_length > options_.body_bytes_max;
+  if (too_large_) refuse_body({413, "request body too large", head.bytes});
   return std::nullopt;
 }
 
@@ -421,16 +421,15 @@ void RequestLoop::refuse(const BadRequest& bad) {
     return;
   }
   counters_.add_refused(bad.status);
-  // An error in the body is the end of a request that a handler had.
-  if (!body_.error) report_refused(bad, request_line(buffers_->input));
-  drop_prepared_response();
+  // An error in the body is the end of a request that a handler had, or at least the middleware around it.
+  if (!body_.error || (too_large_ && !logged_)) report_refused(bad, request_line(buffers_->input));
+  drop_prepared_body();
   std::string text(bad.text);
   text += '\n';
   response_.status = bad.status;
   response_.close = true;
-  buffers_->extra += "Content-Type: text/plain; charset=utf-8\r\n";
-  if (bad.status == 503) buffers_->extra += "Retry-After: 1\r\n";
-  response_.has_content_type = true;
+  set_header("Content-Type", "text/plain; charset=utf-8");
+  if (bad.status == 503) set_header("Retry-After", "1");
   append_head(text.size());
   // RFC 9110 9.3.2: no answer to HEAD has a body, not even to a malformed one. An error in the body: the head is parsed,
   // and its bytes may have moved.

@@ -10,6 +10,7 @@
 #include <tuza/http/testing.h>
 #include <tuza/http/tests/file_folder.h>
 #include <tuza/http/tests/http_testing.h>
+#include <tuza/http/wire/chars.h>
 #include <tuza/netpoll/file.h>
 #include <unistd.h>
 
@@ -109,6 +110,48 @@ TEST(FileCodingsTest, ASiblingOlderThanItsFileIsNotServed) {
   EXPECT_TRUE(coded(784111778));
   EXPECT_FALSE(coded(784111776));
   EXPECT_TRUE(coded(784111777)) << "made with the time of its file, as gzip and brotli do";
+}
+
+// What a program sets before it calls FileServer stays, and there is one of each.
+TEST(FileFieldsTest, WhatIsSetAlreadyStays) {
+  const Folder folder;
+  Folder::write(folder.root() / "a.txt.gz", "coded");
+  const FileServer files(folder.root().string(), {.cache_control = "no-cache", .precompressed = {"gzip"}});
+  const std::vector<HeaderFields> sets{
+      {{"Content-Type", "text/x-own"}},
+      {{"content-type", "text/x-own"}, {"cache-control", "private"}},
+      {{"ETag", "\"own\""}, {"Last-Modified", "Mon, 01 Jan 2001 00:00:00 GMT"}},
+      {{"Content-Encoding", "br"}, {"Accept-Ranges", "none"}, {"Vary", "Origin"}},
+  };
+  for (const HeaderFields& set : sets) {
+    const Handler handler = [&](Request& req, ResponseWriter& res) {
+      for (const auto& [name, value] : set) res.set_header(name, value);
+      files(req, res);
+    };
+    for (const HeaderFields& asked :
+         {HeaderFields(), HeaderFields{{"Range", "bytes=0-1"}}, HeaderFields{{"Accept-Encoding", "gzip"}}}) {
+      const CallResult r = call(handler, "GET /a.txt", {.headers = asked});
+      for (const auto& [name, value] : set) EXPECT_EQ(r.header(name), value) << name;
+      for (const char* name : {"Content-Type", "Cache-Control", "ETag", "Last-Modified", "Content-Encoding",
+                               "Accept-Ranges", "Content-Length"}) {
+        const auto is_it = [name](const auto& field) { return equals_ignoring_case(field.first, name); };
+        EXPECT_LE(std::count_if(r.headers.begin(), r.headers.end(), is_it), 1) << name;
+      }
+    }
+  }
+  const Handler tagged = [&](Request& req, ResponseWriter& res) {
+    res.set_header("ETag", "\"own\"");
+    res.set_header("Last-Modified", "Mon, 01 Jan 2001 00:00:00 GMT");
+    files(req, res);
+  };
+  const auto status = [&](const HeaderFields& fields) {
+    return call(tagged, "GET /a.txt", {.headers = fields}).status;
+  };
+  EXPECT_EQ(status({{"If-None-Match", "\"own\""}}), 304);
+  EXPECT_EQ(status({{"If-Match", "\"other\""}}), 412);
+  EXPECT_EQ(status({{"If-Range", "\"own\""}, {"Range", "bytes=0-1"}}), 206);
+  EXPECT_EQ(status({{"If-Modified-Since", "Mon, 01 Jan 2001 00:00:00 GMT"}}), 304);
+  EXPECT_EQ(status({{"If-Modified-Since", "Sun, 31 Dec 2000 23:59:59 GMT"}}), 200);
 }
 
 // Archives and clients set any time. In nanoseconds, years from 2262 on do not fit into 64 bits.

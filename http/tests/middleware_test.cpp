@@ -1,6 +1,8 @@
 // What middleware sees of a response, and what the server counts in addition.
 #include <tuza/http/file_server.h>
 #include <tuza/http/middleware.h>
+#include <tuza/http/testing.h>
+#include <tuza/http/tests/file_folder.h>
 #include <tuza/http/tests/http_testing.h>
 #include <tuza/netpoll/tests/tls_testing.h>
 #include <tuza/sched/goroutine.h>
@@ -130,41 +132,107 @@ TEST_P(MiddlewareTest, TheFirstIsTheOutermost) {
   });
 }
 
-TEST_P(MiddlewareTest, ItsFieldsAreOnErrorsButNotOnTheServersOwnAnswers) {
-  run_with(GetParam(), [] {
+// A page of another origin sees a network error instead of a status without the fields of CORS.
+TEST_P(MiddlewareTest, ItsFieldsAreOnEveryAnswerMadeBehindIt) {
+  const Folder folder;
+  run_with(GetParam(), [&] {
     const auto tags = [](Handler next) -> Handler {
       return [next = std::move(next)](Request& req, ResponseWriter& res) {
         res.set_header("X-Request-Id", "7");
+        res.add_header("Vary", "Origin");
         res.set_header("Cache-Control", "max-age=3600");
         res.set_header("Content-Type", "application/json");
         next(req, res);
       };
     };
     Router router = all_kinds();
-    router.handle("/files/", FileServer("/", {.prefix = "/files/"}));
-    TestServer server(with(std::move(router), tags));
+    router.handle("/files/", FileServer(folder.root().string(), {.prefix = "/files/"}));
+    router.handle("/status", [](Request&, ResponseWriter&) { throw StatusError(409, "thrown"); });
+    router.handle("/closed/{$}", [](Request&, ResponseWriter& res) { res.error(401); });
+    ServerOptions options;
+    options.body_bytes_max = 100;
+    options.body_timeout = 20ms;
+    TestServer server(with(std::move(router), tags), options);
+    const std::string chunked = " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
     const struct {
       std::string request;
       int status;
-      bool tagged;
     } cases[] = {
-        {get("/teapot"), 418, true},
-        {get("/nowhere"), 404, true},
-        {post("/empty", ""), 405, true},
-        {get("/files/"), 404, true},
-        {post("/files/x", ""), 405, true},
-        {get("/throws"), 500, false},
-        {"POST /reads HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400, false},
+        {get("/teapot"), 418},
+        {get("/nowhere"), 404},
+        {get("/closed"), 308},
+        {get("/closed/"), 401},
+        {post("/empty", ""), 405},
+        {get("/files/"), 404},
+        {post("/files/x", ""), 405},
+        {get("/files/dir"), 301},
+        {ask("/files/a.txt", "If-Match: \"x\"\r\n"), 412},
+        {ask("/files/a.txt", "Range: bytes=99-\r\n"), 416},
+        {get("/throws"), 500},
+        {get("/status"), 409},
+        {"POST /reads" + chunked + "zz\r\n", 400},
+        {"POST /reads" + chunked + "65\r\n" + std::string(101, 'x') + "\r\n0\r\n\r\n", 413},
+        {"POST /reads HTTP/1.1\r\nHost: a\r\nContent-Length: 101\r\n\r\n", 413},
+        {"POST /reads HTTP/1.1\r\nHost: a\r\nContent-Length: 101\r\nExpect: 100-continue\r\n\r\n", 413},
+        {"POST /reads HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf", 408},
     };
     for (const auto& one : cases) {
       const Response r = fetch(server.address(), one.request);
       EXPECT_EQ(r.status, one.status) << one.request;
-      EXPECT_EQ(r.header("x-request-id"), one.tagged ? "7" : "") << one.request;
+      EXPECT_EQ(r.header("x-request-id"), "7") << one.request;
+      EXPECT_EQ(r.header("vary"), "Origin") << one.request;
       EXPECT_EQ(r.header("content-type"), "text/plain; charset=utf-8") << one.request;
+      EXPECT_EQ(r.headers.count("content-type"), 1u) << one.request;
       EXPECT_FALSE(r.has("cache-control")) << one.request;
       EXPECT_EQ(r.has("allow"), one.status == 405) << one.request;
     }
+    // Nothing ran before these.
+    EXPECT_FALSE(fetch(server.address(), "GET / HTTP/1.1\r\n\r\n").has("x-request-id"));
   });
+}
+
+// By its Content-Length, before anything of it has been read.
+TEST(TooLargeTest, MiddlewareOfEveryKindSeesItAndNoHandlerOfARouter) {
+  std::string seen;
+  const auto noting = [&seen](const char* name) -> Middleware {
+    return [&seen, name](Handler next) -> Handler {
+      return [&seen, name, next = std::move(next)](Request& req, ResponseWriter& res) {
+        res.set_header("X-Seen", "yes");
+        observe(next, req, res, [&](int status) { seen += name + std::to_string(status) + " "; });
+      };
+    };
+  };
+  const Handler handler = [&seen](Request& req, ResponseWriter& res) {
+    seen += "handler ";
+    if (req.body()) res.text("read");
+  };
+  Router inner;
+  inner.use(noting("inner"));
+  inner.handle("/x", [&](Request& req, ResponseWriter& res) { handler(req, res); });
+  Router router;
+  router.use(noting("router"));
+  router.handle("/x", [&](Request& req, ResponseWriter& res) { handler(req, res); });
+  RouteGroup group = router.group("/group");
+  group.use(noting("group"));
+  group.handle("/x", [&](Request& req, ResponseWriter& res) { handler(req, res); });
+  router.mount("/mount", std::move(inner));
+  router.mount("/plain", [&](Request& req, ResponseWriter& res) { handler(req, res); });
+  const Handler all = with(std::move(router), noting("with"));
+  CallOptions options{.body = "123456"};
+  options.server.body_bytes_max = 5;
+  const auto ask = [&](const char* path) {
+    seen.clear();
+    const CallResult res = call(all, std::string("POST ") + path, options);
+    EXPECT_EQ(res.status, 413) << path;
+    EXPECT_EQ(res.body, "request body too large\n");
+    EXPECT_EQ(res.header("X-Seen"), "yes");
+    EXPECT_TRUE(res.closes);
+    return seen;
+  };
+  EXPECT_EQ(ask("/x"), "router413 with413 ");
+  EXPECT_EQ(ask("/group/x"), "group413 router413 with413 ");
+  EXPECT_EQ(ask("/mount/x"), "inner413 router413 with413 ");
+  EXPECT_EQ(ask("/plain/x"), "handler router413 with413 ") << "it cannot read the body";
 }
 
 TEST_P(MiddlewareTest, TheServerCountsWhatNoHandlerSees) {
