@@ -12,10 +12,13 @@ int main(int argc, char** argv) {
   const auto listing = app.setting("files.listing", false, "List folders that have no index");
   const auto precompressed =
       app.setting("files.precompressed", false, "Answer with x.br, x.zst or x.gz, if it lies beside x");
+  const auto types =
+      app.setting("files.types", "", "A file of types by extension, such as /etc/mime.types; empty: none");
   const auto cache = app.setting("files.cache", tuza::Bytes{8 << 20}, "Memory for small files; 0B: none");
   return app.run(argc, argv, [&] {
     tuza::http::FileServerOptions options{
         .index = *index, .cache_control = *cache_control, .listing = *listing};
+    options.types_file = *types;
     if (*precompressed) options.precompressed = {"br", "zstd", "gzip"};
     options.cache_bytes_max = static_cast<std::size_t>(cache->count);
     app.router().handle("/", tuza::http::FileServer(*folder, options));

@@ -1,5 +1,6 @@
 #include <tuza/http/file_server.h>
 
+#include <tuza/http/files/content_tag.h>
 #include <tuza/http/files/content_type.h>
 #include <tuza/http/files/file_errors.h>
 #include <tuza/http/files/file_path.h>
@@ -7,11 +8,14 @@
 #include <tuza/http/files/listing.h>
 #include <tuza/http/files/open_beneath.h>
 #include <tuza/http/files/send_file.h>
+#include <tuza/http/files/served_folder.h>
 #include <tuza/http/files/siblings.h>
 #include <tuza/http/serve/exchange.h>
 #include <tuza/http/wire/chars.h>
 
 #include <cerrno>
+#include <chrono>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <system_error>
@@ -19,13 +23,6 @@
 
 namespace tuza::http {
 namespace {
-
-OpenFile folder_or_throw(std::string_view path) {
-  const long fd = open_folder(std::string(path));
-  if (fd < 0)
-    throw std::system_error(static_cast<int>(-fd), std::system_category(), "open " + std::string(path));
-  return OpenFile(static_cast<int>(fd));
-}
 
 void check(const FileServerOptions& options) {
   const std::string& prefix = options.prefix;
@@ -54,9 +51,14 @@ void redirect_to_folder(const Request& request, ResponseWriter& response) {
 void send(Request& request, ResponseWriter& response, const FoundFile& found, std::string_view type,
           std::string_view coding, const FileRules& rules) {
   if (found.kind == FoundFile::Kind::kOpen) {
-    Representation representation = representation_of(found.info, type, rules);
+    const int fd = found.open.fd();
+    const std::optional<std::string> small = small_content(fd, found.info);
+    std::string etag =
+        small ? tag_of_content(*small) : tag_of_file(fd, found.info, std::chrono::system_clock::now());
+    Representation representation = representation_of(std::move(etag), found.info, type, rules);
     representation.content_encoding = coding;
-    return send_file(request, response, representation, {.fd = found.open.fd()});
+    return send_file(request, response, representation,
+                     small ? FileContent{.bytes = *small} : FileContent{.fd = fd});
   }
   const CachedFile& file = *found.cached;
   // The usual case: its lines are ready, unless middleware has set fields.
@@ -75,15 +77,29 @@ void send(Request& request, ResponseWriter& response, const FoundFile& found, st
 struct FileServer::State {
   State(std::string_view path, FileServerOptions from)
       : options(std::move(from)),
-        files(folder_or_throw(path),
-              {.bytes_max = options.cache_bytes_max,
-               .entries_max = options.cache_entries_max,
-               .file_bytes_max = options.cache_file_bytes_max,
-               .age_max = options.cache_age_max},
-              {.cache_control = options.cache_control, .varies = !options.precompressed.empty()}) {}
+        types(options.types, options.types_file),
+        folder(path,
+               {.bytes_max = options.cache_bytes_max,
+                .entries_max = options.cache_entries_max,
+                .file_bytes_max = options.cache_file_bytes_max,
+                .age_max = options.cache_age_max},
+               {.cache_control = options.cache_control, .varies = !options.precompressed.empty()},
+               options.cache_age_max / 2) {}
+
+  // The files that answer this request, and what they have under `path`.
+  std::shared_ptr<FileStore> find(const std::string& path, FoundFile& found) {
+    std::shared_ptr<FileStore> files = folder.files();
+    found = files->find(path);
+    if (!found.asked || folder.still_names(*files)) return files;
+    found = FoundFile();  // its pin is of the old store
+    files = folder.files();
+    found = files->find(path);
+    return files;
+  }
 
   const FileServerOptions options;
-  FileStore files;
+  const ContentTypes types;
+  ServedFolder folder;
 };
 
 FileServer::FileServer(std::string_view folder, FileServerOptions options) {
@@ -104,27 +120,33 @@ void FileServer::operator()(Request& request, ResponseWriter& response) const {
   if (!encoded) return response.error(404);
   std::optional<std::string> path = file_path(*encoded, options.names_that_begin_with_dot);
   if (!path) return response.error(404);
-  FileStore& files = state_->files;
   const bool folder = path->empty() || path->back() == '/';
   const std::size_t folder_size = path->size();
-  FoundFile found;
-  found.error = -ENOENT;
   if (folder) *path += options.index;
-  if (!folder || !options.index.empty()) found = files.find(*path);
+  // Declared before what it has found, and so destroyed after it.
+  std::shared_ptr<FileStore> files;
+  FoundFile found;
+  if (folder && options.index.empty()) {
+    found.error = -ENOENT;
+    files = state_->folder.files();
+    if (options.listing && !state_->folder.still_names(*files)) files = state_->folder.files();
+  } else {
+    files = state_->find(*path, found);
+  }
   if (folder && found.error == -ENOENT && options.listing) {
     path->resize(folder_size);
-    return send_listing(request, response, files.folder(), *path, options.names_that_begin_with_dot);
+    return send_listing(request, response, files->folder(), *path, options.names_that_begin_with_dot);
   }
   if (found.kind == FoundFile::Kind::kFolder && !folder) return redirect_to_folder(request, response);
   if (found.kind == FoundFile::Kind::kFolder) return response.error(404);
   if (!found.is_file()) return refuse_file(response, found.error, *path);
   // A type that has been set stays, and so does a coding, which is that of the file itself.
-  const std::string type(response.header("Content-Type").value_or(content_type_of(*path)));
+  const std::string type(response.header("Content-Type").value_or(state_->types.of(*path)));
   if (!options.precompressed.empty() && !response.header("Content-Encoding")) {
-    const std::optional<Sibling> sibling = find_sibling(request, files, *path, found, options.precompressed);
-    if (sibling) return send(request, response, sibling->file, type, sibling->coding, files.rules());
+    const std::optional<Sibling> sibling = find_sibling(request, *files, *path, found, options.precompressed);
+    if (sibling) return send(request, response, sibling->file, type, sibling->coding, files->rules());
   }
-  send(request, response, found, type, {}, files.rules());
+  send(request, response, found, type, {}, files->rules());
 }
 
 }  // namespace tuza::http

@@ -12,18 +12,25 @@
 // Fields that the program or middleware has set before stay, and take the place of those that FileServer would set:
 // Content-Type, Cache-Control, ETag and Last-Modified (which conditions are then about), Content-Encoding.
 //
+// The folder is what its path names: if the path is switched to another folder (a symbolic link, or a folder that is deleted
+// and made again), the new one is served, at once for what is not in the cache, and after cache_age_max otherwise. No
+// response has something of both. While the path names no folder, the last one is served.
+//
 // Refused with 404, even if the file exists: anything outside the folder, whether reached by ".." or by a
-// symbolic link, however encoded; names that begin with a dot (see the options); FIFOs, sockets, devices, which are not
+// symbolic link, however encoded (links inside are relative: those with an absolute path are refused wherever they lead); names that begin with a dot (see the options); FIFOs, sockets, devices, which are not
 // even opened. Refused with 403: files that the process may not read.
 //
-// Small files are sent from memory (see the options). Others are sent by sendfile(2): a response that waits for its client
+// Files of up to 64 KiB and cached ones are sent from memory. Others are sent by sendfile(2): a response that waits for its client
 // holds no memory for the file. Over TLS, and for a client behind compress(), it holds 32 KiB, and over TLS two buffers of
 // 33 KiB besides. If a file shrinks while it is sent, or can no longer be read, the connection is closed in the
 // middle of the body, so that the client sees that the response is incomplete. Data appended meanwhile is not
 // sent. If files are replaced by renaming, every response consists of a single version.
 //
-// The ETag is made of inode, size and modification time. A file modified less than two seconds ago might
-// change again without changing these, so its tag is weak (ranges with If-Range get the whole file), and it is not cached.
+// The ETag of a file of up to 16 MiB is a hash of its content, so that replicas with the same files agree, and another content
+// has another tag. That of a larger one, and of one beyond 64 KiB that was modified less than two seconds ago, is made of size,
+// modification time and samples of the content; it is weak (ranges with If-Range get the whole file) unless the time is
+// that of the last change. A file that was changed less than two seconds ago is not cached. Modification times up to 1980, which
+// tools for reproducible builds set, are no Last-Modified.
 //
 // Thread-safe. FileServer is a Handler: its calls park. Disk reads block the thread, as those of File do (netpoll/file.h).
 #pragma once
@@ -35,6 +42,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tuza::http {
@@ -53,6 +61,11 @@ struct FileServerOptions {
   // and an ETag of its own. One that is older than app.js, in seconds, is not served.
   std::vector<std::string> precompressed{};
 
+  // Types of files by extension, {"usdz", "model/vnd.usdz+zip"}, and a file of more of them, in the form of Apache's or nginx's
+  // mime.types: "/etc/mime.types" is the system's. The options precede the file, which precedes the table that is built in.
+  std::vector<std::pair<std::string, std::string>> types{};
+  std::string types_file{};
+
   // Files of up to `cache_file_bytes_max` are kept in memory: `cache_entries_max` of them, and `cache_bytes_max` in all,
   // those included that are being sent. 0 turns the cache off. A file that is replaced, changed or removed is served as it
   // is after `cache_age_max` at the latest, 1 s at most.
@@ -64,9 +77,9 @@ struct FileServerOptions {
 
 class FileServer {
  public:
-  // Throws std::system_error, naming the folder, if the folder cannot be opened; std::invalid_argument for a
-  // prefix that does not begin and end with "/", for control characters in cache_control, for an unknown coding, and for
-  // cache_age_max outside of 0 to 1 s. The server keeps serving the folder opened here, even if the folder is renamed.
+  // Throws std::system_error, naming the folder or the file of types, if it cannot be opened; std::invalid_argument for a
+  // prefix that does not begin and end with "/", for control characters in cache_control, for an unknown coding, for a type
+  // that is none, and for cache_age_max outside of 0 to 1 s. A relative path is relative to the working directory of now.
   explicit FileServer(std::string_view folder, FileServerOptions options = {});
   FileServer(FileServer&&) noexcept;
   FileServer& operator=(FileServer&&) noexcept;

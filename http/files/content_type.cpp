@@ -2,6 +2,13 @@
 
 #include <tuza/http/wire/chars.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <system_error>
+
 namespace tuza::http {
 namespace {
 
@@ -12,16 +19,25 @@ struct Entry {
 constexpr Entry kTypes[] = {
     {"html", "text/html; charset=utf-8"},
     {"htm", "text/html; charset=utf-8"},
+    {"xhtml", "application/xhtml+xml"},
     {"css", "text/css; charset=utf-8"},
     {"js", "text/javascript; charset=utf-8"},
     {"mjs", "text/javascript; charset=utf-8"},
     {"json", "application/json"},
     {"map", "application/json"},
+    {"jsonld", "application/ld+json"},
+    {"geojson", "application/geo+json"},
+    {"yaml", "application/yaml"},
+    {"yml", "application/yaml"},
+    {"toml", "application/toml"},
     {"webmanifest", "application/manifest+json"},
     {"txt", "text/plain; charset=utf-8"},
     {"log", "text/plain; charset=utf-8"},
     {"md", "text/markdown; charset=utf-8"},
     {"csv", "text/csv; charset=utf-8"},
+    {"ics", "text/calendar; charset=utf-8"},
+    {"vcf", "text/vcard; charset=utf-8"},
+    {"vtt", "text/vtt; charset=utf-8"},
     {"xml", "application/xml"},
     {"atom", "application/atom+xml"},
     {"rss", "application/rss+xml"},
@@ -31,6 +47,9 @@ constexpr Entry kTypes[] = {
     {"gif", "image/gif"},
     {"webp", "image/webp"},
     {"avif", "image/avif"},
+    {"apng", "image/apng"},
+    {"jxl", "image/jxl"},
+    {"heic", "image/heic"},
     {"svg", "image/svg+xml"},
     {"ico", "image/vnd.microsoft.icon"},
     {"bmp", "image/bmp"},
@@ -40,34 +59,111 @@ constexpr Entry kTypes[] = {
     {"woff2", "font/woff2"},
     {"ttf", "font/ttf"},
     {"otf", "font/otf"},
+    {"eot", "application/vnd.ms-fontobject"},
     {"mp3", "audio/mpeg"},
     {"m4a", "audio/mp4"},
+    {"aac", "audio/aac"},
     {"ogg", "audio/ogg"},
+    {"oga", "audio/ogg"},
+    {"weba", "audio/webm"},
     {"opus", "audio/ogg"},
     {"flac", "audio/flac"},
     {"wav", "audio/wav"},
     {"mp4", "video/mp4"},
+    {"m4v", "video/mp4"},
     {"webm", "video/webm"},
+    {"ogv", "video/ogg"},
+    {"mov", "video/quicktime"},
+    {"mpeg", "video/mpeg"},
+    {"mpg", "video/mpeg"},
+    {"mkv", "video/matroska"},
+    {"ts", "video/mp2t"},  // a part of a stream, as m3u8 lists them
+    {"m4s", "video/iso.segment"},
+    {"m3u8", "application/vnd.apple.mpegurl"},
+    {"mpd", "application/dash+xml"},
     {"pdf", "application/pdf"},
     {"epub", "application/epub+zip"},
     {"zip", "application/zip"},
     {"gz", "application/gzip"},
     {"zst", "application/zstd"},
+    {"bz2", "application/x-bzip2"},
+    {"xz", "application/x-xz"},
+    {"7z", "application/x-7z-compressed"},
     {"tar", "application/x-tar"},
     {"wasm", "application/wasm"},
 };
 
+// Without the dot; empty for ".profile" and "README".
+std::string_view extension_of(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+  const std::size_t dot = name.rfind('.');
+  return dot == std::string_view::npos || dot == 0 ? std::string_view() : name.substr(dot + 1);
+}
+
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(), lower);
+  return result;
+}
+
+// "text/x; charset=utf-8": two tokens, and what may stand behind them in a field.
+bool is_type(std::string_view text) {
+  const std::string_view type = trim(text.substr(0, text.find(';')));
+  const std::size_t slash = type.find('/');
+  if (slash == 0 || slash == std::string_view::npos || slash + 1 == type.size() || has_control_char(text))
+    return false;
+  for (std::size_t i = 0; i < type.size(); ++i) {
+    if (i != slash && !is(type[i], kTokenChar)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string_view content_type_of(std::string_view path) {
-  const std::string_view name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
-  const std::size_t dot = name.rfind('.');
-  if (dot != std::string_view::npos && dot != 0) {
+  const std::string_view extension = extension_of(path);
+  if (!extension.empty()) {
     for (const Entry& entry : kTypes) {
-      if (equals_ignoring_case(entry.extension, name.substr(dot + 1))) return entry.type;
+      if (equals_ignoring_case(entry.extension, extension)) return entry.type;
     }
   }
   return "application/octet-stream";
+}
+
+ContentTypes::ContentTypes(const std::vector<std::pair<std::string, std::string>>& own,
+                           const std::string& file) {
+  for (const auto& [extension, type] : own) {
+    if (extension.empty() || extension.find_first_of("./") != std::string::npos || !is_type(type)) {
+      throw std::invalid_argument("FileServer: no type of an extension: \"" + extension + "\", \"" + type +
+                                  "\"");
+    }
+    types_.emplace(lower_case(extension), type);
+  }
+  if (!file.empty()) read(file);
+}
+
+// Of each line, the type and its extensions; a comment begins with "#". nginx has "types {" and "}" around them, and a
+// semicolon at the end.
+void ContentTypes::read(const std::string& file) {
+  std::ifstream in(file);
+  if (!in) throw std::system_error(ENOENT, std::system_category(), "FileServer: open " + file);
+  for (std::string line; std::getline(in, line);) {
+    std::replace(line.begin(), line.end(), ';', ' ');
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string type;
+    if (!(words >> type) || !type.contains('/')) continue;
+    if (!is_type(type)) throw std::invalid_argument("FileServer: " + file + ": no type: \"" + type + "\"");
+    for (std::string extension; words >> extension;) types_.emplace(lower_case(extension), type);
+  }
+  if (in.bad()) throw std::system_error(EIO, std::system_category(), "FileServer: read " + file);
+}
+
+std::string_view ContentTypes::of(std::string_view path) const {
+  if (!types_.empty()) {
+    const auto found = types_.find(lower_case(extension_of(path)));
+    if (found != types_.end()) return found->second;
+  }
+  return content_type_of(path);
 }
 
 }  // namespace tuza::http

@@ -3,12 +3,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <string_view>
+#include <utility>
 
 namespace tuza::http {
 namespace {
@@ -19,18 +17,8 @@ using namespace std::chrono;
 constexpr std::int64_t kSecondsMax =
     std::numeric_limits<std::int64_t>::max() / 1'000'000'000 - std::int64_t{366} * 86'400;
 
-class Text {
- public:
-  void add(std::string_view text) { at_ = std::copy(text.begin(), text.end(), at_); }
-  void hex(std::uint64_t value) { at_ = std::to_chars(at_, text_.data() + text_.size(), value, 16).ptr; }
-  [[nodiscard]] std::string string() const {
-    return {text_.data(), static_cast<std::size_t>(at_ - text_.data())};
-  }
-
- private:
-  std::array<char, 80> text_;  // four numbers of at most 16 digits, and what stands between them
-  char* at_ = text_.data();
-};
+// Up to here, a time of modification is a constant of some tool, in any time zone.
+constexpr sys_days kConstantTimes = 1980y / January / 3;
 
 }  // namespace
 
@@ -43,23 +31,13 @@ bool is_settled(const struct stat& info, system_clock::time_point now, nanosecon
   return time_of(info.st_mtim) + settled <= now && time_of(info.st_ctim) + settled <= now;
 }
 
-Validators validators_of(const struct stat& info, system_clock::time_point now) {
+Validators validators_of(std::string etag, const struct stat& info, system_clock::time_point now) {
   const sys_time<nanoseconds> modified = time_of(info.st_mtim);
-  const bool settled = modified + kSettled <= now;
-  Text tag;
-  tag.add(settled ? "\"" : "W/\"");
-  tag.hex(info.st_ino);
-  tag.add("-");
-  tag.hex(static_cast<std::uint64_t>(info.st_size));
-  tag.add("-");
-  tag.hex(static_cast<std::uint64_t>(info.st_mtim.tv_sec));
-  tag.add(".");
-  tag.hex(static_cast<std::uint64_t>(info.st_mtim.tv_nsec));
-  tag.add("\"");
   // RFC 9110 8.8.2.1: not later than the response itself.
-  return {.etag = tag.string(),
+  return {.etag = std::move(etag),
           .last_modified = std::min(floor<seconds>(modified), floor<seconds>(now)),
-          .date_is_strong = settled};
+          .has_date = modified >= kConstantTimes,
+          .date_is_strong = modified + kSettled <= now};
 }
 
 }  // namespace tuza::http

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 struct stat;
@@ -36,9 +37,10 @@ inline constexpr std::chrono::seconds kSettled{2};
 // The time, or the nearest one that fits into 64 bits: anybody may give a file a time in the year 2286.
 std::chrono::sys_time<std::chrono::nanoseconds> time_of(const struct timespec& time);
 
-// The tag is "16f-a0-1234.5": inode, size and time of modification (seconds, nanoseconds), in hexadecimal. It is weak unless
-// the content has settled.
-Validators validators_of(const struct stat& info, std::chrono::system_clock::time_point now);
+// `etag`: content_tag.h. Files of reproducible builds have a time that says nothing about them (1970; 1980, the first of zip
+// archives): they have no Last-Modified, and are not compared by it.
+Validators validators_of(std::string etag, const struct stat& info,
+                         std::chrono::system_clock::time_point now);
 
 // Whether the last changes of the content and of the inode lie at least `settled` back.
 bool is_settled(const struct stat& info, std::chrono::system_clock::time_point now,

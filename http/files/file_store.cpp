@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/syscall.h>
+#include <tuza/http/files/content_tag.h>
 #include <tuza/http/files/content_type.h>
 #include <tuza/http/files/http_date.h>
 #include <tuza/netpoll/files/file_calls.h>
@@ -36,18 +37,29 @@ std::string fields_of(const Representation& representation) {
   if (!representation.cache_control.empty()) {
     fields.append("Cache-Control: ").append(representation.cache_control).append("\r\n");
   }
-  fields.append("ETag: ").append(representation.validators.etag).append("\r\nLast-Modified: ");
-  fields.append(format_http_date(representation.validators.last_modified)).append("\r\n");
+  const Validators& validators = representation.validators;
+  fields.append("ETag: ").append(validators.etag).append("\r\n");
+  if (validators.has_date) {
+    fields.append("Last-Modified: ").append(format_http_date(validators.last_modified)).append("\r\n");
+  }
   if (representation.varies) fields += "Vary: Accept-Encoding\r\n";
   return fields;
 }
 
 }  // namespace
 
-Representation representation_of(const struct stat& info, std::string_view content_type,
+std::optional<std::string> small_content(int fd, const struct stat& info) {
+  const auto size = static_cast<std::uint64_t>(info.st_size);
+  if (size > kTaggedInMemoryMax) return std::nullopt;
+  std::string content(size, '\0');
+  if (tuza::detail::read_at(fd, content, 0) != static_cast<long>(size)) return std::nullopt;
+  return content;
+}
+
+Representation representation_of(std::string etag, const struct stat& info, std::string_view content_type,
                                  const FileRules& rules) {
   return {.size = static_cast<std::uint64_t>(info.st_size),
-          .validators = validators_of(info, system_clock::now()),
+          .validators = validators_of(std::move(etag), info, system_clock::now()),
           .content_type = content_type,
           .cache_control = rules.cache_control,
           .varies = rules.varies};
@@ -66,7 +78,8 @@ FoundFile FileStore::find(const std::string& path, bool remember_absence) {
   found.cached = cache_.find(path);
   if (found.cached) {
     CachedFile& file = *found.cached;
-    if (cache_.is_fresh(file, now_ns) || is_unchanged(file, now_ns)) {
+    found.asked = !cache_.is_fresh(file, now_ns);
+    if (!found.asked || is_unchanged(file, now_ns)) {
       found.kind = file.exists ? Kind::kCached : Kind::kError;
       if (!file.exists) found.error = -ENOENT;
       return found;
@@ -75,6 +88,7 @@ FoundFile FileStore::find(const std::string& path, bool remember_absence) {
     cache_.remove(path);
   }
   found = open(path);
+  found.asked = true;
   if (!cache_.enabled()) return found;
   const bool absent = remember_absence && found.error == -ENOENT;
   if (found.kind != Kind::kOpen && !absent) return found;
@@ -140,7 +154,11 @@ FileCache::Pin FileStore::cache(const std::string& path, const FoundFile& found,
       version_of(after) != file->version) {
     return {};
   }
-  file->representation = representation_of(found.info, content_type_of(path), rules_);
+  // A file that is small enough has the tag that it would have without the cache.
+  std::string etag = size <= kTaggedInMemoryMax
+                         ? tag_of_content(file->content)
+                         : tag_of_file(found.open.fd(), found.info, system_clock::now());
+  file->representation = representation_of(std::move(etag), found.info, content_type_of(path), rules_);
   file->fields = fields_of(file->representation);
   return cache_.insert(std::move(file));
 }

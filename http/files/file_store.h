@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,7 @@ struct FoundFile {
   OpenFile open;          // kOpen: a regular file, kFolder
   struct stat info{};     // of `open`
   long error = 0;         // kError: -errno; ENXIO for what is neither a file nor a folder
+  bool asked = false;     // the file system, and not only the cache
 
   [[nodiscard]] bool is_file() const { return kind == Kind::kCached || kind == Kind::kOpen; }
   // Of a file: when its content was changed last, in seconds since 1970.
@@ -59,8 +61,12 @@ class FileStore {
   const FileRules rules_;
 };
 
-// What a response says of an open file. The views are of the arguments, which must outlive it.
-Representation representation_of(const struct stat& info, std::string_view content_type,
+// What a response says of a file with that tag. The views are of the arguments, which must outlive it.
+Representation representation_of(std::string etag, const struct stat& info, std::string_view content_type,
                                  const FileRules& rules);
+
+// The content of an open file that is small enough to be sent from memory; nullopt: it is larger, or cannot be read as a
+// whole. Parks.
+std::optional<std::string> small_content(int fd, const struct stat& info);
 
 }  // namespace tuza::http

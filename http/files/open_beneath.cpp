@@ -13,14 +13,15 @@ namespace {
 
 using tuza::detail::blocking_syscall;
 
-constexpr int kFileFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-// O_PATH excludes others (openat2).
-std::uint64_t flags_for(int extra) {
-  return static_cast<std::uint64_t>((extra & O_PATH) != 0 ? O_PATH | O_CLOEXEC : kFileFlags | extra);
-}
 constexpr int kTriesMax = 8;  // of a look-up during which other files were renamed
 
 }  // namespace
+
+int open_beneath_flags(int extra) {
+  constexpr int kFileFlags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  // O_PATH excludes others (openat2).
+  return (extra & O_PATH) != 0 ? O_PATH | O_CLOEXEC : kFileFlags | extra;
+}
 
 OpenFile::~OpenFile() {
   if (fd_ >= 0) blocking([fd = fd_] { return sys::invoke(SYS_close, fd); });
@@ -40,7 +41,7 @@ long open_beneath(int folder, const std::string& path, int flags) {
   static std::atomic<bool> unknown_call{false};
   if (unknown_call.load(std::memory_order_relaxed)) return open_beneath_by_steps(folder, path, flags);
   struct open_how how{};
-  how.flags = flags_for(flags);
+  how.flags = static_cast<std::uint64_t>(open_beneath_flags(flags));
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
   long fd = -EAGAIN;
   for (int i = 0; i < kTriesMax && fd == -EAGAIN; ++i) {
@@ -50,29 +51,10 @@ long open_beneath(int folder, const std::string& path, int flags) {
     unknown_call.store(true, std::memory_order_relaxed);
     return open_beneath_by_steps(folder, path, flags);
   }
-  // Old seccomp filters answer unknown calls with EPERM. If the file itself must not be read, the fall-back
+  // Some seccomp filters answer calls that they do not know with EPERM. If the file itself must not be read, the fall-back
   // fails too.
   if (fd == -EPERM) return open_beneath_by_steps(folder, path, flags);
   return fd;
-}
-
-long open_beneath_by_steps(int folder, const std::string& path, int extra) {
-  OpenFile held;  // the current folder; empty: `folder`
-  int at = folder;
-  std::size_t begin = 0;
-  for (;;) {
-    const std::size_t slash = path.find('/', begin);
-    const std::string name = path.substr(begin, slash - begin);
-    if (name == "..") return -EXDEV;
-    const bool last = slash == std::string::npos;
-    const int flags = last ? static_cast<int>(flags_for(extra)) | O_NOFOLLOW
-                           : O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-    const long fd = blocking_syscall(SYS_openat, at, name.c_str(), flags, 0);
-    if (fd < 0 || last) return fd;
-    held = OpenFile(static_cast<int>(fd));
-    at = held.fd();
-    begin = slash + 1;
-  }
 }
 
 }  // namespace tuza::http

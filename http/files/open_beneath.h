@@ -2,8 +2,8 @@
 //
 // Uses openat2(2) with RESOLVE_BENEATH: the kernel follows symbolic links as long as they stay below the
 // folder, and refuses links that leave it, absolute ones included, whatever other processes do to the tree
-// meanwhile. Where that call is unavailable (a kernel before 5.6, a seccomp filter that does not know the
-// call), the path is walked folder by folder, and no link is followed at all.
+// meanwhile. Where that call is unavailable (a kernel before 5.6, a seccomp filter, such as systemd's for
+// RestrictSUIDSGID), the path is walked folder by folder with the same result (open_by_steps.cpp).
 //
 // Thread-safe. Every function parks: the calls are blocking calls (netpoll/file.h).
 #pragma once
@@ -52,5 +52,7 @@ long open_folder(const std::string& path);
 long open_beneath(int folder, const std::string& path, int flags = 0);
 // The fall-back, separate for tests.
 long open_beneath_by_steps(int folder, const std::string& path, int flags = 0);
+// What both open a file with.
+int open_beneath_flags(int extra);
 
 }  // namespace tuza::http

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <tuza/http/files/content_tag.h>
 #include <tuza/http/files/content_type.h>
 #include <tuza/http/files/file_errors.h>
 #include <tuza/http/files/file_store.h>
@@ -16,7 +17,10 @@
 #include <tuza/netpoll/files/file_calls.h>
 
 #include <cerrno>
+#include <chrono>
+#include <optional>
 #include <string>
+#include <utility>
 
 namespace tuza::http {
 namespace {
@@ -53,15 +57,18 @@ void ResponseWriter::send_open_file(int fd, std::string_view path, const SendFil
                              ? options.content_type
                              : header("Content-Type").value_or(content_type_of(path)));
   const FileRules rules{.cache_control = std::string(options.cache_control)};
-  const Representation representation = representation_of(info, type, rules);
+  const std::optional<std::string> small = small_content(fd, info);
+  std::string etag = small ? tag_of_content(*small) : tag_of_file(fd, info, std::chrono::system_clock::now());
+  const Representation representation = representation_of(std::move(etag), info, type, rules);
+  const FileContent content = small ? FileContent{.bytes = *small} : FileContent{.fd = fd};
   if (!options.download_name.empty())
     set_header("Content-Disposition", disposition_of(options.download_name));
   const Request request(exchange_);
   const bool may_be_conditional = request.method() == Method::kGet || request.method() == Method::kHead;
   if (may_be_conditional && status_code() == 200) {
-    http::send_file(request, *this, representation, {.fd = fd});
+    http::send_file(request, *this, representation, content);
   } else {
-    send_whole_file(*this, representation, {.fd = fd});
+    send_whole_file(*this, representation, content);
   }
 }
 

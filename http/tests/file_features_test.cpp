@@ -157,10 +157,11 @@ TEST(FileFieldsTest, WhatIsSetAlreadyStays) {
 // Archives and clients set any time. In nanoseconds, years from 2262 on do not fit into 64 bits.
 TEST(FileTrapsTest, AFileOfTheFarFuture) {
   const Folder folder;
+  Folder::write(folder.root() / "a.txt", std::string(70'000, 'x'));
   Folder::set_time(folder.root() / "a.txt", 9'999'999'999);  // in the year 2286
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
   const CallResult r = call(FileServer(folder.root().string()), "GET /a.txt");
-  EXPECT_EQ(r.body, kText);
+  EXPECT_EQ(r.body.size(), 70'000u);
   EXPECT_TRUE(r.header("ETag").value().starts_with("W/")) << "it has not settled";
   EXPECT_GE(parse_http_date(r.header("Last-Modified").value(), now), now) << "not in a distant past";
 }
