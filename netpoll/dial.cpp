@@ -5,12 +5,18 @@
 #include <tuza/netpoll/socket/resolve_for.h>
 #include <tuza/netpoll/socket/socket_name.h>
 #include <tuza/netpoll/tcp.h>
+#include <tuza/sched/go.h>
+#include <tuza/sched/sync/chan.h>
+#include <tuza/sched/sync/context.h>
+#include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/time/sleep.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -19,6 +25,21 @@ namespace {
 
 using Side = Descriptor::Side;
 
+// Both versions of IP by turns, beginning with that of the first name (RFC 8305, section 4): if one version leads nowhere,
+// that costs one delay, however many addresses of it there are.
+void alternate_versions(std::vector<SocketName>& names) {
+  const auto preferred = names.front().storage.ss_family;
+  const auto others = std::ranges::stable_partition(
+      names, [=](const SocketName& name) { return name.storage.ss_family == preferred; });
+  const std::vector<SocketName> first(names.begin(), others.begin());
+  const std::vector<SocketName> second(others.begin(), others.end());
+  names.clear();
+  for (std::size_t i = 0; i < std::max(first.size(), second.size()); ++i) {
+    if (i < first.size()) names.push_back(first[i]);
+    if (i < second.size()) names.push_back(second[i]);
+  }
+}
+
 // The names to try, in this order; at least one.
 Result<std::vector<SocketName>> names_of(std::string_view network, std::string_view address) {
   if (network == "unix") {
@@ -26,7 +47,7 @@ Result<std::vector<SocketName>> names_of(std::string_view network, std::string_v
     const bool bad = address.empty() || address.find('\0') != address.npos;
     return std::unexpected(Error::from_errno(bad ? EINVAL : ENAMETOOLONG, "dial", std::string(address)));
   }
-  const Result<std::vector<Endpoint>> endpoints = resolve_for(network, address);
+  const Result<std::vector<Endpoint>> endpoints = resolve_to_dial(network, address);
   if (!endpoints) return std::unexpected(endpoints.error());
   std::vector<SocketName> names;
   for (const Endpoint& endpoint : *endpoints) {
@@ -34,6 +55,7 @@ Result<std::vector<SocketName>> names_of(std::string_view network, std::string_v
     std::memcpy(&name.storage, endpoint.data(), endpoint.size());
     name.length = static_cast<socklen_t>(endpoint.size());
   }
+  alternate_versions(names);
   return names;
 }
 
@@ -56,8 +78,8 @@ Result<void> call_peer(const NewSocket& socket, const SocketName& peer, TimePoin
   }
 }
 
-Result<Conn> dial_one(const SocketName& peer, std::string_view address, TimePoint deadline,
-                      const Context* ctx) {
+Result<Conn> connect_once(const SocketName& peer, std::string_view address, TimePoint deadline,
+                          const Context* ctx) {
   const auto fail = [&](const Error& error) {
     return std::unexpected(Error(error.code(), "dial", std::string(address)));
   };
@@ -95,18 +117,130 @@ Result<Conn> dial_one(const SocketName& peer, std::string_view address, TimePoin
   return conn;
 }
 
-// Tries the addresses of a name one after the other; the error is that of the first.
+// A client whose local port the system chooses gets, once in some ten thousand, the port that it dials. If nobody listens
+// there, both ends of the new connection are this socket.
+bool is_connected_to_itself(Conn& conn, const SocketName& peer) {
+  if (peer.storage.ss_family == AF_UNIX) return false;
+  const Result<Endpoint> local = conn.local_endpoint();
+  return local && *local == *peer.endpoint();
+}
+
+Result<Conn> dial_one(const SocketName& peer, std::string_view address, TimePoint deadline,
+                      const Context* ctx) {
+  constexpr int kTries = 3;  // the system goes on to another port, unless it has no other
+  for (int i = 0; i < kTries; ++i) {
+    Result<Conn> conn = connect_once(peer, address, deadline, ctx);
+    if (!conn || !is_connected_to_itself(*conn, peer)) return conn;
+    (void)conn->set_linger_zero();  // TIME_WAIT would keep the service from the port for a minute
+  }
+  return std::unexpected(Error::from_errno(ECONNREFUSED, "dial", std::string(address)));
+}
+
+// The attempts to reach one of several peers (RFC 8305, section 5), each on a goroutine of its own.
+//
+// Thread-unsafe: one goroutine calls run(). The attempts touch `outcomes_`, which has room for all of them, and what is
+// constant; the destructor ends and awaits them.
+class Race {
+ public:
+  Race(std::span<const SocketName> peers, std::string_view address, TimePoint deadline, const Context* ctx)
+      : peers_(peers),
+        address_(address),
+        deadline_(deadline),
+        ctx_(ctx),
+        racing_(with_cancel(ctx != nullptr ? *ctx : Context::background())),
+        outcomes_(peers.size()) {}
+  ~Race() {
+    racing_.cancel();
+    attempts_.wait();
+  }
+  Race(const Race&) = delete;
+  Race& operator=(const Race&) = delete;
+
+  Result<Conn> run() {
+    std::optional<Error> first;
+    std::size_t first_peer = peers_.size();
+    std::size_t failed = 0;
+    for (;;) {
+      if (may_begin()) {
+        begin_next();
+      } else if (failed == begun_) {
+        break;
+      }
+      std::optional<Outcome> outcome = next_outcome();
+      if (!outcome) continue;
+      if (outcome->conn) return std::move(outcome->conn);
+      ++failed;
+      if (outcome->peer < first_peer) {
+        first_peer = outcome->peer;
+        first = outcome->conn.error();
+      }
+    }
+    if (ctx_ != nullptr && ctx_->done()) return std::unexpected(ctx_->cause());
+    if (is_late()) return std::unexpected(Error(Errc::kTimeout, "dial", std::string(address_)));
+    return std::unexpected(*first);
+  }
+
+ private:
+  struct Outcome {
+    std::size_t peer;
+    Result<Conn> conn;
+  };
+
+  [[nodiscard]] bool is_late() const { return deadline_ <= std::chrono::steady_clock::now(); }
+  // The first attempt is made in any case, and says what is wrong.
+  [[nodiscard]] bool may_begin() const {
+    return begun_ == 0 || (begun_ < peers_.size() && !racing_.ctx().done() && !is_late());
+  }
+
+  void begin_next() {
+    const std::size_t peer = begun_++;
+    auto attempt = [this, peer] {
+      outcomes_.send({peer, dial_one(peers_[peer], address_, deadline_, &racing_.ctx())});
+    };
+    attempts_.add(1);
+    const Result<void> started = try_go({.name = "dial"}, [this, attempt] {
+      attempt();
+      attempts_.done();
+    });
+    if (started) return;
+    attempts_.done();
+    attempt();  // no memory for a goroutine: this one waits for the whole attempt
+  }
+
+  // nullopt: it is time to begin another attempt, if that is still allowed.
+  std::optional<Outcome> next_outcome() {
+    if (!may_begin()) return outcomes_.recv();
+    const auto [pause, cancel] = with_timeout(racing_.ctx(), delay());
+    Result<std::optional<Outcome>> outcome = outcomes_.recv(pause);
+    return outcome ? std::move(*outcome) : std::nullopt;
+  }
+
+  // The rest of the time is divided among the attempts, so that all are made before the deadline.
+  [[nodiscard]] std::chrono::nanoseconds delay() const {
+    constexpr std::chrono::nanoseconds kDelay = std::chrono::milliseconds(250);
+    const TimePoint end = std::min(deadline_, racing_.ctx().deadline().value_or(kNoDeadline));
+    const TimePoint now = std::chrono::steady_clock::now();
+    if (end <= now) return {};
+    const auto shares = static_cast<std::int64_t>(peers_.size() - begun_ + 1);
+    return std::min<std::chrono::nanoseconds>(kDelay, (end - now) / shares);
+  }
+
+  const std::span<const SocketName> peers_;
+  const std::string_view address_;
+  const TimePoint deadline_;
+  const Context* const ctx_;
+  const CancellableContext racing_;
+  std::size_t begun_ = 0;
+  Chan<Outcome> outcomes_;
+  WaitGroup attempts_;
+};
+
 Result<Conn> dial_within(std::string_view network, std::string_view address, TimePoint deadline,
                          const Context* ctx) {
   const Result<std::vector<SocketName>> peers = names_of(network, address);
   if (!peers) return std::unexpected(peers.error());
-  Result<Conn> first = dial_one(peers->front(), address, deadline, ctx);
-  for (std::size_t i = 1; i < peers->size(); ++i) {
-    const bool over = first || first.error().timeout() || (ctx != nullptr && ctx->done());
-    if (over) break;
-    if (Result<Conn> other = dial_one((*peers)[i], address, deadline, ctx)) return other;
-  }
-  return first;
+  if (peers->size() == 1) return dial_one(peers->front(), address, deadline, ctx);
+  return Race(*peers, address, deadline, ctx).run();
 }
 
 }  // namespace

@@ -47,7 +47,10 @@ Error bad_address(std::string_view text) { return Error(Errc::kBadAddress, "pars
 Error resolver_error(int code, int number, std::string_view text) {
   if (code == EAI_SYSTEM) return Error::from_errno(number, "resolve", std::string(text));
   if (code == EAI_MEMORY) return Error::from_errno(ENOMEM, "resolve", std::string(text));
-  return Error(Errc::kNoSuchHost, "resolve", std::string(text));
+  // Only these say something about the name. Whatever else there is, or a C library adds, is a failure of the resolver or
+  // of its servers, and the name may exist.
+  const bool unknown = code == EAI_NONAME || code == EAI_NODATA || code == EAI_ADDRFAMILY;
+  return Error(unknown ? Errc::kNoSuchHost : Errc::kResolverFailed, "resolve", std::string(text));
 }
 
 std::optional<Endpoint> from_address(const HostPort& parts) {
@@ -84,63 +87,97 @@ bool is_localhost(std::string_view host) {
          std::ranges::equal(host.substr(above.size()), kName, same);
 }
 
-Result<std::vector<Endpoint>> resolve_all(std::string_view host_port) {
-  const std::optional<HostPort> parts = split(host_port);
-  if (!parts) return std::unexpected(bad_address(host_port));
-  std::vector<Endpoint> all;
-  if (const std::optional<Endpoint> endpoint = from_address(*parts)) {
-    all.push_back(*endpoint);
-    return all;
-  }
-  if (is_localhost(parts->host)) {
-    all.emplace_back(asio::ip::address_v4::loopback(), parts->port);
-    all.emplace_back(asio::ip::address_v6::loopback(), parts->port);
-    return all;
-  }
+// Asks the system's resolver for the addresses of `family`. Without AI_ADDRCONFIG, which hides addresses that
+// /etc/hosts names from a machine that has only loopback addresses of that version; the resolver puts addresses that
+// cannot be reached last.
+Result<std::vector<Endpoint>> ask_resolver(const HostPort& parts, int family, std::string_view text) {
   struct addrinfo hints{};
+  hints.ai_family = family;
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_ADDRCONFIG;
   struct addrinfo* list = nullptr;
   int code = 0;
   int number = 0;
   {
     const BlockingCall asking(CallLength::kLong);
-    code = getaddrinfo(parts->host.c_str(), nullptr, &hints, &list);
+    code = getaddrinfo(parts.host.c_str(), nullptr, &hints, &list);
     if (code == EAI_SYSTEM) number = last_error();
   }
-  if (code != 0) return std::unexpected(resolver_error(code, number, host_port));
+  if (code != 0) return std::unexpected(resolver_error(code, number, text));
   const std::unique_ptr<struct addrinfo, decltype(&freeaddrinfo)> owner(list, &freeaddrinfo);
+  std::vector<Endpoint> all;
   for (const struct addrinfo* at = list; at != nullptr; at = at->ai_next) {
     Endpoint endpoint;
     if (at->ai_addrlen > endpoint.capacity()) continue;
     std::memcpy(endpoint.data(), at->ai_addr, at->ai_addrlen);
-    endpoint.port(parts->port);
+    endpoint.port(parts.port);
     all.push_back(endpoint);
   }
-  if (all.empty()) return std::unexpected(Error(Errc::kNoSuchHost, "resolve", std::string(host_port)));
+  if (all.empty()) return std::unexpected(Error(Errc::kNoSuchHost, "resolve", std::string(text)));
   return all;
+}
+
+Result<std::vector<Endpoint>> resolve_all(std::string_view host_port, int family) {
+  const std::optional<HostPort> parts = split(host_port);
+  if (!parts) return std::unexpected(bad_address(host_port));
+  if (const std::optional<Endpoint> endpoint = from_address(*parts)) return std::vector{*endpoint};
+  if (!is_localhost(parts->host)) return ask_resolver(*parts, family, host_port);
+  return std::vector{Endpoint(asio::ip::address_v4::loopback(), parts->port),
+                     Endpoint(asio::ip::address_v6::loopback(), parts->port)};
+}
+
+// ::ffff:10.1.2.3 is an address of IPv4: it can be used where there is no IPv6.
+Endpoint without_mapping(const Endpoint& endpoint) {
+  if (!endpoint.address().is_v6() || !endpoint.address().to_v6().is_v4_mapped()) return endpoint;
+  return {asio::ip::make_address_v4(asio::ip::v4_mapped, endpoint.address().to_v6()), endpoint.port()};
 }
 
 }  // namespace
 
 Result<Endpoint> resolve(std::string_view host_port) {
-  const Result<std::vector<Endpoint>> all = resolve_all(host_port);
+  const Result<std::vector<Endpoint>> all = resolve_all(host_port, AF_UNSPEC);
   if (!all) return std::unexpected(all.error());
   return all->front();
 }
 
 Result<std::vector<Endpoint>> resolve_for(std::string_view network, std::string_view address) {
-  if (network != "tcp" && network != "tcp4" && network != "tcp6") {
+  const bool any = network == "tcp";
+  if (!any && network != "tcp4" && network != "tcp6") {
     return std::unexpected(Error::from_errno(EPROTONOSUPPORT, "network", std::string(network)));
   }
-  Result<std::vector<Endpoint>> all = resolve_all(address);
-  if (!all || network == "tcp") return all;
+  const bool v6 = network == "tcp6";
+  Result<std::vector<Endpoint>> all = resolve_all(address, any ? AF_UNSPEC : v6 ? AF_INET6 : AF_INET);
+  if (!all) return all;
+  std::ranges::transform(*all, all->begin(), &without_mapping);
+  if (any) return all;
   Endpoint& first = all->front();
-  if (network == "tcp4" && first.address().is_unspecified())
-    first = Endpoint(asio::ip::tcp::v4(), first.port());
-  std::erase_if(*all, [&](const Endpoint& e) { return e.address().is_v6() == (network == "tcp4"); });
+  if (!v6 && first.address().is_unspecified()) first = Endpoint(asio::ip::tcp::v4(), first.port());
+  std::erase_if(*all, [v6](const Endpoint& e) { return e.address().is_v6() != v6; });
   if (all->empty()) return std::unexpected(Error::from_errno(EAFNOSUPPORT, "network", std::string(address)));
   return all;
+}
+
+Result<std::vector<Endpoint>> resolve_to_dial(std::string_view network, std::string_view address) {
+  Result<std::vector<Endpoint>> all = resolve_for(network, address);
+  if (!all) return all;
+  std::vector<Endpoint> targets;
+  for (const Endpoint& endpoint : *all) {
+    if (!endpoint.address().is_unspecified()) {
+      targets.push_back(endpoint);
+      continue;
+    }
+    const Endpoint v4(asio::ip::address_v4::loopback(), endpoint.port());
+    const Endpoint v6(asio::ip::address_v6::loopback(), endpoint.port());
+    // "[::]:80" is also the address of a listener of IPv6 alone; ":80" is what "localhost:80" is.
+    const bool v6_first = !address.starts_with(':');
+    if (endpoint.address().is_v4()) {
+      targets.push_back(v4);
+    } else if (network == "tcp6") {
+      targets.push_back(v6);
+    } else {
+      targets.insert(targets.end(), {v6_first ? v6 : v4, v6_first ? v4 : v6});
+    }
+  }
+  return targets;
 }
 
 std::string to_string(const Endpoint& endpoint) {

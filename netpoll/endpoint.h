@@ -31,7 +31,8 @@ using Endpoint = asio::ip::basic_endpoint<asio::ip::tcp>;
 
 // Like parse_endpoint(), but also accepts names, such as "db.example.org:5432": asks the system's resolver and
 // returns its preferred address. The query is a blocking call (sched/blocking.h), and parks; addresses need no
-// query. Neither does "localhost", nor a name below it: 127.0.0.1, always (RFC 6761).
+// query. Neither does "localhost", nor a name below it: 127.0.0.1, always (RFC 6761). Errc::kNoSuchHost if the name does
+// not exist; Errc::kResolverFailed if that is not known, because the name servers do not answer: it may succeed later.
 [[nodiscard]] Result<Endpoint> resolve(std::string_view host_port);
 
 std::string to_string(const Endpoint& endpoint);

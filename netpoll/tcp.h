@@ -264,8 +264,15 @@ class Listener {
 // The same with a single text: "unix:/run/app.sock", or a TCP address.
 [[nodiscard]] Result<Listener> listen(std::string_view address, const ListenOptions& options = {});
 
-// Connects; `network` as above. Tries the addresses of a name in turn. Gives up at `deadline`. The deadline does not limit the time of the resolver
-// if the host is a name. Parks. Goroutines only.
+// Connects; `network` as above. An empty or unspecified host ("[::]:80", the address of a listener) is this machine.
+//
+// Of a name it tries all addresses of the network, IPv6 and IPv4 by turns in the resolver's order (RFC 8305): the next one
+// when the attempt before has failed, or 250 ms after it has begun, and sooner if `deadline` is near; attempts that go on
+// count as well. The first connection wins; if there is none, the error is that of the first address. The deadline does not
+// limit the time of the resolver. Errors of the resolver are those of resolve(). A connection of a socket with itself,
+// which TCP makes if nobody listens on a port that the system may give to clients, is ECONNREFUSED.
+//
+// Parks. Goroutines only.
 [[nodiscard]] Result<Conn> dial(std::string_view network, std::string_view address,
                                 TimePoint deadline = kNoDeadline);
 // The same, but gives up when `ctx` ends; the end of `ctx` does not interrupt the resolver either.

@@ -17,6 +17,7 @@ class Category final : public std::error_category {
       case Errc::kBadMessage: return "malformed message";
       case Errc::kNotRunning: return "no runtime: call it inside tuza::run";
       case Errc::kOther: return "error";
+      case Errc::kResolverFailed: return "no answer from the name servers";
     }
     return "unknown error";
   }

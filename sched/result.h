@@ -27,15 +27,16 @@ namespace tuza {
 // kTimeout is equivalent to std::errc::timed_out, and kCancelled to std::errc::operation_canceled: a
 // test for the condition finds the deadline of a call as well as the kernel's own ETIMEDOUT.
 enum class Errc {
-  kClosed = 1,   // the object was closed, before or during the call
-  kTimeout,      // its deadline passed
-  kCancelled,    // its context was cancelled
-  kEndOfStream,  // the peer ended the stream in the middle of a unit of data
-  kBadAddress,   // the text is not an address
-  kNoSuchHost,   // the resolver does not know the name
-  kBadMessage,   // the peer's message violates the protocol
-  kNotRunning,   // no tuza::run is active
-  kOther,        // an error of the program's own, made by errorf() without a cause
+  kClosed = 1,      // the object was closed, before or during the call
+  kTimeout,         // its deadline passed
+  kCancelled,       // its context was cancelled
+  kEndOfStream,     // the peer ended the stream in the middle of a unit of data
+  kBadAddress,      // the text is not an address
+  kNoSuchHost,      // the name does not exist, or has no address of the version asked for
+  kBadMessage,      // the peer's message violates the protocol
+  kNotRunning,      // no tuza::run is active
+  kOther,           // an error of the program's own, made by errorf() without a cause
+  kResolverFailed,  // the name servers gave no answer about the name: the same call may succeed later
 };
 
 const std::error_category& error_category();

@@ -82,15 +82,15 @@ TEST(Endpoint, ResolveKnowsTheNamesThatTheSystemKnows) {
   ASSERT_EQ(gethostname(name, sizeof name - 1), 0);
   const std::string own = std::string(name) + ":80";
   addrinfo hints{}, *found = nullptr;
-  hints.ai_flags = AI_ADDRCONFIG;
-  const bool known = getaddrinfo(name, nullptr, &hints, &found) == 0;
+  const int code = getaddrinfo(name, nullptr, &hints, &found);
+  const bool known = code == 0;
   if (known) freeaddrinfo(found);
   const Result<Endpoint> resolved = resolve(own);
   ASSERT_EQ(resolved.has_value(), known);
   if (known) {
     EXPECT_EQ(resolved->port(), 80);
   } else {
-    EXPECT_EQ(resolved.error().message(), "resolve " + own + ": no such host");
+    EXPECT_EQ(resolved.error().is(Errc::kNoSuchHost), code == EAI_NONAME) << resolved.error().message();
   }
 }
 

@@ -35,7 +35,8 @@ TEST(Error, AConditionIsAlsoThatOfTheSystem) {
 }
 
 TEST(Error, OtherCodesAreEquivalentToThemselvesOnly) {
-  for (const Errc code : {Errc::kClosed, Errc::kEndOfStream, Errc::kBadAddress, Errc::kOther}) {
+  for (const Errc code :
+       {Errc::kClosed, Errc::kEndOfStream, Errc::kBadAddress, Errc::kOther, Errc::kResolverFailed}) {
     EXPECT_EQ(make_error_code(code).default_error_condition(),
               std::error_condition(static_cast<int>(code), error_category()));
     EXPECT_FALSE(Error(code, "x").is(std::errc::timed_out));
