@@ -10,6 +10,7 @@
 #include <tuza/sched/log.h>
 #include <tuza/sched/preempt.h>
 #include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/sync/detail/member.h>
 #include <tuza/sched/time/sleep.h>
 
 #include <algorithm>
@@ -230,6 +231,7 @@ void Server::run(Conn conn, AddressCounts::Held held) {
     Server& server;
     AddressCounts::Held held;
     ~Ended() {
+      rt::destroy_locals();  // they may refer to what whoever waits for the connections then destroys
       held = {};
       server.end_connection();
     }

@@ -1,6 +1,7 @@
 // The accept loop: a goroutine per connection, the connection limit, graceful shutdown.
 #include <tuza/netpoll/serve.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
+#include <tuza/sched/sync/goroutine_local.h>
 
 #include <algorithm>
 #include <functional>
@@ -302,6 +303,34 @@ TEST_P(ServeTest, ShutdownBeforeServeMeansThatNothingIsServed) {
     Server server(listen_on_loopback(), &echo);
     EXPECT_TRUE(server.shutdown(far_away()));
     EXPECT_TRUE(server.serve());
+  });
+}
+
+struct HandlerLocal {
+  int* into = nullptr;
+  ~HandlerLocal() {
+    sleep_for(200us);
+    if (into != nullptr) ++*into;
+  }
+};
+const GoroutineLocal<HandlerLocal> g_handler_local;
+
+TEST_P(ServeTest, GoroutineLocalsOfHandlersAreGoneWhenNoConnectionIsLeft) {
+  run_with(GetParam(), [] {
+    for (int i = 0; i < scaled(50) + 2; ++i) {
+      int gone = 0;
+      {
+        Running server([&gone](Session& session) {
+          g_handler_local->into = &gone;
+          echo(session);
+        });
+        Conn client = server.dial();
+        ASSERT_TRUE(answers(client));
+        client.close();
+        EXPECT_TRUE(server.shutdown(far_away()));
+      }
+      ASSERT_EQ(gone, 1);
+    }
   });
 }
 

@@ -15,7 +15,7 @@
 // always ended.
 //
 // Ordering: everything that the goroutines did is visible after wait(). When wait() returns, the goroutines
-// have ended, and the captures of their functions are destroyed.
+// have ended, and the captures of their functions and their goroutine-locals are destroyed.
 // Lifetime: the destructor ends the context and waits for the goroutines that still run; their later errors
 // and exceptions are lost. The destructor parks if there are any. It does not wait for goroutines that the
 // end of tuza::run has left behind.
@@ -28,6 +28,7 @@
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/detail/caught.h>
+#include <tuza/sched/sync/detail/member.h>
 #include <tuza/sched/sync/detail/run_mark.h>
 #include <tuza/sched/sync/semaphore.h>
 #include <tuza/sched/sync/wait_group.h>
@@ -99,14 +100,6 @@ class ErrorGroup {
   [[nodiscard]] Result<void> wait(const Context& ctx);
 
  private:
-  // One goroutine of the group; the destructor reports its end.
-  struct Member {
-    ErrorGroup* group;
-    ~Member() {
-      if (group != nullptr) group->ended();
-    }
-  };
-
   template <class Starter, class... Args>
   friend class rt::FunctionOf;
   using Started = void;
@@ -124,16 +117,16 @@ class ErrorGroup {
   template <class F, class... Args>
   void start(const std::source_location& where, F&& function, Args&&... args) {
     begun();
-    Member unless_started{this};
+    rt::UnlessStarted<ErrorGroup, &ErrorGroup::ended> unless_started(*this);
     tuza::go(
         [this, call = rt::BoundCallOf<F, Args...>(std::in_place, std::forward<F>(function),
                                                   std::forward<Args>(args)...)]() mutable {
-          const Member member{this};
+          const rt::MemberEnd<ErrorGroup, &ErrorGroup::ended> member(*this);
           auto mine(std::move(call));  // destroyed before the group learns of the end
           run(mine);
         },
         where);
-    unless_started.group = nullptr;
+    unless_started.started();
   }
   template <class Call>
   void run(Call& call) {

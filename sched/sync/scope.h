@@ -19,7 +19,7 @@
 // does the same for errors that are values. goexit() in a goroutine is not a failure.
 //
 // Ordering: everything that the goroutines did is visible after the scope, and the captures of their
-// functions are destroyed.
+// functions and their goroutine-locals are destroyed.
 //
 // The destructor does not wait for goroutines that the end of tuza::run has left behind.
 //
@@ -30,6 +30,7 @@
 #include <tuza/sched/go.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/detail/caught.h>
+#include <tuza/sched/sync/detail/member.h>
 #include <tuza/sched/sync/detail/run_mark.h>
 #include <tuza/sched/sync/wait_group.h>
 
@@ -79,26 +80,20 @@ class Scope {
   void start(const std::source_location& where, F&& function, Args&&... args) {
     run_.set();
     running_.add(1);
-    Member unless_started{this};
+    rt::UnlessStarted<WaitGroup, &WaitGroup::done> unless_started(running_);
     tuza::go(
         [this, call = rt::BoundCallOf<F, Args...>(std::in_place, std::forward<F>(function),
                                                   std::forward<Args>(args)...)]() mutable {
-          const Member member{this};
+          const rt::MemberEnd<WaitGroup, &WaitGroup::done> member(running_);
           auto mine(std::move(call));  // destroyed before the owner continues
           if (auto thrown = rt::catch_exception([&] { std::move(mine)(); }); thrown != nullptr) {
             fail(std::move(thrown));
           }
         },
         where);
-    unless_started.scope = nullptr;
+    unless_started.started();
   }
 
-  struct Member {
-    Scope* scope;
-    ~Member() {
-      if (scope != nullptr) scope->running_.done();
-    }
-  };
   void fail(std::exception_ptr thrown);
 
   CancellableContext made_;

@@ -18,6 +18,7 @@
 #include <tuza/sched/detail/spin_lock.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/result.h>
+#include <tuza/sched/sync/detail/member.h>
 #include <tuza/sched/sync/detail/wait.h>
 
 #include <atomic>
@@ -48,7 +49,7 @@ class WaitGroup {
   [[nodiscard]] Result<void> wait(const Context& context);
 
   // Calls add(1) and go(function, args...). Calls done() when the goroutine has ended, by goexit() too, and the
-  // captures of its function, and its copies of `args`, are destroyed.
+  // captures of its function, its copies of `args`, and its goroutine-locals are destroyed.
   template <class F>
   void go(F&& function, const std::source_location& where = std::source_location::current()) {
     if constexpr (fits<F>()) start(where, std::forward<F>(function));
@@ -70,24 +71,18 @@ class WaitGroup {
   template <class F, class... Args>
   void start(const std::source_location& where, F&& function, Args&&... args) {
     add(1);
-    Member unless_started{this};
+    rt::UnlessStarted<WaitGroup, &WaitGroup::done> unless_started(*this);
     tuza::go(
         [this, call = rt::BoundCallOf<F, Args...>(std::in_place, std::forward<F>(function),
                                                   std::forward<Args>(args)...)]() mutable {
-          const Member member{this};
+          const rt::MemberEnd<WaitGroup, &WaitGroup::done> member(*this);
           auto mine(std::move(call));
           std::move(mine)();
         },
         where);
-    unless_started.group = nullptr;
+    unless_started.started();
   }
 
-  struct Member {
-    WaitGroup* group;
-    ~Member() {
-      if (group != nullptr) group->done();
-    }
-  };
   bool wait_until(const rt::Until& until);
   bool enqueue(rt::Waiter& place);
   enum class GaveUp { kYes, kTooLate, kReleaseIsComing };

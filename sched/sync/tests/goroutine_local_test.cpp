@@ -1,5 +1,7 @@
 // GoroutineLocal: one value per goroutine, created on first use, destroyed however the goroutine ends.
+#include <tuza/sched/sync/error_group.h>
 #include <tuza/sched/sync/goroutine_local.h>
+#include <tuza/sched/sync/scope.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
 
@@ -135,6 +137,104 @@ TEST(GoroutineLocalDeathTest, MisuseIsCaught) {
   static const GoroutineLocal<int> once([] { return depth++ == 0 ? *once : 1; });
   EXPECT_DEATH(run_with(1, [] { (void)*once; }),
                "the initializer of a GoroutineLocal used the same GoroutineLocal");
+}
+
+// -- Groups. A value refers to what is around the group's wait, and takes its time to go.
+
+struct SlowTally {
+  std::vector<int>* into = nullptr;
+  ~SlowTally() {
+    for (int i = 0; i < 20; ++i) yield();
+    sleep_for(std::chrono::microseconds(200));
+    if (into != nullptr) into->push_back(1);
+  }
+};
+const GoroutineLocal<SlowTally> g_tally;
+
+enum class EndsBy { kReturn, kGoexit, kException };
+
+// Starts a goroutine by start(function), waits by the end of start's group, and counts what its value has left.
+template <class InGroup>
+void expect_gone_when_the_group_ends(const InGroup& in_group) {
+  for (const EndsBy how : {EndsBy::kReturn, EndsBy::kGoexit, EndsBy::kException}) {
+    for (int round = 0; round < scaled(20) + 2; ++round) {
+      std::vector<int> results;
+      try {
+        in_group([&results, how] {
+          g_tally->into = &results;
+          if (how == EndsBy::kGoexit) goexit();
+          if (how == EndsBy::kException) throw std::runtime_error("expected");
+        });
+      } catch (const std::runtime_error&) {
+        EXPECT_EQ(how, EndsBy::kException);
+      }
+      ASSERT_EQ(results.size(), 1U) << "ended by " << static_cast<int>(how);
+    }
+  }
+}
+
+TEST_P(GoroutineLocalTest, ValuesAreGoneWhenAScopeEnds) {
+  run_with(GetParam(), [] {
+    expect_gone_when_the_group_ends([](auto function) {
+      Scope scope;
+      scope.go(function);
+    });
+    expect_gone_when_the_group_ends([](auto function) {
+      Scope scope;
+      scope.go(function);
+      scope.join();
+    });
+  });
+}
+
+TEST_P(GoroutineLocalTest, ValuesAreGoneWhenAnErrorGroupEnds) {
+  run_with(GetParam(), [] {
+    expect_gone_when_the_group_ends([](auto function) {
+      ErrorGroup group;
+      group.go(function);
+      EXPECT_TRUE(group.wait());
+    });
+    expect_gone_when_the_group_ends([](auto function) {
+      ErrorGroup group;
+      EXPECT_TRUE(group.try_go(function));
+    });
+  });
+}
+
+TEST_P(GoroutineLocalTest, ValuesAreGoneWhenAWaitGroupEnds) {
+  run_with(GetParam(), [] {
+    expect_gone_when_the_group_ends([](auto function) {
+      WaitGroup group;
+      group.go([function] {
+        try {
+          function();
+        } catch (const std::runtime_error&) {
+        }
+      });
+      group.wait();
+    });
+  });
+}
+
+TEST_P(GoroutineLocalTest, ValuesOfTheStarterStayIfAFunctionCannotBeCopied) {
+  run_with(GetParam(), [] {
+    struct Uncopied {
+      Uncopied() = default;
+      Uncopied(const Uncopied&) { throw std::runtime_error("expected"); }
+      void operator()() const {}
+    };
+    *g_name = "starter";
+    const Uncopied function;
+    WaitGroup group;
+    EXPECT_THROW(group.go(function), std::runtime_error);
+    group.wait();
+    Scope scope;
+    EXPECT_THROW(scope.go(function), std::runtime_error);
+    ErrorGroup errors;
+    EXPECT_THROW(errors.go(function), std::runtime_error);
+    EXPECT_TRUE(errors.wait());
+    EXPECT_EQ(*g_name, "starter");
+  });
 }
 
 }  // namespace
