@@ -67,6 +67,9 @@ struct ServerOptions {
   // CONNECT reaches the handler, as CONNECT / with the target as Request::host(); otherwise it gets 501. For proxies: the
   // handler dials, and hijacks the connection. A response with 2xx has no body, and ends the connection.
   bool connect = false;
+  // Of each connection's goroutine, on which handlers run; rounded up as GoOptions::stack_bytes. An untouched page costs
+  // nothing. For single routes: stack_size() (http/middleware/stack_size.h).
+  std::size_t stack_bytes = 1 << 20;
   std::chrono::milliseconds shutdown_timeout{10'000};  // for requests in flight; they are then cut off
   std::string server_name = "Tuza";                    // Server header; empty: no header
   // Is told of each request that no handler gets, before it is answered; on the connection's goroutine. Must be thread-safe,

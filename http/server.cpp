@@ -64,7 +64,9 @@ Result<void> Server::listen(net::Listener&& listener) {
                         .connections_per_address_max = options_.connections_per_address_max,
                         .proxy_protocol = options_.proxy_protocol,
                         .proxies = options_.proxies,
-                        .proxy_header_timeout = options_.header_timeout});
+                        .proxy_header_timeout = options_.header_timeout,
+                        .stack_bytes = options_.stack_bytes,
+                        .stack_setting = "http::ServerOptions::stack_bytes (http.stack of an App)"});
   return {};
 }
 

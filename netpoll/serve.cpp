@@ -211,9 +211,10 @@ void Server::start(Conn conn, AddressCounts::Held held) {
     return end_connection();
   }
   const Result<void> started =
-      try_go({.name = "conn"}, [this, conn = std::move(conn), held = std::move(held)]() mutable {
-        run(std::move(conn), std::move(held));
-      });
+      try_go({.name = "conn", .stack_bytes = options_.stack_bytes, .stack_setting = options_.stack_setting},
+             [this, conn = std::move(conn), held = std::move(held)]() mutable {
+               run(std::move(conn), std::move(held));
+             });
   if (started) return;
   out_of_memory.log(LogLevel::kError, "tuza: no memory for another connection's goroutine; it is closed");
   end_connection();

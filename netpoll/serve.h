@@ -92,6 +92,10 @@ struct ServeOptions {
   std::vector<Network> proxies{};
   std::chrono::milliseconds proxy_header_timeout{
       5000};  // from accepting the connection to the header's last byte
+  // Of the handlers' goroutines, rounded up as GoOptions::stack_bytes. More than the default of go(), because what handlers
+  // call may recurse as deep as the text of a client is long (std::regex). An untouched page costs nothing.
+  std::size_t stack_bytes = 1 << 20;
+  const char* stack_setting = "net::ServeOptions::stack_bytes";  // as GoOptions::stack_setting
 };
 
 // Connections that were closed before their handler was called, so far, and what made room for others.

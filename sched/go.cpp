@@ -53,6 +53,7 @@ Spawn spawn_begin(const SpawnRequest& request) {
   g->site_function = request.where.function_name();
   g->site_line = request.where.line();
   g->set_name(request.options.name);
+  g->stack_setting = request.options.stack_setting;
   g->closure = small ? g->inline_closure : closure_on_stack(*g, request);
   // The external entry stays detached until commit or abandon, because the closure is written into the
   // runtime's memory.

@@ -32,6 +32,8 @@ namespace tuza {
 struct GoOptions {
   std::string_view name = {};   // shown in dumps; the first 27 bytes are kept
   std::size_t stack_bytes = 0;  // 0: 256 KiB; rounded up to 64 KiB, 256 KiB, 1 MiB or 8 MiB, guard included
+  // What the report of an overflow advises to increase, if the size is a setting of somebody else: a literal.
+  const char* stack_setting = "GoOptions::stack_bytes";
 };
 
 // Starts a goroutine that calls `function`, with copies of `args` if there are any. If the system has no

@@ -43,6 +43,7 @@ http::ServerOptions server_options(const config::Config& config) {
                                                                              : net::ProxyProtocol::kOff,
           .proxies = networks(config.list("http.trusted_proxies")),
           .connect = config.boolean("http.connect"),
+          .stack_bytes = count("http.stack"),
           .shutdown_timeout = time("shutdown.timeout"),
           .server_name = config.text("http.server_name")};
 }

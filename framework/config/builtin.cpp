@@ -103,6 +103,9 @@ void add_http(Schema& schema) {
             "Minimum rate at which a client accepts responses, in bytes per second: it is cut off when it "
             "has made the "
             "server wait for longer than they take at this rate, plus http.write_timeout. 0: no minimum");
+  http.size("stack", standard.stack_bytes, 64 * kKiB, 8 * kMiB,
+            "Stack of a connection, for handlers: 64 KiB, 256 KiB, 1 MiB or 8 MiB; untouched pages take no "
+            "memory");
   http.number("requests_per_connection_max", 0, 0, 1'000'000'000, "requests",
               "A connection is closed with the response to this request; 0: no limit");
   http.duration("connection_age_max", standard.connection_age_max, 0, 365 * (24 * kHour),
@@ -113,9 +116,8 @@ void add_http(Schema& schema) {
               "at once. 0: no limit");
   http.number("max_connections", 0, 0, 10'000'000, "connections",
               "Maximum number of open connections per listener; for a further one, that which has been idle "
-              "for longest is closed, "
-              "or it waits. 0: the number of "
-              "descriptors minus 32, shared by all listeners");
+              "for longest is closed, or it waits. 0: the number of descriptors minus 32, shared by all "
+              "listeners");
   http.add("trusted_proxies", {.type = Type::kNetworks,
                                .standard = List{},
                                .doc = "Networks of the proxies that may say who the client is"});

@@ -137,8 +137,9 @@ TEST_F(ListenAndServeDeathTest, APortInUseIsOneLineAndStatus1) {
 }
 
 TEST_F(ListenAndServeDeathTest, AStackOverflowInAHandlerNamesTheGoroutine) {
-  EXPECT_DEATH(serve_with([](auto&) { (void)fetch(g_address, get("/recurse")); }),
-               "goroutine [0-9]+ \\[running\\] conn: stack overflow");
+  EXPECT_DEATH(
+      serve_with([](auto&) { (void)fetch(g_address, get("/recurse")); }),
+      "goroutine [0-9]+ \\[running\\] conn: stack overflow .*increase http::ServerOptions::stack_bytes");
 }
 
 }  // namespace

@@ -7,11 +7,15 @@
 #include <tuza/http/middleware/recover.h>
 #include <tuza/http/middleware/request_id.h>
 #include <tuza/http/middleware/secure_headers.h>
+#include <tuza/http/middleware/stack_size.h>
 #include <tuza/http/middleware/timeout.h>
 #include <tuza/http/router.h>
 #include <tuza/http/testing.h>
 #include <tuza/http/tests/http_testing.h>
+#include <tuza/sched/goroutine.h>
+#include <tuza/sched/sync/wait_group.h>
 
+#include <regex>
 #include <set>
 #include <stdexcept>
 
@@ -72,6 +76,38 @@ TEST(RecoverTest, LetsAnswersAndLateExceptionsPass) {
   EXPECT_FALSE(cut.complete);
   const Handler odd = with([](Request&, ResponseWriter&) { throw 1; }, recover({.development = true}));
   EXPECT_EQ(call(odd, "GET /").body, "Internal Server Error\nint: \n");
+}
+
+// One frame and more for each character of a client's text.
+TEST(StackSizeTest, HoldsTheRecursionOfARegularExpression) {
+  run_with(2, [] {
+    const Handler handler = with(
+        [](Request& req, ResponseWriter& res) {
+          static const std::regex pattern("(a|b)*c");
+          res.text(std::regex_match(std::string(req.query()), pattern) ? "match" : "no match");
+        },
+        stack_size(8 << 20));
+    const std::string text = std::string(4000, 'a') + "c";
+    EXPECT_EQ(call(handler, "GET /?" + text).body, "match");
+  });
+}
+
+TEST(StackSizeTest, ExceptionsAndGoexitPass) {
+  run_with(2, [] {
+    EXPECT_EQ(
+        call(with([](Request&, ResponseWriter&) { throw StatusError(409); }, stack_size(1 << 20)), "GET /")
+            .status,
+        409);
+    bool ended = true;
+    WaitGroup group;
+    group.go([&] {
+      (void)call(with([](Request&, ResponseWriter&) { goexit(); }, stack_size(1 << 20)), "GET /");
+      ended = false;
+    });
+    group.wait();
+    EXPECT_TRUE(ended) << "the handler's goexit() is that of the connection's goroutine";
+    EXPECT_THROW(stack_size(0), std::invalid_argument);
+  });
 }
 
 TEST(RequestIdTest, TakesOverWellFormedIdsOnly) {

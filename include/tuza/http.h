@@ -27,6 +27,7 @@
 #include <tuza/http/middleware/recover.h>
 #include <tuza/http/middleware/request_id.h>
 #include <tuza/http/middleware/secure_headers.h>
+#include <tuza/http/middleware/stack_size.h>
 #include <tuza/http/middleware/timeout.h>
 #include <tuza/http/multipart.h>
 #include <tuza/http/negotiate.h>

@@ -306,6 +306,29 @@ TEST_P(ServeTest, ShutdownBeforeServeMeansThatNothingIsServed) {
   });
 }
 
+[[gnu::noinline]] std::size_t use_stack(std::size_t bytes) {
+  char frame[1024];
+  std::fill(std::begin(frame), std::end(frame), static_cast<char>(bytes));
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  return bytes < sizeof frame ? 0 : use_stack(bytes - sizeof frame) + (frame[bytes % sizeof frame] != 1);
+}
+
+// What handlers call may recurse as deep as a client's text is long.
+TEST_P(ServeTest, HandlersHaveTheStackThatTheOptionsSay) {
+  run_with(GetParam(), [] {
+    for (const bool more : {false, true}) {
+      Running server(
+          [more](Session& session) {
+            EXPECT_GT(use_stack(more ? 4 << 20 : 500 << 10), 0U);
+            echo(session);
+          },
+          more ? ServeOptions{.stack_bytes = 8 << 20} : ServeOptions{});
+      Conn client = server.dial();
+      EXPECT_TRUE(answers(client));
+    }
+  });
+}
+
 struct HandlerLocal {
   int* into = nullptr;
   ~HandlerLocal() {

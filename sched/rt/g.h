@@ -84,6 +84,7 @@ struct alignas(64) G {
   Relaxed<const char*> site_file{nullptr};
   Relaxed<const char*> site_function{nullptr};
   Relaxed<std::uint32_t> site_line{0};
+  Relaxed<const char*> stack_setting{nullptr};  // what gives it a larger stack
 
   // What it works on, for reports; null: unknown. Owner: the goroutine. Its signal handler reads both, and so do
   // dumps, which may see the one of another time than the other (rt/report/activity.h).

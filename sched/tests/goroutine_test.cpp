@@ -283,7 +283,19 @@ TEST_P(GoDeathTest, FramesLargerThanTheGuardDoNotStepOverIt) {
                      go({.name = "wide"}, [] { recurse_in_strides(1 << 10, ""); });
                      sleep_for(std::chrono::seconds(60));
                    }),
-               "goroutine [0-9]+ \\[running\\] wide: stack overflow");
+               "goroutine [0-9]+ \\[running\\] wide: stack overflow .*increase GoOptions::stack_bytes");
+}
+
+TEST_P(GoDeathTest, AStackOverflowNamesTheSettingThatApplies) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(run(RunOptions{.max_procs = GetParam()}, [] { recurse(1 << 20); }),
+               "main: stack overflow .*increase RunOptions::stack_bytes");
+  EXPECT_DEATH(run(RunOptions{.max_procs = GetParam()},
+                   [] {
+                     go({.name = "worker", .stack_setting = "workers.stack"}, [] { recurse(1 << 20); });
+                     sleep_for(std::chrono::seconds(60));
+                   }),
+               "worker: stack overflow .*increase workers.stack");
 }
 
 TEST_P(GoDeathTest, ALargerStackHoldsMore) {

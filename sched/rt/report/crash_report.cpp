@@ -24,8 +24,8 @@ void report_overflow(const G& g) {
   Line line;
   line << "fatal error: goroutine " << g.id.get() << " [running]";
   if (!g.name().empty()) line << " " << g.name();
-  line << ": stack overflow (" << (g.stack.top - g.stack.low) / 1024
-       << " KiB; increase GoOptions::stack_bytes)\n";
+  line << ": stack overflow (" << (g.stack.top - g.stack.low) / 1024 << " KiB; increase "
+       << g.stack_setting.get() << ")\n";
   line.flush();
   print_activity(g);
   print(backtrace_here(), Naming::kAsyncSignalSafe);
