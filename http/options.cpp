@@ -2,6 +2,7 @@
 
 #include <tuza/http/wire/chars.h>
 #include <tuza/http/wire/head.h>
+#include <tuza/sched/go.h>
 
 #include <stdexcept>
 #include <string>
@@ -15,6 +16,9 @@ void check(const ServerOptions& options) {
   if (options.proxy_protocol != net::ProxyProtocol::kOff && options.proxies.empty()) {
     throw std::invalid_argument(
         "http::ServerOptions: proxy_protocol without proxies, whose headers are believed");
+  }
+  if (options.stack_bytes > kStackBytesMax) {
+    throw std::invalid_argument("http::ServerOptions: stack_bytes is above 64 MiB");
   }
   if (has_control_char(options.server_name)) {
     throw std::invalid_argument("http::ServerOptions: control character in server_name");

@@ -77,8 +77,8 @@ struct ServerOptions {
   std::function<void(const RefusedRequest&)> on_refused{};
 };
 
-// Throws std::invalid_argument if headers_max is above 256, or server_name has a control character, or if there is a
-// proxy_protocol, but no proxies.
+// Throws std::invalid_argument if headers_max is above 256, or server_name has a control character, or stack_bytes is above
+// 64 MiB, or if there is a proxy_protocol, but no proxies.
 void check(const ServerOptions& options);
 
 }  // namespace tuza::http

@@ -36,6 +36,9 @@ ServeOptions checked(ServeOptions options) {
     throw std::invalid_argument(
         "net::ServeOptions: proxy_protocol without proxies, whose headers are believed");
   }
+  if (options.stack_bytes > kStackBytesMax) {
+    throw std::invalid_argument("net::ServeOptions: stack_bytes is above 64 MiB");
+  }
   return options;
 }
 

@@ -115,7 +115,7 @@ class Server {
   // Called on the connection's own goroutine; the connection is closed when the handler returns.
   using Handler = std::move_only_function<void(Session&) const>;
 
-  // Throws std::invalid_argument for proxy_protocol without `proxies`.
+  // Throws std::invalid_argument for proxy_protocol without `proxies`, or for stack_bytes above 64 MiB.
   Server(Listener&& listener, Handler handler, const ServeOptions& options = {});
   // The caller keeps the listener; closing the listener also ends serve().
   Server(Listener& listener, Handler handler, const ServeOptions& options = {});

@@ -11,6 +11,8 @@
 namespace tuza::rt {
 namespace {
 
+static_assert(kStackClassBytes.back() == kStackBytesMax);
+
 std::uint64_t next_id(Sched& sched, P* p) {
   if (p == nullptr) return sched.gs.reserve_ids(1);
   if (p->id_next == p->id_end) {
@@ -35,13 +37,15 @@ Spawn spawn_begin(const SpawnRequest& request) {
   ExternalEntry entry(rt.m());
   Sched* sched = entry.sched();
   if (sched == nullptr) {
-    if (request.stack_now) return Spawn{nullptr, nullptr, false, true};  // try_go() reports it
+    if (request.stack_now) return Spawn{.g = nullptr, .storage = nullptr, .refused = Spawned::kNotRunning};
     if (is_forked_child()) refuse_in_forked_child();
     fatal("go() outside tuza::run");
   }
   P* p = rt.p();
   const std::uint8_t stack_class =
       request.options.stack_bytes == 0 ? kDefaultStackClass : stack_class_for(request.options.stack_bytes);
+  if (stack_class == kNoStackClass)
+    return Spawn{.g = nullptr, .storage = nullptr, .refused = Spawned::kTooLarge};
   const bool small = request.closure_bytes <= G::kInlineClosureBytes &&
                      request.closure_alignment <= alignof(std::max_align_t);
   const bool bare = small && !request.stack_now && stack_class == kDefaultStackClass;
@@ -92,6 +96,9 @@ void spawn_abandon(Spawn spawn) {
   }
 }
 
-void spawn_failed() { fatal("no memory for the stack of another goroutine"); }
+void spawn_failed(Spawned why) {
+  if (why == Spawned::kTooLarge) fatal("stack_bytes is above 64 MiB, the largest stack of a goroutine");
+  fatal("no memory for the stack of another goroutine");
+}
 
 }  // namespace tuza::rt

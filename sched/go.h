@@ -29,9 +29,13 @@
 
 namespace tuza {
 
+inline constexpr std::size_t kStackBytesMax = std::size_t{64} << 20;
+
 struct GoOptions {
-  std::string_view name = {};   // shown in dumps; the first 27 bytes are kept
-  std::size_t stack_bytes = 0;  // 0: 256 KiB; rounded up to 64 KiB, 256 KiB, 1 MiB or 8 MiB, guard included
+  std::string_view name = {};  // shown in dumps; the first 27 bytes are kept
+  // 0: 256 KiB; rounded up to 64 KiB, 256 KiB, 1 MiB, 8 MiB or 64 MiB, guard included. More is refused: go() aborts,
+  // try_go() returns EINVAL.
+  std::size_t stack_bytes = 0;
   // What the report of an overflow advises to increase, if the size is a setting of somebody else: a literal.
   const char* stack_setting = "GoOptions::stack_bytes";
 };
@@ -42,14 +46,16 @@ struct GoOptions {
 template <class F>
 void go(const GoOptions& options, F&& function,
         const std::source_location& where = std::source_location::current()) {
-  if (rt::spawn(options, std::forward<F>(function), false, where) != rt::Spawned::kYes) rt::spawn_failed();
+  const rt::Spawned spawned = rt::spawn(options, std::forward<F>(function), false, where);
+  if (spawned != rt::Spawned::kYes) rt::spawn_failed(spawned);
 }
 template <class... Args>
   requires rt::GoroutineArguments<Args...>
 void go(const GoOptions& options,
         const std::type_identity_t<rt::FunctionOf<const rt::GoStarter, Args...>>& function, Args&&... args) {
   const rt::GoStarter starter{options, false};
-  if (function.start(starter, std::forward<Args>(args)...) != rt::Spawned::kYes) rt::spawn_failed();
+  const rt::Spawned spawned = function.start(starter, std::forward<Args>(args)...);
+  if (spawned != rt::Spawned::kYes) rt::spawn_failed(spawned);
 }
 
 template <class F>
@@ -67,14 +73,16 @@ namespace rt {
   switch (spawned) {
     case Spawned::kYes: return {};
     case Spawned::kNotRunning: return std::unexpected(Error(Errc::kNotRunning, "go"));
+    case Spawned::kTooLarge:
+      return std::unexpected(Error::from_errno(EINVAL, "go", "with a stack above 64 MiB"));
     case Spawned::kNoMemory: break;
   }
   return std::unexpected(Error::from_errno(ENOMEM, "go"));
 }
 }  // namespace rt
 
-// Like go(), but reports errors: ENOMEM if there is no memory for the stack, Errc::kNotRunning outside
-// tuza::run. After an error `function` and `args` have not been moved from.
+// Like go(), but reports errors: ENOMEM if there is no memory for the stack, EINVAL if it is larger than there are
+// any, Errc::kNotRunning outside tuza::run. After an error `function` and `args` have not been moved from.
 template <class F>
 [[nodiscard]] Result<void> try_go(const GoOptions& options, F&& function,
                                   const std::source_location& where = std::source_location::current()) {

@@ -60,7 +60,8 @@ int run_main(const RunOptions& options, MainFunction main, const std::source_loc
   // S6.
   const GoOptions go_options{
       .name = "main", .stack_bytes = options.stack_bytes, .stack_setting = "RunOptions::stack_bytes"};
-  if (spawn(go_options, MainGoroutine{sched, main, status}, true, where) != Spawned::kYes) spawn_failed();
+  const Spawned spawned = spawn(go_options, MainGoroutine{sched, main, status}, true, where);
+  if (spawned != Spawned::kYes) spawn_failed(spawned);
   if (sched.external_wakers.fetch_sub(1, std::memory_order_seq_cst) == 1) nudge_idle_m(sched);
   sched.main_done.sleep();
   end_runtime(sched, Afterwards::kUnmap);

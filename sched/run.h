@@ -46,7 +46,7 @@ namespace tuza {
 
 struct RunOptions {
   int max_procs = 0;  // 0: TUZA_MAXPROCS, else the CPUs allowed by affinity and cgroup quota; at most 256
-  std::size_t stack_bytes = std::size_t{8} << 20;  // of the first goroutine
+  std::size_t stack_bytes = std::size_t{8} << 20;  // of the first goroutine, at most 64 MiB
 };
 
 namespace rt {

@@ -103,9 +103,10 @@ void add_http(Schema& schema) {
             "Minimum rate at which a client accepts responses, in bytes per second: it is cut off when it "
             "has made the "
             "server wait for longer than they take at this rate, plus http.write_timeout. 0: no minimum");
-  http.size("stack", standard.stack_bytes, 64 * kKiB, 8 * kMiB,
-            "Stack of a connection, for handlers: 64 KiB, 256 KiB, 1 MiB or 8 MiB; untouched pages take no "
-            "memory");
+  http.size(
+      "stack", standard.stack_bytes, 64 * kKiB, 64 * kMiB,
+      "Stack of a connection, for handlers: 64 KiB, 256 KiB, 1 MiB, 8 MiB or 64 MiB; untouched pages take no "
+      "memory");
   http.number("requests_per_connection_max", 0, 0, 1'000'000'000, "requests",
               "A connection is closed with the response to this request; 0: no limit");
   http.duration("connection_age_max", standard.connection_age_max, 0, 365 * (24 * kHour),

@@ -36,7 +36,9 @@ void call_on_stack(std::size_t bytes, const Handler& next, Request& request, Res
 }  // namespace
 
 Middleware stack_size(std::size_t bytes) {
-  if (bytes == 0) throw std::invalid_argument("stack_size(): the size is positive");
+  if (bytes == 0 || bytes > kStackBytesMax) {
+    throw std::invalid_argument("stack_size(): the size is positive and at most 64 MiB");
+  }
   return [bytes](Handler next) -> Handler {
     return [bytes, next = std::move(next)](Request& request, ResponseWriter& response) {
       call_on_stack(bytes, next, request, response);

@@ -19,12 +19,15 @@ namespace rt {
 
 struct G;
 
+// kTooLarge: GoOptions::stack_bytes is above what there is.
+enum class Spawned { kYes, kNoMemory, kNotRunning, kTooLarge };
+
 // A goroutine under construction: a G, and room for the function object.
 struct Spawn {
   G* g;
-  void* storage;             // null: the system has no memory
-  bool external = false;     // begun by a thread that is not an M: the runtime does not end before the commit
-  bool not_running = false;  // storage is null because there is no runtime
+  void* storage;          // null: `refused` says why
+  bool external = false;  // begun by a thread that is not an M: the runtime does not end before the commit
+  Spawned refused = Spawned::kNoMemory;
 };
 
 struct SpawnRequest {
@@ -38,7 +41,7 @@ struct SpawnRequest {
 Spawn spawn_begin(const SpawnRequest& request);
 void spawn_commit(Spawn spawn, void (*entry)(void* closure));
 void spawn_abandon(Spawn spawn);
-[[noreturn]] void spawn_failed();
+[[noreturn]] void spawn_failed(Spawned why);
 
 template <class F>
 void run_closure(void* storage) {
@@ -70,14 +73,12 @@ struct BoundCall {
 template <class F, class... Args>
 using BoundCallOf = BoundCall<std::decay_t<F>, std::decay_t<Args>...>;
 
-enum class Spawned { kYes, kNoMemory, kNotRunning };
-
 // Starts a goroutine that calls a Closure made of `parts`. If there is none, `parts` are untouched.
 template <class Closure, class... Parts>
 Spawned spawn_closure(const GoOptions& options, bool stack_now, const std::source_location& where,
                       Parts&&... parts) {
   const Spawn spawn = spawn_begin(SpawnRequest{options, sizeof(Closure), alignof(Closure), stack_now, where});
-  if (spawn.storage == nullptr) return spawn.not_running ? Spawned::kNotRunning : Spawned::kNoMemory;
+  if (spawn.storage == nullptr) return spawn.refused;
   struct Guard {
     const Spawn* spawn;
     ~Guard() {

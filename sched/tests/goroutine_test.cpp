@@ -298,6 +298,33 @@ TEST_P(GoDeathTest, AStackOverflowNamesTheSettingThatApplies) {
                "worker: stack overflow .*increase workers.stack");
 }
 
+TEST_P(GoDeathTest, AStackThatIsLargerThanAnyIsRefused) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (const std::size_t bytes : {kStackBytesMax + 1, std::size_t{1} << 40, ~std::size_t{0}}) {
+    run_with(GetParam(), [bytes] {
+      EXPECT_TRUE(try_go({.stack_bytes = bytes}, [] {}).error().is(std::errc::invalid_argument));
+    });
+    EXPECT_DEATH(run(RunOptions{.max_procs = GetParam()}, [bytes] { go({.stack_bytes = bytes}, [] {}); }),
+                 "stack_bytes is above 64 MiB");
+    EXPECT_DEATH(run(RunOptions{.max_procs = GetParam(), .stack_bytes = bytes}, [] {}),
+                 "stack_bytes is above 64 MiB");
+  }
+}
+
+TEST_P(GoDeathTest, AStackAbove8MiBHoldsMore) {
+  run_with(GetParam(), [] {
+    for (const std::size_t bytes : {std::size_t{8 << 20} + 1, kStackBytesMax}) {
+      WaitGroup group;
+      group.add(1);
+      ASSERT_TRUE(try_go({.stack_bytes = bytes}, [&] {
+        EXPECT_NE(recurse(24'000), -1);  // 12 MiB and more
+        group.done();
+      }));
+      group.wait();
+    }
+  });
+}
+
 TEST_P(GoDeathTest, ALargerStackHoldsMore) {
   run_with(GetParam(), [] {
     WaitGroup group;

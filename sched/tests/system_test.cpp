@@ -273,7 +273,10 @@ TEST(Stack, TheSmallestSufficientClassIsChosen) {
   EXPECT_EQ(rt::stack_class_for(64 << 10), 0);
   EXPECT_EQ(rt::stack_class_for((64 << 10) + 1), 1);
   EXPECT_EQ(rt::stack_class_for(1 << 20), 2);
-  EXPECT_EQ(rt::stack_class_for(std::size_t{1} << 40), 3);
+  EXPECT_EQ(rt::stack_class_for(8 << 20), 3);
+  EXPECT_EQ(rt::stack_class_for((8 << 20) + 1), 4);
+  EXPECT_EQ(rt::stack_class_for(kStackBytesMax), 4);
+  EXPECT_EQ(rt::stack_class_for(kStackBytesMax + 1), rt::kNoStackClass);
 }
 
 TEST(GPool, UnusedStacksGoBackToTheSystemAndComeBackZeroed) {

@@ -71,7 +71,8 @@ void DelayedFunction::on_fire(Timer& timer) {
     const LockGuard lock(self.alarm_.lock());
     if (!self.alarm_.fires()) return;
   }
-  if (spawn(GoOptions{}, Run(&self), false, self.where_) != Spawned::kYes) spawn_failed();
+  const Spawned spawned = spawn(GoOptions{}, Run(&self), false, self.where_);
+  if (spawned != Spawned::kYes) spawn_failed(spawned);
 }
 
 }  // namespace rt

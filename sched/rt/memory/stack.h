@@ -11,17 +11,18 @@
 namespace tuza::rt {
 
 // Address space per stack, guard included. A stack uses memory only where its goroutine has written.
-inline constexpr std::array<std::size_t, 4> kStackClassBytes = {64u << 10, 256u << 10, 1u << 20, 8u << 20};
+inline constexpr std::array<std::size_t, 5> kStackClassBytes = {64u << 10, 256u << 10, 1u << 20, 8u << 20,
+                                                                64u << 20};
 inline constexpr std::uint8_t kNoStackClass = 0xff;
 // Sanitizer builds need a larger class, because instrumented frames are larger.
 inline constexpr std::uint8_t kDefaultStackClass = kAsan || kTsan ? 2 : 1;
 
-// Returns the smallest class with at least `bytes`, or the largest class if none is large enough.
+// Returns the smallest class with at least `bytes`; kNoStackClass if none is large enough.
 constexpr std::uint8_t stack_class_for(std::size_t bytes) {
-  for (std::uint8_t c = 0; c + 1u < kStackClassBytes.size(); ++c) {
+  for (std::uint8_t c = 0; c < kStackClassBytes.size(); ++c) {
     if (kStackClassBytes[c] >= bytes) return c;
   }
-  return static_cast<std::uint8_t>(kStackClassBytes.size() - 1);
+  return kNoStackClass;
 }
 
 //   guard_low          low                                   top     guard_low + class bytes

@@ -64,6 +64,7 @@ class StackArenas {
 
  private:
   static constexpr std::size_t kArenaBytes = std::size_t{64} << 20;
+  static_assert(kArenaBytes % kStackClassBytes.back() == 0, "an arena is carved to its end");
   static constexpr std::size_t kGuardBytes = std::size_t{16} << 10;
   static constexpr std::size_t kColours = 16;
   static constexpr std::size_t kColourBytes = 64;

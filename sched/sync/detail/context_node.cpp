@@ -56,7 +56,7 @@ void ContextFunction::start() {
   }
   // A thread may end a context while the runtime ends: then nothing is left to run the function.
   const Result<void> started = try_go({}, [function = std::move(function)]() mutable { function(); });
-  if (!started && !started.error().is(Errc::kNotRunning)) spawn_failed();
+  if (!started && !started.error().is(Errc::kNotRunning)) spawn_failed(Spawned::kNoMemory);
 }
 
 // -- The list.
