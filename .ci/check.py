@@ -62,7 +62,7 @@ UPWARDS = {
 # The internals of sched that higher layers may use.
 RT_FOR_OTHERS = ["base", "g", "p", "enter", "park", "slice/before_park", "slice/handoff", "memory/per_p_cache",
                  "memory/idle_stacks", "queue/g_list_inline", "queue/io_source", "queue/poll_role", "idle/machine_thread",
-                 "lifecycle/end_hook", "lifecycle/environment", "report/activity"]
+                 "lifecycle/abandon", "lifecycle/end_hook", "lifecycle/environment", "report/activity"]
 
 # Why each word is dangerous in a runtime that moves goroutines between threads: HACKING.md, house rules.
 QUARANTINE = {

@@ -1,14 +1,23 @@
 #include <tuza/netpoll/signals.h>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <tuza/netpoll/detail/end_of_run.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/sched/arch/last_error.h>
 #include <tuza/sched/arch/sanitizer.h>
 #include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/rt/base/fork.h>
+#include <tuza/sched/rt/base/note.h>
+#include <tuza/sched/rt/base/raw_mutex.h>
+#include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/idle/machine_thread.h>
+#include <tuza/sched/rt/lifecycle/abandon.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <utility>
@@ -17,42 +26,118 @@
 namespace tuza::net {
 namespace {
 
+constexpr std::size_t kSignals = 65;  // numbers from 1
+
 std::atomic<bool> g_open{false};
 std::atomic<int> g_pipe_write{-1};  // read by the signal handler
-std::atomic<int> g_handlers{0};     // handlers currently running
+std::atomic<int> g_writers{0};      // calls of wake_waiter() under way, mostly in handlers
+std::atomic<long> g_process{0};     // to which the set belongs
 
-void on_signal(int number) {
-  // seq_cst, against stop_handlers(): either stop_handlers() sees this handler in the count, or the handler
-  // sees that the pipe is gone.
-  g_handlers.fetch_add(1, std::memory_order_seq_cst);
-  const auto byte = static_cast<unsigned char>(number);
-  // A full pipe holds thousands of unread signals: losing one more does not matter.
-  const int fd = g_pipe_write.load(std::memory_order_seq_cst);
-  if (fd >= 0) sys::invoke(SYS_write, fd, &byte, 1);
-  g_handlers.fetch_sub(1, std::memory_order_release);
+// How often each signal has come and was not returned. A handler adds to the count, then writes a byte into the pipe. A
+// waiter subtracts, or reads a byte and looks again. A full pipe takes no byte, but makes a waiter look, too.
+std::array<std::atomic<std::uint32_t>, kSignals> g_counts{};
+// The dispositions before. Written before the handler is installed.
+std::array<struct sigaction, kSignals> g_before{};
+
+// Wakes a waiter, for a signal that has come if there is a number. Outside of handlers call it inside the runtime:
+// stop_handlers() waits for the end of the call.
+void wake_waiter(int number = 0) {
+  // seq_cst, against stop_handlers(): either stop_handlers() sees this call in the count, or the call sees that the pipe is
+  // gone.
+  g_writers.fetch_add(1, std::memory_order_seq_cst);
+  if (const int fd = g_pipe_write.load(std::memory_order_seq_cst); fd >= 0) {
+    // relaxed: the pipe orders it
+    if (number != 0) g_counts[static_cast<std::size_t>(number)].fetch_add(1, std::memory_order_relaxed);
+    const char byte = 0;
+    sys::invoke(SYS_write, fd, &byte, 1);
+  }
+  g_writers.fetch_sub(1, std::memory_order_release);
 }
 
-// After this call no handler writes into the pipe, so its descriptor number may be reused. (A handler runs to
+// In a child that has not called exec yet. Its sender means the child: the signal does there what it did before the set was
+// opened, once this handler has returned. (The child of vfork() has dispositions of its own, too.)
+void act_as_before(int number) {
+  const struct sigaction before = g_before[static_cast<std::size_t>(number)];
+  sigaction(number, &before, nullptr);
+  sys::invoke(SYS_tgkill, sys::invoke(SYS_getpid), sys::invoke(SYS_gettid), number);
+}
+
+void on_signal(int number) {
+  const bool in_child = sys::invoke(SYS_getpid) != g_process.load(std::memory_order_relaxed);
+  if (in_child || rt::is_forked_child()) return act_as_before(number);
+  wake_waiter(number);
+}
+
+// After this call nobody writes into the pipe, so its descriptor number may be reused. (A handler runs to
 // its end whatever the interrupted thread is doing, this thread included.)
 void stop_handlers() {
   g_pipe_write.store(-1, std::memory_order_seq_cst);
   if (rt::is_forked_child()) return;  // handlers under way belong to the parent
-  while (g_handlers.load(std::memory_order_seq_cst) != 0) sys::invoke(SYS_sched_yield);
+  while (g_writers.load(std::memory_order_seq_cst) != 0) sys::invoke(SYS_sched_yield);
 }
 
 }  // namespace
 
 struct SignalSet::State {
+  // Receives the signals that all other threads block: Ms have the mask of the thread that called run().
+  class Receiver {
+   public:
+    // 0 or an errno. `signals` has the blocked ones.
+    int start(const sigset_t& signals) {
+      signals_ = signals;
+      const int refused = rt::start_helper_thread(thread_, "tuza-signals", &Receiver::main, this);
+      running_ = refused == 0;
+      return refused;
+    }
+    void stop() {
+      if (!std::exchange(running_, false) || rt::is_forked_child()) return;
+      note_.wake();
+      rt::join_helper_thread(thread_);
+    }
+
+   private:
+    static void* main(void* argument) {
+      auto& self = *static_cast<Receiver*>(argument);
+      pthread_sigmask(SIG_UNBLOCK, &self.signals_, nullptr);
+      self.note_.sleep();
+      return nullptr;
+    }
+
+    sigset_t signals_{};
+    pthread_t thread_{};
+    rt::Note note_;
+    bool running_ = false;
+  };
+
   detail::DescriptorOwner reader;
   int write_fd = -1;
   std::vector<std::pair<int, struct sigaction>> before;
+  Receiver receiver;
   std::atomic<bool> given_back{false};
+  std::atomic<std::size_t> last_returned{0};      // relaxed: only a hint where to look first
+  std::atomic<const SignalSet*> holder{nullptr};  // relaxed: read when no goroutine runs
 
-  ~State() { give_back(); }
+  // The state of the set that is open, for the end of the run. The destructor of a state may run on another thread then, and
+  // waits until the end of the run has done with the state.
+  static inline rt::RawMutex open_mutex;
+  static inline State* open_one TUZA_GUARDED_BY(open_mutex) = nullptr;
+
+  ~State() {
+    forget();
+    give_back();
+  }
+
+  void forget() {
+    const rt::Enter rt;
+    const LockGuard lock(open_mutex);
+    if (open_one == this) open_one = nullptr;
+  }
 
   // Restores the previous dispositions, except for signals that the program has since handled itself.
   void give_back() {
     if (given_back.exchange(true, std::memory_order_acq_rel)) return;
+    receiver
+        .stop();  // first: what it does not block must not have the disposition of a signal that was blocked
     for (auto& [number, action] : before) {
       struct sigaction now{};
       if (sigaction(number, nullptr, &now) == 0 && now.sa_handler == &on_signal)
@@ -65,10 +150,86 @@ struct SignalSet::State {
     if (write_fd >= 0) sys::invoke(SYS_close, write_fd);
     g_open.store(false, std::memory_order_release);
   }
+
+  int install(std::initializer_list<int> signals);
+  int receive_blocked();
+  // A signal that has come, not the last one again if there are others; 0: none.
+  int take();
+  // Signals that found the pipe full have left no byte for other waiters.
+  void pass_on();
 };
 
-SignalSet::SignalSet(std::unique_ptr<State> state) : state_(std::move(state)) {}
-SignalSet::SignalSet(SignalSet&&) noexcept = default;
+void give_back_abandoned_signals() {
+  using State = SignalSet::State;
+  const LockGuard lock(State::open_mutex);
+  State* const state = State::open_one;
+  if (state == nullptr || !rt::belongs_to_goroutine(state->holder.load(std::memory_order_relaxed))) return;
+  state->give_back();
+  State::open_one = nullptr;
+}
+
+// 0 or an errno.
+int SignalSet::State::install(std::initializer_list<int> signals) {
+  struct sigaction action{};
+  action.sa_handler = &on_signal;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;  // goroutine stacks are small
+  // A futex wait must be interrupted, not restarted: sys::invoke() says why.
+  if constexpr (rt::kTsan) action.sa_flags = SA_ONSTACK;
+  sigemptyset(&action.sa_mask);
+  for (const int number : signals) {
+    struct sigaction previous{};
+    if (::sigaction(number, nullptr, &previous) != 0) return last_error();
+    if (previous.sa_handler == &on_signal) continue;  // named twice
+    g_before[static_cast<std::size_t>(number)] = previous;
+    if (::sigaction(number, &action, nullptr) != 0) return last_error();
+    before.emplace_back(number, previous);
+  }
+  return 0;
+}
+
+// 0 or an errno. The calling M has the signal mask of all Ms.
+int SignalSet::State::receive_blocked() {
+  sigset_t mask, blocked;
+  pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+  sigemptyset(&blocked);
+  bool any = false;
+  for (const auto& entry : before) {
+    if (sigismember(&mask, entry.first) != 1) continue;
+    sigaddset(&blocked, entry.first);
+    any = true;
+  }
+  return any ? receiver.start(blocked) : 0;
+}
+
+int SignalSet::State::take() {
+  const std::size_t last = last_returned.load(std::memory_order_relaxed);
+  for (std::size_t i = 1; i <= kSignals; ++i) {
+    const std::size_t number = (last + i) % kSignals;
+    std::uint32_t count = g_counts[number].load(std::memory_order_relaxed);
+    while (count != 0) {
+      if (!g_counts[number].compare_exchange_weak(count, count - 1, std::memory_order_relaxed)) continue;
+      last_returned.store(number, std::memory_order_relaxed);
+      return static_cast<int>(number);
+    }
+  }
+  return 0;
+}
+
+void SignalSet::State::pass_on() {
+  const auto has_come = [](const std::atomic<std::uint32_t>& count) {
+    return count.load(std::memory_order_relaxed) != 0;
+  };
+  if (std::ranges::none_of(g_counts, has_come)) return;
+  const rt::Enter rt;
+  wake_waiter();
+}
+
+SignalSet::SignalSet(std::unique_ptr<State> state) : state_(std::move(state)) {
+  state_->holder.store(this, std::memory_order_relaxed);
+}
+SignalSet::SignalSet(SignalSet&& other) noexcept : state_(std::move(other.state_)) {
+  if (state_ != nullptr) state_->holder.store(this, std::memory_order_relaxed);
+}
 SignalSet::~SignalSet() = default;
 
 Result<SignalSet> SignalSet::open(std::initializer_list<int> signals) {
@@ -83,20 +244,16 @@ Result<SignalSet> SignalSet::open(std::initializer_list<int> signals) {
   Result<Descriptor*> reader = Descriptor::open(fds[0], "signals");
   if (!reader) return std::unexpected(reader.error());
   state->reader.reset(*reader);
+  g_process.store(sys::invoke(SYS_getpid), std::memory_order_relaxed);
+  for (std::atomic<std::uint32_t>& count : g_counts)
+    count.store(0, std::memory_order_relaxed);  // of the last set
   g_pipe_write.store(fds[1], std::memory_order_release);
-  struct sigaction action{};
-  action.sa_handler = &on_signal;
-  action.sa_flags = SA_RESTART | SA_ONSTACK;  // goroutine stacks are small
-  // A futex wait must be interrupted, not restarted: sys::invoke() says why.
-  if constexpr (rt::kTsan) action.sa_flags = SA_ONSTACK;
-  sigemptyset(&action.sa_mask);
-  for (const int number : signals) {
-    struct sigaction before{};
-    if (::sigaction(number, &action, &before) != 0) {
-      return std::unexpected(Error::from_errno(last_error(), "signals"));
-    }
-    state->before.emplace_back(number, before);
-  }
+  int refused = state->install(signals);
+  if (refused == 0) refused = state->receive_blocked();
+  if (refused != 0) return std::unexpected(Error::from_errno(refused, "signals"));
+  const rt::Enter rt;
+  const LockGuard lock(State::open_mutex);
+  State::open_one = state.get();
   return SignalSet(std::move(state));
 }
 
@@ -104,11 +261,19 @@ Result<int> SignalSet::wait() { return wait_within(nullptr); }
 Result<int> SignalSet::wait(const Context& ctx) { return wait_within(&ctx); }
 
 Result<int> SignalSet::wait_within(const Context* ctx) {
-  std::byte number{};
-  const Result<std::size_t> n = state_->reader->read(std::span(&number, 1), ctx);
-  if (!n) return std::unexpected(n.error());
-  if (*n == 0) return std::unexpected(Error(Errc::kClosed, "read"));  // the read overlapped with close()
-  return std::to_integer<int>(number);
+  for (;;) {
+    if (Result<void> may = state_->reader->may_start(Descriptor::Side::kRead, "read", ctx); !may) {
+      return std::unexpected(may.error());
+    }
+    if (const int number = state_->take(); number != 0) {
+      state_->pass_on();
+      return number;
+    }
+    std::byte one{};
+    const Result<std::size_t> n = state_->reader->read(std::span(&one, 1), ctx);
+    if (!n) return std::unexpected(n.error());
+    if (*n == 0) return std::unexpected(Error(Errc::kClosed, "read"));  // the read overlapped with close()
+  }
 }
 
 void SignalSet::close() { state_->give_back(); }

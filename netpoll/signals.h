@@ -5,10 +5,15 @@
 //     auto signals = tuza::net::SignalSet::open({SIGTERM, SIGINT}).value();
 //     tuza::go([&] { while (auto n = signals.wait()) drain(); });
 //
-// The signal handler writes the signal number into a pipe, and the goroutine reads it: nothing else runs in
-// signal context. While a SignalSet is open, its signals have no other effect. close() or the destructor
-// restores their previous disposition, after which another SignalSet may be opened. Signals not received by
-// then are lost.
+// The signal handler counts the signal and wakes the goroutine through a pipe: nothing else runs in signal context. No
+// signal is lost, and no flood of one signal delays another: different signals are returned by turns, not in the order of
+// their arrival. While a SignalSet is open, its signals have no other effect, and they arrive also if the program, or
+// whoever started it, has blocked them: a thread of the runtime receives them. close() or the destructor restores their
+// previous disposition, after which another SignalSet may be opened. Signals not received by then are lost. The end of
+// tuza::run closes a set that lies on a goroutine left behind; one that lies elsewhere remains open, and a later run may go
+// on with it.
+//
+// In the child of a fork, before its exec, the signals do what they did before the set was opened.
 //
 // Thread-safe. At most one SignalSet per process at a time.
 #pragma once
@@ -24,7 +29,8 @@ namespace tuza::net {
 
 class SignalSet {
  public:
-  // Errors: EBUSY if another set is open, EINVAL for a signal that cannot be handled; or the system's error.
+  // Errors: EBUSY if another set is open, EINVAL for a signal that cannot be handled; or the system's error, such as EAGAIN
+  // if a signal is blocked, and the system refuses the thread for it.
   [[nodiscard]] static Result<SignalSet> open(std::initializer_list<int> signals);
   SignalSet(SignalSet&&) noexcept;
   SignalSet& operator=(SignalSet&&) = delete;
@@ -39,6 +45,7 @@ class SignalSet {
  private:
   [[nodiscard]] Result<int> wait_within(const Context* ctx);
   struct State;
+  friend void give_back_abandoned_signals();
   explicit SignalSet(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -1,6 +1,7 @@
 #include <tuza/netpoll/poll/netpoller.h>
 
 #include <errno.h>
+#include <tuza/netpoll/detail/end_of_run.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/enter.h>
@@ -85,6 +86,7 @@ void Netpoller::stop_thread() {
 }
 
 void Netpoller::detach() {
+  give_back_abandoned_signals();
   stop_thread();
   {
     const LockGuard lock(g_netpoller_mutex);

@@ -4,6 +4,8 @@
 #include <tuza/sched/tests/children.h>
 
 #include <signal.h>
+#include <sys/wait.h>
+#include <tuza/sched/go.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -92,6 +94,21 @@ TEST_P(ClosedSignalsTest, AfterCloseTheyDoWhatTheyDidBefore) {
   EXPECT_TRUE(ended.by_signal(SIGUSR1)) << ended.status << ended.said;
 }
 
+TEST_P(SignalsTest, WhatOneSetHasNotReturnedIsLostForTheNext) {
+  run_with(GetParam(), [] {
+    {
+      const SignalSet signals = SignalSet::open({SIGUSR1}).value();
+      raise(SIGUSR1);
+      raise(SIGUSR1);
+    }
+    SignalSet signals = SignalSet::open({SIGUSR2}).value();
+    raise(SIGUSR2);
+    EXPECT_EQ(signals.wait().value_or(-1), SIGUSR2);
+    const auto [ctx, cancel] = with_timeout(Context::background(), 1ms);
+    EXPECT_TRUE(signals.wait(ctx).error().timeout());
+  });
+}
+
 // The program may do so while the set is open.
 TEST_P(SignalsTest, AHandlerThatHasReplacedTheirsStays) {
   run_with(GetParam(), [] {
@@ -104,6 +121,133 @@ TEST_P(SignalsTest, AHandlerThatHasReplacedTheirsStays) {
     EXPECT_EQ(now.sa_handler, mine.sa_handler);
     ::signal(SIGUSR1, SIG_DFL);
   });
+}
+
+// More than a pipe holds, and than the handler can count there.
+TEST_P(SignalsTest, AFloodOfOneDoesNotSwallowAnother) {
+  run_with(GetParam(), [] {
+    SignalSet signals = SignalSet::open({SIGUSR1, SIGUSR2}).value();
+    const int flood = rt::kTsan ? 3000 : 70'000;
+    for (int i = 0; i < flood; ++i) raise(SIGUSR1);
+    raise(SIGUSR2);
+    const int first = signals.wait().value_or(-1), second = signals.wait().value_or(-1);
+    EXPECT_NE(first, second) << "they come by turns";
+    for (int i = 0; i < flood - 1; ++i) ASSERT_EQ(signals.wait().value_or(-1), SIGUSR1) << "none is lost";
+    const auto [ctx, cancel] = with_timeout(Context::background(), 1ms);
+    EXPECT_TRUE(signals.wait(ctx).error().timeout());
+  });
+}
+
+TEST_P(SignalsTest, EveryWaiterIsWokenAlsoIfTheirPipeIsFull) {
+  run_with(GetParam(), [] {
+    SignalSet signals = SignalSet::open({SIGUSR1}).value();
+    const int flood = rt::kTsan ? 3000 : 70'000;
+    for (int i = 0; i < flood; ++i) raise(SIGUSR1);
+    std::atomic<int> got{0};
+    WaitGroup group;
+    for (int waiter = 0; waiter < 4; ++waiter) {
+      group.go([&] {
+        while (got.fetch_add(1) < flood) EXPECT_EQ(signals.wait().value_or(-1), SIGUSR1);
+      });
+    }
+    group.wait();
+  });
+}
+
+// A whole process group is signalled by Ctrl-C and by service managers.
+TEST_P(SignalsTest, OfAChildBeforeItsExecDoNotReachTheParent) {
+  if (rt::kTsan) GTEST_SKIP() << "TSan does not deliver the signal in the child";
+  run_with(GetParam(), [] {
+    SignalSet signals = SignalSet::open({SIGUSR1, SIGUSR2}).value();
+    std::array<int, 2> ready{};
+    ASSERT_EQ(::pipe(ready.data()), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      (void)!::write(ready[1], "r", 1);
+      ::alarm(300);
+      for (;;) ::pause();
+    }
+    char byte;
+    ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+    ::kill(child, SIGUSR1);
+    int status = 0;
+    while (::waitpid(child, &status, 0) != child) {
+    }
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR1) << "it does what it did before the set";
+    ::kill(::getpid(), SIGUSR2);
+    EXPECT_EQ(signals.wait().value_or(-1), SIGUSR2) << "not the child's";
+    ::close(ready[0]);
+    ::close(ready[1]);
+  });
+}
+
+TEST_P(SignalsTest, OfAVforkedChildDoNotReachTheParent) {
+  if (rt::kTsan) GTEST_SKIP() << "TSan makes a fork of it, and delivers the child no signal before it ends";
+  run_with(GetParam(), [] {
+    SignalSet signals = SignalSet::open({SIGUSR1, SIGUSR2}).value();
+    const pid_t child = ::vfork();
+    if (child == 0) {
+      ::kill(::getpid(), SIGUSR1);
+      ::_exit(3);
+    }
+    int status = 0;
+    while (::waitpid(child, &status, 0) != child) {
+    }
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR1);
+    ::kill(::getpid(), SIGUSR2);
+    EXPECT_EQ(signals.wait().value_or(-1), SIGUSR2);
+  });
+}
+
+// A mask that the program, or whoever started it, has set.
+TEST_P(ClosedSignalsTest, TheyArriveAlsoIfTheyAreBlocked) {
+  const auto ended = tuza::testing::in_fork([procs = GetParam()] {
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &blocked, nullptr);
+    run(RunOptions{.max_procs = procs}, [] {
+      {
+        SignalSet signals = SignalSet::open({SIGUSR1, SIGUSR2}).value();
+        for (const int number : {SIGUSR1, SIGUSR2, SIGUSR1}) {
+          kill(getpid(), number);
+          EXPECT_EQ(signals.wait().value_or(-1), number);
+        }
+      }
+      kill(getpid(), SIGUSR1);  // blocked as before: it does not end the process
+      sigset_t pending;
+      sigpending(&pending);
+      EXPECT_EQ(sigismember(&pending, SIGUSR1), 1);
+      SignalSet signals = SignalSet::open({SIGUSR1}).value();
+      EXPECT_EQ(signals.wait().value_or(-1), SIGUSR1) << "it was pending";
+    });
+    if (::testing::Test::HasFailure()) ::_exit(9);
+    ::_exit(0);
+  });
+  EXPECT_TRUE(ended.with_code(0)) << ended.status << ended.said;
+}
+
+// After the run Ctrl-C would do nothing, and the next run could not open a set.
+TEST_P(ClosedSignalsTest, TheEndOfTheRunClosesASetOfAGoroutineLeftBehind) {
+  const auto ended = tuza::testing::in_fork([procs = GetParam()] {
+    for (const bool captured : {false, true}) {
+      run(RunOptions{.max_procs = procs}, [captured] {
+        if (captured) {
+          go([signals = SignalSet::open({SIGUSR1}).value()]() mutable { (void)signals.wait(); });
+        } else {
+          go([] {
+            SignalSet signals = SignalSet::open({SIGUSR1}).value();
+            (void)signals.wait();
+          });
+        }
+        wait_until_parked(1, WaitReason::kIoRead);
+      });
+    }
+    run(RunOptions{.max_procs = procs}, [] { EXPECT_TRUE(SignalSet::open({SIGUSR1})); });
+    if (::testing::Test::HasFailure()) ::_exit(9);
+    ::raise(SIGUSR1);
+  });
+  EXPECT_TRUE(ended.by_signal(SIGUSR1)) << ended.status << ended.said;
 }
 
 TEST(Signals, OneSetAtATime) {
