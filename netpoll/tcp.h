@@ -141,7 +141,8 @@ class Conn {
   [[nodiscard]] Result<void> send_file(const Context& ctx, FileSlice& slice, std::string_view head = {});
 
   // From this point in time on, calls of that direction fail with Errc::kTimeout, calls that already wait
-  // included. The deadline stays until it is set again; kNoDeadline removes it. Cheap: two memory operations,
+  // included. A TLS handshake belongs to the call that needs it. The deadline stays until it is set again; kNoDeadline
+  // removes it. Cheap: two memory operations,
   // unless the new deadline is earlier than the old one. Does not park.
   void set_read_deadline(TimePoint when);
   void set_write_deadline(TimePoint when);

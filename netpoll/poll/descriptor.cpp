@@ -78,6 +78,7 @@ void Descriptor::drop_holder() {
   write_rate_min_ = write_waited_us_ = 0;
   write_timeout_ns_.store(0, std::memory_order_relaxed);
   hung_up_.store(false, std::memory_order_relaxed);
+  ruled_by_.store(Rule::kOwn, std::memory_order_relaxed);
   reader_.reset();
   writer_.reset();
   mutex_.reset();
@@ -88,8 +89,8 @@ Error Descriptor::reason(std::string_view op) const {
   return Error(mutex_.closed() ? Errc::kClosed : Errc::kTimeout, op);
 }
 
-Result<void> Descriptor::may_begin(Side side, std::string_view op, const Context* ctx) {
-  if (deadline(side).expired()) return std::unexpected(reason(op));
+Result<void> Descriptor::may_begin(const Deadline& deadline, std::string_view op, const Context* ctx) {
+  if (deadline.expired()) return std::unexpected(reason(op));
   if (ctx != nullptr && ctx->done()) return std::unexpected(ctx->cause());
   return {};
 }
@@ -183,6 +184,18 @@ void Descriptor::pay_for_waits(std::size_t accepted) {
   write_waited_us_ -= static_cast<std::uint32_t>(std::min<std::uint64_t>(write_waited_us_, paid_us));
 }
 
+// What a write of a higher layer reads (OneDeadline) is a wait of that write.
+Result<void> Descriptor::wait_to_read(const Context* ctx) {
+  if (ruled_by_.load(std::memory_order_relaxed) != Rule::kWrite) [[likely]]  // set by this goroutine
+    return wait(Side::kRead, "read", ctx);
+  const std::int64_t timeout = write_timeout_ns_.load(std::memory_order_relaxed);
+  if (timeout == 0) return wait(Side::kRead, "read", ctx);
+  write_deadline_.set(rt::time_after(rt::now_ns(), std::chrono::nanoseconds(timeout)));
+  Result<void> waited = wait(Side::kRead, "read", ctx);
+  if (waited || !must_not_wait(Side::kRead)) write_deadline_.set(Deadline::kNone);
+  return waited;
+}
+
 Result<void> Descriptor::wait_to_write(const Context* ctx) {
   const std::int64_t timeout = write_timeout_ns_.load(std::memory_order_relaxed);
   if (timeout == 0) return wait(Side::kWrite, "write", ctx);
@@ -208,8 +221,16 @@ void Descriptor::wake(Side side) {
   rt::io_wait_ends();  // after ready(): a goroutine that neither waits nor can run would look like a deadlock
 }
 
-void Descriptor::wake_reader(void* self) { static_cast<Descriptor*>(self)->wake(Side::kRead); }
-void Descriptor::wake_writer(void* self) { static_cast<Descriptor*>(self)->wake(Side::kWrite); }
+// A deadline has expired, which is written. A wait that this does not concern looks again, and continues.
+void Descriptor::wake_all_ruled(Side side) {
+  wake(side);
+  if (ruled_by_.load(std::memory_order_seq_cst) == Rule::kOwn) [[likely]]
+    return;
+  wake(side == Side::kRead ? Side::kWrite : Side::kRead);
+}
+
+void Descriptor::wake_reader(void* self) { static_cast<Descriptor*>(self)->wake_all_ruled(Side::kRead); }
+void Descriptor::wake_writer(void* self) { static_cast<Descriptor*>(self)->wake_all_ruled(Side::kWrite); }
 
 Descriptor* Descriptor::from_cookie(std::uint64_t cookie) {
   Descriptor* d = DescriptorPool::at(static_cast<std::uint32_t>(cookie));
@@ -262,7 +283,7 @@ Result<std::size_t> Descriptor::read_locked(std::span<std::byte> into, LazyBuffe
   if (Result<void> may = may_begin(Side::kRead, "read", ctx); !may) return std::unexpected(may.error());
   for (;;) {
     if (drained_ && !hung_up_.load(std::memory_order_acquire)) {
-      const Result<void> waited = wait(Side::kRead, "read", ctx);
+      const Result<void> waited = wait_to_read(ctx);
       // The edge is consumed even if the system call fails. After a wait that failed, the next read asks the
       // kernel: bytes may have arrived while their edge is still on its way.
       drained_ = false;
@@ -277,7 +298,7 @@ Result<std::size_t> Descriptor::read_locked(std::span<std::byte> into, LazyBuffe
     if (lazy != nullptr) lazy->give_back();
     if (n == -EINTR) continue;
     if (n != -EAGAIN) return std::unexpected(Error::from_errno(static_cast<int>(-n), "read"));
-    if (Result<void> waited = wait(Side::kRead, "read", ctx); !waited) return std::unexpected(waited.error());
+    if (Result<void> waited = wait_to_read(ctx); !waited) return std::unexpected(waited.error());
     drained_ = false;
   }
 }

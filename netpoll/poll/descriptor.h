@@ -110,7 +110,7 @@ class Descriptor {
   // The error with which a call of that side would fail at once, if any. Does not park.
   [[nodiscard]] Result<void> may_start(Side side, std::string_view op, const Context* ctx) {
     if (mutex_.closed()) return std::unexpected(Error(Errc::kClosed, op));
-    return may_begin(side, op, ctx);
+    return may_begin(deadline(side), op, ctx);
   }
   // Runs `call(fd)`, a system call that returns -errno, until the result is not EAGAIN. Parks. For accept and
   // connect.
@@ -130,6 +130,24 @@ class Descriptor {
   // With a write timeout, limits the waits of all writes together: to the timeout, plus the time that the bytes accepted by
   // the peer take at this rate. Before the first write; 0: no limit.
   void set_write_rate_min(std::uint32_t bytes_per_second) { write_rate_min_ = bytes_per_second; }
+
+  // For a call of one direction that both reads and writes, such as a TLS handshake: while this object exists, the deadline
+  // of that direction, and no other, ends both, and the write timeout limits each wait. Nobody else may read or write
+  // meanwhile. An abandoned goroutine leaves it in force until the next one.
+  class OneDeadline {
+   public:
+    OneDeadline(Descriptor& d, Side side) : d_(d) {
+      // seq_cst, against the expiry of a deadline: either the expiry sees this and wakes both sides, or a wait sees that
+      // the deadline has expired.
+      d_.ruled_by_.store(side == Side::kRead ? Rule::kRead : Rule::kWrite, std::memory_order_seq_cst);
+    }
+    ~OneDeadline() { d_.ruled_by_.store(Rule::kOwn, std::memory_order_seq_cst); }
+    OneDeadline(const OneDeadline&) = delete;
+    OneDeadline& operator=(const OneDeadline&) = delete;
+
+   private:
+    Descriptor& d_;
+  };
 
   // Calls `handler` once when the peer hangs up, ends its side of the stream, or sends urgent data, or when this
   // descriptor is closed; at once if it has happened. One handler at a time.
@@ -170,6 +188,13 @@ class Descriptor {
         write_deadline_(&Descriptor::wake_writer, this) {}
 
   Deadline& deadline(Side side) { return side == Side::kRead ? read_deadline_ : write_deadline_; }
+  // The deadline that ends waits of that side: its own, but for OneDeadline.
+  enum class Rule : std::uint8_t { kOwn, kRead, kWrite };
+  Deadline& ruling_deadline(Side side) {
+    const Rule rule = ruled_by_.load(std::memory_order_seq_cst);
+    return rule == Rule::kOwn ? deadline(side) : rule == Rule::kRead ? read_deadline_ : write_deadline_;
+  }
+  void wake_all_ruled(Side side);
   WaitSlot& slot(Side side) { return side == Side::kRead ? reader_ : writer_; }
   static void wake_reader(void* self);
   static void wake_writer(void* self);
@@ -186,10 +211,14 @@ class Descriptor {
   Result<void> register_again(std::string_view op);
   Result<void> watch_writes(std::string_view op);
   // True if there is a reason not to wait, or not to continue waiting.
-  [[nodiscard]] bool must_not_wait(Side side) { return mutex_.closed() || deadline(side).expired(); }
+  [[nodiscard]] bool must_not_wait(Side side) { return mutex_.closed() || ruling_deadline(side).expired(); }
   [[nodiscard]] Error reason(std::string_view op) const;
   // The reason not to begin, if any.
-  [[nodiscard]] Result<void> may_begin(Side side, std::string_view op, const Context* ctx);
+  [[nodiscard]] Result<void> may_begin(Side side, std::string_view op, const Context* ctx) {
+    return may_begin(ruling_deadline(side), op, ctx);
+  }
+  [[nodiscard]] Result<void> may_begin(const Deadline& deadline, std::string_view op, const Context* ctx);
+  Result<void> wait_to_read(const Context* ctx);
   Result<void> wait_to_write(const Context* ctx);
   // The caller holds the write lock. `flags`: of send(2), besides MSG_NOSIGNAL.
   Result<void> write_locked(std::span<const std::byte>& data, int flags, const Context* ctx);
@@ -228,7 +257,8 @@ class Descriptor {
   bool drained_ = false;                      // guarded by the read lock: no data until the next edge
   bool watches_writes_ = false;               // guarded by the write lock: the poller reports room to write
   std::atomic<std::uint32_t> generation_{0};  // Netpoller::generation() when it was registered
-  std::atomic<bool> hung_up_{false};          // end of stream, error or urgent data: ask the kernel
+  std::atomic<Rule> ruled_by_{Rule::kOwn};
+  std::atomic<bool> hung_up_{false};  // end of stream, error or urgent data: ask the kernel
   // The handler, and the lowest bits of the sequence number above its address. Whoever takes it calls it, or forgets it.
   std::atomic<std::uint64_t> on_hang_up_{0};
   std::atomic<std::int64_t> write_timeout_ns_{0};

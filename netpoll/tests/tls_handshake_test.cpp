@@ -2,6 +2,7 @@
 // handshake ends.
 #include <tuza/netpoll/tests/tls_testing.h>
 #include <tuza/netpoll/tls/server.h>
+#include <tuza/sched/sync/context.h>
 
 namespace tuza::net::testing {
 namespace {
@@ -251,6 +252,99 @@ TEST_F(TlsHandshakeTest, ADeadlineOfTheCallersLeavesItToTheNextCall) {
     WaitGroup group;
     group.go([&] { EXPECT_TRUE(client->start(std::move(ends.client))); });
     EXPECT_EQ(why(ends.server.handshake()), "");
+    group.wait();
+  });
+}
+
+// -- Deadlines. The client never says anything; the handshake timeout is far away.
+
+class SilentClientTest : public TlsTest {
+ protected:
+  // Calls `body` with the server's end.
+  void with_silent_client(const std::function<void(Conn&)>& body) {
+    run_with(2, [this, &body] {
+      Listener listener = listen_on_loopback();
+      TlsServerOptions options = server_options();
+      options.handshake_timeout = 1h;
+      listener.use_tls(TlsServer::load(options).value());
+      const Conn silent = dial("tcp", listener.address()).value();
+      Conn conn = listener.accept().value();
+      body(conn);
+    });
+  }
+};
+
+TEST_F(SilentClientTest, AWriteDeadlineEndsTheHandshakeOfAWrite) {
+  with_silent_client([](Conn& conn) {
+    for (const TimePoint deadline : {long_ago(), Clock::now() + 10ms}) {
+      conn.set_write_deadline(deadline);
+      EXPECT_TRUE(conn.write_all("220 ready\r\n").error().timeout());
+      EXPECT_TRUE(conn.write_last("220 ready\r\n").error().timeout());
+    }
+  });
+}
+
+TEST_F(SilentClientTest, AWriteDeadlineThatIsSetDuringTheHandshakeEndsIt) {
+  with_silent_client([](Conn& conn) {
+    for (const auto later : {-1000ms, 10ms}) {
+      conn.set_write_deadline(kNoDeadline);
+      WaitGroup group;
+      group.go([&] { EXPECT_TRUE(conn.write_all("220 ready\r\n").error().timeout()); });
+      wait_until_parked(1, WaitReason::kIoRead);
+      conn.set_write_deadline(Clock::now() + later);
+      group.wait();
+    }
+  });
+}
+
+TEST_F(SilentClientTest, AWriteTimeoutLimitsTheHandshakeOfAWrite) {
+  with_silent_client([](Conn& conn) {
+    conn.set_write_timeout(10ms);
+    EXPECT_TRUE(conn.write_all("220 ready\r\n").error().timeout());
+  });
+}
+
+// Each call ends by the deadline of its own direction, whoever of them is in the handshake.
+TEST_F(SilentClientTest, TheDeadlineOfTheOtherDirectionDoesNot) {
+  for (const bool writes : {false, true}) {
+    with_silent_client([writes](Conn& conn) {
+      const auto set_deadline = [&](bool of_writes) {
+        if (of_writes) {
+          conn.set_write_deadline(long_ago());
+        } else {
+          conn.set_read_deadline(long_ago());
+        }
+      };
+      set_deadline(!writes);
+      std::atomic<bool> ended{false};
+      WaitGroup group;
+      group.go([&] {
+        std::byte byte{};
+        const bool late =
+            writes ? conn.write_all("x").error().timeout() : conn.read(std::span(&byte, 1)).error().timeout();
+        EXPECT_TRUE(late);
+        ended = true;
+      });
+      wait_until_parked(1, WaitReason::kIoRead);
+      sleep_for(5ms);
+      EXPECT_FALSE(ended);
+      set_deadline(writes);
+      group.wait();
+    });
+  }
+}
+
+TEST_F(SilentClientTest, ADeadlineEndsAlsoAWaitForTheHandshakeOfTheOtherDirection) {
+  with_silent_client([](Conn& conn) {
+    WaitGroup group;
+    group.go([&] { EXPECT_TRUE(conn.read(std::span<std::byte>()).error().closed()); });
+    wait_until_parked(1, WaitReason::kIoRead);
+    conn.set_write_deadline(Clock::now() + 10ms);
+    EXPECT_TRUE(conn.write_all("220 ready\r\n").error().timeout());
+    const auto [ctx, cancel] = with_timeout(Context::background(), 10ms);
+    conn.set_write_deadline(kNoDeadline);
+    EXPECT_TRUE(conn.write_all(ctx, "220 ready\r\n").error().timeout());
+    conn.close();
     group.wait();
   });
 }

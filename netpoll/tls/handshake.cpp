@@ -4,7 +4,10 @@
 #include <tuza/netpoll/tls/hold.h>
 #include <tuza/netpoll/tls/stream.h>
 #include <tuza/sched/rt/slice/handoff.h>
+#include <tuza/sched/time/sleep.h>
 
+#include <algorithm>
+#include <chrono>
 #include <mutex>
 
 namespace tuza::net::tls {
@@ -22,14 +25,46 @@ bool begins_as_http(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-Result<void> Stream::handshake(const Context* ctx) {
+namespace {
+
+// How often a call that waits for the handshake of another one looks: no event reports its end, or a new deadline.
+constexpr std::chrono::milliseconds kFirstLook{1}, kLooksMax{50};
+
+}  // namespace
+
+bool Stream::try_lock_both() {
+  if (!reading_.try_lock()) return false;
+  if (writing_.try_lock()) return true;
+  reading_.unlock();
+  return false;
+}
+
+Result<void> Stream::may_shake(For caller, const Context* ctx) {
+  Result<void> may;
+  if (caller != For::kWrite) may = descriptor_.may_start(Descriptor::Side::kRead, "read", ctx);
+  if (may && caller != For::kRead) may = descriptor_.may_start(Descriptor::Side::kWrite, "write", ctx);
+  return may;
+}
+
+// The goroutine that has both locks may be in the handshake of a call of the other direction, with another deadline.
+Result<void> Stream::handshake(For caller, const Context* ctx) {
   if (open()) return {};
   rt::parking_point();
-  lock_both(reading_, writing_);  // never waits for one while it holds the other
+  for (auto pause = kFirstLook; !try_lock_both(); pause = std::min(pause * 2, kLooksMax)) {
+    if (open()) return {};
+    if (Result<void> may = may_shake(caller, ctx); !may) return may;
+    sleep_for(pause);
+  }
   const Hold reading(reading_, std::adopt_lock), writing(writing_, std::adopt_lock);
   switch (state_.load(std::memory_order_relaxed)) {
     case State::kOpen: return {};
-    case State::kNew: return shake_hands(ctx);
+    case State::kNew: {
+      if (caller == For::kItself) return shake_hands(ctx);
+      const bool read = caller == For::kRead;
+      const Descriptor::OneDeadline one(descriptor_,
+                                        read ? Descriptor::Side::kRead : Descriptor::Side::kWrite);
+      return shake_hands(ctx);
+    }
     case State::kFailed: break;
   }
   const LockGuard ssl_lock(ssl_mutex_);

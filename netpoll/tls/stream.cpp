@@ -100,7 +100,7 @@ Error Stream::fail(const Outcome& outcome, std::string_view op) {
 Result<std::size_t> Stream::read(std::span<std::byte> into, LazyBuffer* lazy, const Context* ctx) {
   rt::parking_point();
   if (!open()) [[unlikely]] {
-    if (Result<void> shaken = handshake(ctx); !shaken) return std::unexpected(shaken.error());
+    if (Result<void> shaken = handshake(For::kRead, ctx); !shaken) return std::unexpected(shaken.error());
   }
   const Hold lock(reading_);
   if (Result<void> may = descriptor_.may_start(Direction::kRead, "read", ctx); !may) {
@@ -191,7 +191,7 @@ Result<std::size_t> Stream::take_plaintext(std::span<std::byte> into, Refill& re
 Result<void> Stream::write_all(std::span<struct iovec> pieces, const Context* ctx, bool last) {
   rt::parking_point();
   if (!open()) [[unlikely]] {
-    if (Result<void> shaken = handshake(ctx); !shaken) return shaken;
+    if (Result<void> shaken = handshake(For::kWrite, ctx); !shaken) return shaken;
   }
   Result<void> result;
   {

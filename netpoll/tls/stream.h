@@ -61,7 +61,7 @@ class Stream final : public Transport {
   Result<std::size_t> read(std::span<std::byte> into, LazyBuffer* lazy, const Context* ctx) override;
   Result<void> write_all(std::span<struct iovec> pieces, const Context* ctx, bool last) override;
   Result<std::size_t> try_write(std::span<const std::byte> data) override;
-  Result<void> handshake(const Context* ctx) override;
+  Result<void> handshake(const Context* ctx) override { return handshake(For::kItself, ctx); }
   std::optional<TlsInfo> tls_info() override;
   Result<void> close_write() override;
   void farewell() override;
@@ -78,6 +78,11 @@ class Stream final : public Transport {
   Outcome call(Call ssl_call) TUZA_REQUIRES(ssl_mutex_);
   Error fail(const Outcome& outcome, std::string_view op) TUZA_REQUIRES(ssl_mutex_);
 
+  // The call that needs a handshake: its deadline applies. kItself: reads and writes have their own.
+  enum class For : std::uint8_t { kItself, kRead, kWrite };
+  Result<void> handshake(For caller, const Context* ctx);
+  [[nodiscard]] Result<void> may_shake(For caller, const Context* ctx);
+  [[nodiscard]] bool try_lock_both() TUZA_TRY_ACQUIRE(true, reading_, writing_);
   Result<void> shake_hands(const Context* ctx) TUZA_REQUIRES(reading_, writing_);
   Result<void> exchange_flights(const Context& ctx) TUZA_REQUIRES(reading_, writing_);
   Result<void> begin() TUZA_REQUIRES(reading_, writing_);
