@@ -256,7 +256,8 @@ class Listener {
 //
 // Unix: the address is a path of at most 107 bytes. Write permission on the file allows connecting; the umask
 // applies. An existing socket file is replaced if nobody listens on it, as after a crash; if a process
-// listens on it, or the file is not a socket, the error is EADDRINUSE.
+// listens on it, or the file is not a socket, the error is EADDRINUSE. Of processes of one user that start at once, one gets
+// the file: while it starts, it locks a file PATH.tuza-lock, for which the others wait up to 2 s.
 //
 // Goroutines only.
 [[nodiscard]] Result<Listener> listen(std::string_view network, std::string_view address,

@@ -12,49 +12,81 @@
 
 #include <cerrno>
 #include <chrono>
+#include <optional>
+#include <utility>
 
 namespace tuza::net {
 namespace {
 
-// Setting up a socket, from the check of an old file to listen(), holds a lock on the folder of the file.
-// Without the lock, of two processes that start at once, the second would take the first's file for a
-// leftover, because the first does not listen yet. A folder that cannot be read cannot be locked either; then
-// there is no protection. Any process that can read the folder can take the lock, so the wait for it is
-// limited.
-constexpr std::chrono::milliseconds kLockTime{2000}, kLockPause{10};
-
-class FolderLock {
- public:
-  explicit FolderLock(const std::string& path) {
-    const std::size_t slash = path.rfind('/');
-    const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-    fd_ = sys::invoke(SYS_openat, AT_FDCWD, folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd_ < 0) return;
-    const struct timespec pause{0, std::chrono::nanoseconds(kLockPause).count()};
-    for (auto waited = kLockPause * 0;; waited += kLockPause) {
-      const long error = sys::invoke(SYS_flock, fd_, LOCK_EX | LOCK_NB);
-      refused_ = error == -EAGAIN;
-      if ((!refused_ && error != -EINTR) || waited >= kLockTime) return;
-      sys::invoke(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, nullptr);
-    }
-  }
-  ~FolderLock() {
-    if (fd_ >= 0) sys::invoke(SYS_close, fd_);
-  }
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
-
-  // True if another process holds the lock, and did not release it in time.
-  [[nodiscard]] bool refused() const { return refused_; }
-
- private:
-  long fd_ = -1;
-  bool refused_ = false;
-};
-
 bool read_status(const std::string& path, struct stat& found) {
   return sys::invoke(SYS_newfstatat, AT_FDCWD, path.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0;
 }
+
+long remove_file(const std::string& path) { return sys::invoke(SYS_unlinkat, AT_FDCWD, path.c_str(), 0); }
+
+// Setting up a socket, from the check of an old file to listen(), holds a lock. Without it, of two processes that start at
+// once, the second would take the first's file for a leftover, because the first does not listen yet.
+//
+// The lock is on a file beside the socket that only this user can open, and that exists only meanwhile: the holder removes
+// it before it releases the lock, and who gets the lock of a file that is no longer there begins again. (A lock on the
+// folder, or on a file that others may read, could be kept by any user of the machine.) If the file cannot be made, or is
+// somebody else's, or if its holder takes too long, there is no protection: a server that starts is worth more.
+class StartLock {
+ public:
+  explicit StartLock(const std::string& socket) : path_(socket + ".tuza-lock") {
+    const struct timespec pause{0, std::chrono::nanoseconds(kPause).count()};
+    for (auto waited = kPause * 0; waited <= kPatience; waited += kPause) {
+      if (fd_ < 0 && !open_file()) return;
+      const long error = sys::invoke(SYS_flock, fd_, LOCK_EX | LOCK_NB);
+      if (error == 0 && is_still_there()) return;
+      if (error != 0 && error != -EAGAIN && error != -EINTR) {
+        remove_file(path_);  // nobody can lock it, on this file system
+        break;
+      }
+      if (error == 0) {
+        close_file();
+        continue;
+      }
+      sys::invoke(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, nullptr);
+    }
+    close_file();
+  }
+  ~StartLock() {
+    if (fd_ < 0) return;
+    remove_file(path_);
+    close_file();
+  }
+  StartLock(const StartLock&) = delete;
+  StartLock& operator=(const StartLock&) = delete;
+
+ private:
+  static constexpr std::chrono::milliseconds kPatience{2000}, kPause{10};
+
+  bool open_file() {
+    constexpr int kFlags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+    fd_ = sys::invoke(SYS_openat, AT_FDCWD, path_.c_str(), kFlags, 0600);
+    if (fd_ < 0) return false;
+    struct stat own{};
+    const bool ours = status(own) && S_ISREG(own.st_mode) && (own.st_mode & 0077) == 0 &&
+                      own.st_uid == sys::invoke(SYS_geteuid);
+    if (!ours) close_file();
+    return ours;
+  }
+  [[nodiscard]] bool status(struct stat& own) const {
+    return sys::invoke(SYS_newfstatat, fd_, "", &own, AT_EMPTY_PATH) == 0;
+  }
+  [[nodiscard]] bool is_still_there() const {
+    struct stat own{}, there{};
+    return status(own) && read_status(path_, there) && own.st_dev == there.st_dev &&
+           own.st_ino == there.st_ino;
+  }
+  void close_file() {
+    if (fd_ >= 0) sys::invoke(SYS_close, std::exchange(fd_, -1));
+  }
+
+  const std::string path_;
+  long fd_ = -1;
+};
 
 // True if the file is a socket on which nobody listens.
 bool is_left_behind(const std::string& path, const SocketName& name) {
@@ -64,8 +96,6 @@ bool is_left_behind(const std::string& path, const SocketName& name) {
   return probe.fd() >= 0 &&
          sys::invoke(SYS_connect, probe.fd(), name.address(), name.length) == -ECONNREFUSED;
 }
-
-long remove_file(const std::string& path) { return sys::invoke(SYS_unlinkat, AT_FDCWD, path.c_str(), 0); }
 
 // 0 or -errno.
 long bind_and_listen(const NewSocket& socket, const std::string& path, const SocketName& name, int backlog) {
@@ -106,20 +136,13 @@ Result<Listener> listen_unix(std::string_view path, int backlog) {
   if (socket.fd() < 0) return fail(static_cast<int>(-socket.fd()));
   const std::string file(path);
   detail::UnixSocketFileOwner owner;
-  bool locked_out = false;
   const long error = blocking([&]() -> long {
-    std::optional<FolderLock> lock;
+    std::optional<StartLock> lock;
     if (file.front() != '@') lock.emplace(file);
-    locked_out = lock && lock->refused();
-    if (locked_out) return -EAGAIN;
     const long result = bind_and_listen(socket, file, *name, backlog);
     if (result == 0 && file.front() != '@') owner.reset(new UnixSocketFile(file));
     return result;
   });
-  if (locked_out) {
-    return std::unexpected(Error::from_errno(
-        EAGAIN, "listen", "unix:" + file + " (another process holds the flock(2) lock of its folder)"));
-  }
   if (error != 0) return fail(static_cast<int>(-error));
   Result<Descriptor*> descriptor = Descriptor::open(socket.release(), "listen");
   if (!descriptor) return std::unexpected(descriptor.error());

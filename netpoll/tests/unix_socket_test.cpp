@@ -153,16 +153,57 @@ TEST_F(UnixSocketTest, AForeignListenerIsTakenOverAndItsFileStays) {
   });
 }
 
-TEST_F(UnixSocketTest, TheWaitForALockedFileIsLimited) {
+// Whoever may read the folder can lock it, and `flock FOLDER server` starts a server under such a lock.
+TEST_F(UnixSocketTest, ALockOnTheFolderKeepsNoServerFromStarting) {
   const int folder = ::open(folder_.c_str(), O_RDONLY | O_DIRECTORY);
   ASSERT_EQ(::flock(folder, LOCK_EX), 0);
   run_with(1, [&] {
-    const Result<Listener> refused = listen("unix", path_.string());
-    ASSERT_FALSE(refused);
-    EXPECT_NE(refused.error().message().find("holds the flock(2) lock"), std::string::npos)
-        << refused.error().message();
-    ::close(folder);
-    EXPECT_TRUE(listen("unix", path_.string()));
+    const Listener first = listen("unix", path_.string()).value();
+    EXPECT_TRUE(dial("unix", path_.string()));
+    EXPECT_TRUE(is(listen("unix", path_.string()), std::errc::address_in_use));
+  });
+  ::close(folder);
+}
+
+// Another process of the same user that has stopped in the middle of its start.
+TEST_F(UnixSocketTest, TheWaitForAnotherOneThatStartsIsLimited) {
+  const std::string lock = path_.string() + ".tuza-lock";
+  const int starting = ::open(lock.c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_EQ(::flock(starting, LOCK_EX), 0);
+  run_with(1, [&] { EXPECT_TRUE(listen("unix", path_.string())); });
+  EXPECT_TRUE(fs::exists(lock)) << "its file, which is not ours to remove";
+  ::close(starting);
+  run_with(1, [&] { EXPECT_TRUE(listen("unix", path_.string())); });
+  EXPECT_FALSE(fs::exists(lock)) << "left behind by a crash";
+}
+
+// Somebody else may have put it there, where others may write the folder.
+TEST_F(UnixSocketTest, ALockThatOthersCanTakeIsNone) {
+  const std::string lock = path_.string() + ".tuza-lock";
+  const int theirs = ::open(lock.c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_EQ(::fchmod(theirs, 0666), 0);
+  ASSERT_EQ(::flock(theirs, LOCK_EX), 0);
+  run_with(1, [&] {
+    const TimePoint begun = Clock::now();
+    const Listener listener = listen("unix", path_.string()).value();
+    EXPECT_LT(Clock::now() - begun, 2s) << "it is not waited for";
+  });
+  EXPECT_TRUE(fs::exists(lock));
+  ::close(theirs);
+  fs::remove(lock);
+  fs::create_symlink("/etc/hostname", lock);
+  run_with(1, [&] { EXPECT_TRUE(listen("unix", path_.string())); });
+  fs::remove(lock);
+  fs::create_directory(lock);
+  run_with(1, [&] { EXPECT_TRUE(listen("unix", path_.string())); });
+}
+
+TEST_F(UnixSocketTest, NothingButTheSocketStaysInTheFolder) {
+  run_with(1, [&] {
+    const Listener listener = listen("unix", path_.string()).value();
+    const std::vector<fs::directory_entry> all{fs::directory_iterator(folder_), fs::directory_iterator()};
+    ASSERT_EQ(all.size(), 1U);
+    EXPECT_EQ(all[0].path(), path_);
   });
 }
 
