@@ -2,6 +2,7 @@
 
 #include <netdb.h>
 #include <tuza/netpoll/socket/resolve_for.h>
+#include <tuza/netpoll/socket/socket_name.h>
 #include <tuza/sched/arch/last_error.h>
 #include <tuza/sched/blocking.h>
 
@@ -123,12 +124,6 @@ Result<std::vector<Endpoint>> resolve_all(std::string_view host_port, int family
   if (!is_localhost(parts->host)) return ask_resolver(*parts, family, host_port);
   return std::vector{Endpoint(asio::ip::address_v4::loopback(), parts->port),
                      Endpoint(asio::ip::address_v6::loopback(), parts->port)};
-}
-
-// ::ffff:10.1.2.3 is an address of IPv4: it can be used where there is no IPv6.
-Endpoint without_mapping(const Endpoint& endpoint) {
-  if (!endpoint.address().is_v6() || !endpoint.address().to_v6().is_v4_mapped()) return endpoint;
-  return {asio::ip::make_address_v4(asio::ip::v4_mapped, endpoint.address().to_v6()), endpoint.port()};
 }
 
 }  // namespace

@@ -63,6 +63,12 @@ class File {
   // A new, empty file for reading and writing; an existing file is truncated.
   [[nodiscard]] static Result<File> create(std::string_view path, std::uint32_t mode = 0666);
 
+  // Takes over an open descriptor, from standard input to an inherited socket, which has no path that could be opened.
+  // `name` stands in errors and in path(). Owns the descriptor from then on, even on an error; for a descriptor that must
+  // stay open, pass dup(fd). Of a descriptor that does not block, calls wait until it is ready. Child programs inherit it
+  // if they did before. EBADF if it is not open.
+  [[nodiscard]] static Result<File> adopt(int fd, std::string_view name);
+
   File();  // same state as a closed File
   File(File&&) noexcept;
   File& operator=(File&&) noexcept;
@@ -124,7 +130,7 @@ class File {
   // and ignores errors.
   [[nodiscard]] Result<void> close();
 
-  // The path given to open(); empty for File().
+  // The path given to open(), or the name given to adopt(); empty for File().
   [[nodiscard]] std::string_view path() const;
 
   // The descriptor, for system calls that File does not have. It stays open for as long as the object exists, even if

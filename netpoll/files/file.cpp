@@ -1,6 +1,7 @@
 #include <tuza/netpoll/file.h>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <tuza/netpoll/files/file_calls.h>
@@ -8,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <optional>
 #include <utility>
 
@@ -80,6 +82,19 @@ std::optional<int> flags_of(const OpenOptions& options) {
   return flags;
 }
 
+// A system call that reads or writes. An adopted descriptor may be one that does not block (O_NONBLOCK belongs to all
+// processes that share it, so it stays), and is waited for.
+template <class... Args>
+long when_ready(short events, long number, int fd, Args... args) {
+  for (;;) {
+    const long result = blocking_syscall(number, fd, args...);
+    if (result != -EAGAIN) return result;
+    struct pollfd wanted{.fd = fd, .events = events, .revents = 0};
+    const long ready = blocking_syscall(SYS_ppoll, &wanted, 1, nullptr, nullptr, 0);
+    if (ready < 0) return ready;
+  }
+}
+
 // Writes all of `data` with repeated calls of `write(at, bytes)`, a system call that may write only a part.
 template <class Write>
 Result<void> write_in_pieces(std::span<const std::byte> data, std::string_view op, const std::string& path,
@@ -125,6 +140,12 @@ Result<File> File::open(std::string_view path, const OpenOptions& options) {
   return File(std::unique_ptr<State, Dispose>(new State(*fd, std::move(*name))));
 }
 
+Result<File> File::adopt(int fd, std::string_view name) {
+  const long flags = sys::invoke(SYS_fcntl, fd, F_GETFD, 0);
+  if (flags < 0) return std::unexpected(file_error(flags, "adopt", name));
+  return File(std::unique_ptr<State, Dispose>(new State(fd, std::string(name))));
+}
+
 Result<File> File::create(std::string_view path, std::uint32_t mode) {
   return open(path, {.write = true, .create = true, .truncate = true, .mode = mode});
 }
@@ -145,7 +166,7 @@ Result<std::size_t> File::read(std::span<std::byte> into) {
   State* const state = state_.get();
   const Use use(state, Side::kRead);
   if (!use) return std::unexpected(closed_error("read"));
-  const long n = blocking_syscall(SYS_read, state->fd, into.data(), into.size());
+  const long n = when_ready(POLLIN, SYS_read, state->fd, into.data(), into.size());
   if (n < 0) return std::unexpected(file_error(n, "read", state->path));
   return static_cast<std::size_t>(n);
 }
@@ -165,7 +186,7 @@ Result<std::string> File::read_all(std::size_t bytes_max) {
   std::string text(std::min(length, room), '\0');
   for (std::size_t filled = 0; filled < room;) {
     if (filled == text.size()) text.resize(std::min(2 * filled, room));
-    const long n = blocking_syscall(SYS_read, state->fd, text.data() + filled, text.size() - filled);
+    const long n = when_ready(POLLIN, SYS_read, state->fd, text.data() + filled, text.size() - filled);
     if (n < 0) return std::unexpected(file_error(n, "read", state->path));
     if (n == 0) {
       text.resize(filled);
@@ -181,7 +202,7 @@ Result<void> File::write_all(std::span<const std::byte> data) {
   const Use use(state, Side::kWrite);
   if (!use) return std::unexpected(closed_error("write"));
   return write_in_pieces(data, "write", state->path, [fd = state->fd](const std::byte* at, std::size_t n) {
-    return blocking_syscall(SYS_write, fd, at, n);
+    return when_ready(POLLOUT, SYS_write, fd, at, n);
   });
 }
 

@@ -305,15 +305,15 @@ Result<std::size_t> Descriptor::read_locked(std::span<std::byte> into, LazyBuffe
 
 Result<std::size_t> Descriptor::read(std::span<std::byte> into, const Context* ctx) {
   rt::parking_point();
-  const Use use(*this, Side::kRead);
-  if (!use) return std::unexpected(Error(Errc::kClosed, "read"));
+  const Use use(*this, Side::kRead, ctx);
+  if (!use) return std::unexpected(refusal("read", ctx));
   return read_locked(into, nullptr, ctx);
 }
 
 Result<std::size_t> Descriptor::read(LazyBuffer& into, const Context* ctx) {
   rt::parking_point();
-  const Use use(*this, Side::kRead);
-  if (!use) return std::unexpected(Error(Errc::kClosed, "read"));
+  const Use use(*this, Side::kRead, ctx);
+  if (!use) return std::unexpected(refusal("read", ctx));
   return read_locked({}, &into, ctx);
 }
 
@@ -323,8 +323,8 @@ Result<void> Descriptor::write_all(std::span<const std::byte> data, const Contex
 
 Result<void> Descriptor::write_on(std::span<const std::byte>& data, const Context* ctx) {
   rt::parking_point();
-  const Use use(*this, Side::kWrite);
-  if (!use) return std::unexpected(Error(Errc::kClosed, "write"));
+  const Use use(*this, Side::kWrite, ctx);
+  if (!use) return std::unexpected(refusal("write", ctx));
   if (Result<void> may = may_begin(Side::kWrite, "write", ctx); !may) return may;
   return write_locked(data, 0, ctx);
 }
@@ -348,8 +348,8 @@ Result<void> Descriptor::write_locked(std::span<const std::byte>& data, int flag
 Result<void> Descriptor::write_all(std::span<struct iovec> pieces, const Context* ctx) {
   constexpr std::size_t kPiecesMax = 1024;  // IOV_MAX
   rt::parking_point();
-  const Use use(*this, Side::kWrite);
-  if (!use) return std::unexpected(Error(Errc::kClosed, "write"));
+  const Use use(*this, Side::kWrite, ctx);
+  if (!use) return std::unexpected(refusal("write", ctx));
   if (Result<void> may = may_begin(Side::kWrite, "write", ctx); !may) return may;
   for (;;) {
     while (!pieces.empty() && pieces.front().iov_len == 0) pieces = pieces.subspan(1);

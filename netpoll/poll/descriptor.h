@@ -93,7 +93,7 @@ class Descriptor {
 
   // The following functions take a context or null. The end of the context ends the call with the context's
   // cause, even if the call already waits; nothing else changes, and the next call continues at the same
-  // point. The end of the context does not end the wait for another reader (writer) to finish.
+  // point.
 
   // Reads at least one byte, or returns 0 at the end of the stream. Parks.
   Result<std::size_t> read(std::span<std::byte> into, const Context* ctx = nullptr);
@@ -230,10 +230,16 @@ class Descriptor {
   void close_number();
   void drop_holder();
 
-  // A scoped reference, with or without the lock of a side. False if the descriptor is closed.
+  // Why there is no Use.
+  [[nodiscard]] Error refusal(std::string_view op, const Context* ctx) const {
+    return ctx == nullptr || mutex_.closed() ? Error(Errc::kClosed, op) : ctx->cause();
+  }
+  // A scoped reference, with or without the lock of a side. False if the descriptor is closed, or if the context has ended
+  // before the lock was free.
   class Use {
    public:
-    Use(Descriptor& d, Side side) : d_(d), side_(side), locks_(true), ok_(d.mutex_.lock(side)) {}
+    Use(Descriptor& d, Side side, const Context* ctx)
+        : d_(d), side_(side), locks_(true), ok_(d.mutex_.lock(side, ctx)) {}
     explicit Use(Descriptor& d) : d_(d), side_(Side::kRead), locks_(false), ok_(d.mutex_.acquire()) {}
     ~Use() {
       if (ok_ && (locks_ ? d_.mutex_.unlock(side_) : d_.mutex_.release())) d_.close_number();
@@ -276,8 +282,8 @@ class Descriptor {
 template <class Call>
 Result<long> Descriptor::retry(Side side, std::string_view op, Call call, const Context* ctx) {
   rt::parking_point();
-  const Use use(*this, side);
-  if (!use) return std::unexpected(Error(Errc::kClosed, op));
+  const Use use(*this, side, ctx);
+  if (!use) return std::unexpected(refusal(op, ctx));
   if (Result<void> may = may_begin(side, op, ctx); !may) return std::unexpected(may.error());
   for (;;) {
     const long result = call(fd_);

@@ -1,6 +1,7 @@
 #include <tuza/netpoll/poll/fd_mutex.h>
 
 #include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/sync/context.h>
 
 namespace tuza::net {
 
@@ -24,11 +25,27 @@ bool FdMutex::release() {
   return (before & kClosed) != 0 && (before & kReferenceMask) == kReference;
 }
 
-bool FdMutex::lock_slow(Side side) {
+// For a waiter whose context has ended, and that got no permit. Waiters have no names: there are as many as are counted,
+// and one for each permit that is not taken yet. False: none is counted, so that the last permit was for this waiter, which
+// has taken it and has its turn.
+bool FdMutex::leave(Side side) {
+  std::uint64_t state = state_.load(std::memory_order_relaxed);
+  do {
+    if (waiters(state, side) == 0) {
+      semaphore(side).acquire();
+      return false;
+    }
+  } while (!state_.compare_exchange_weak(state, state - waiter(side), std::memory_order_acq_rel,
+                                         std::memory_order_relaxed));
+  return true;
+}
+
+bool FdMutex::lock_slow(Side side, const Context* ctx) {
   std::uint64_t state = state_.load(std::memory_order_relaxed);
   for (;;) {
     if ((state & kClosed) != 0) return false;
     const bool locked = (state & lock_bit(side)) != 0;
+    if (locked && ctx != nullptr && ctx->done()) return false;
     if (locked && waiters(state, side) == kWaiterMax) rt::fatal("too many waiters for one descriptor");
     if (!locked) check_room(state);
     const std::uint64_t wanted = locked ? state + waiter(side) : state + kReference + lock_bit(side);
@@ -38,7 +55,11 @@ bool FdMutex::lock_slow(Side side) {
     if (!locked) return true;
     // The unlocking or closing thread removes this waiter from the count, and then releases the semaphore
     // once.
-    semaphore(side).acquire();
+    if (ctx == nullptr || ctx->event() == nullptr) {
+      semaphore(side).acquire();
+    } else if (!semaphore(side).acquire(*ctx) && leave(side)) {
+      return false;
+    }
     state = state_.load(std::memory_order_relaxed);
   }
 }

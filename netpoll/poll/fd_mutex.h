@@ -19,6 +19,10 @@
 #include <atomic>
 #include <cstdint>
 
+namespace tuza {
+class Context;
+}
+
 namespace tuza::net {
 
 class FdMutex {
@@ -29,14 +33,15 @@ class FdMutex {
   [[nodiscard]] bool acquire();
   // Takes a reference and the lock of one side; parks while another goroutine holds the lock. False once
   // closed. The exchange is also a release: a thread that is lost in a call when the runtime ends never
-  // unlocks, and a later close must be ordered after everything that thread has read on its way here.
-  [[nodiscard]] bool lock(Side side) {
+  // unlocks, and a later close must be ordered after everything that thread has read on its way here. `ctx` may be null;
+  // its end ends the wait: false, too.
+  [[nodiscard]] bool lock(Side side, const Context* ctx = nullptr) {
     std::uint64_t idle = kIdle;  // open and unused: the usual case
     if (state_.compare_exchange_strong(idle, kIdle + kReference + lock_bit(side), std::memory_order_acq_rel,
                                        std::memory_order_relaxed)) {
       return true;
     }
-    return lock_slow(side);
+    return lock_slow(side, ctx);
   }
 
   // Release what acquire() and lock() took. True: this was the last reference of a closed descriptor, and the
@@ -76,7 +81,8 @@ class FdMutex {
 
   // Aborts if one more reference would overflow into the count of waiters.
   static void check_room(std::uint64_t state);
-  bool lock_slow(Side side);
+  bool lock_slow(Side side, const Context* ctx);
+  bool leave(Side side);
   bool unlock_slow(Side side);
 
   std::atomic<std::uint64_t> state_{kIdle};

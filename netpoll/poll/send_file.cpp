@@ -32,8 +32,8 @@ long send_some(int socket, const FileSlice& slice) {
 
 Result<void> Descriptor::send_file(FileSlice& slice, std::string_view& head, const Context* ctx) {
   rt::parking_point();
-  const Use use(*this, Side::kWrite);
-  if (!use) return std::unexpected(Error(Errc::kClosed, "write"));
+  const Use use(*this, Side::kWrite, ctx);
+  if (!use) return std::unexpected(refusal("write", ctx));
   if (Result<void> may = may_begin(Side::kWrite, "write", ctx); !may) return may;
   // MSG_MORE: the head leaves in one packet with the first bytes of the file.
   std::span<const std::byte> unsent = std::as_bytes(std::span(head));

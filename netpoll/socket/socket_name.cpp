@@ -37,7 +37,12 @@ std::optional<Endpoint> SocketName::endpoint() const {
   if (storage.ss_family != AF_INET && storage.ss_family != AF_INET6) return std::nullopt;
   Endpoint endpoint;
   std::memcpy(endpoint.data(), &storage, std::min<std::size_t>(length, endpoint.capacity()));
-  return endpoint;
+  return without_mapping(endpoint);
+}
+
+Endpoint without_mapping(const Endpoint& endpoint) {
+  if (!endpoint.address().is_v6() || !endpoint.address().to_v6().is_v4_mapped()) return endpoint;
+  return {asio::ip::make_address_v4(asio::ip::v4_mapped, endpoint.address().to_v6()), endpoint.port()};
 }
 
 std::string SocketName::text() const {

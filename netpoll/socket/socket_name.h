@@ -25,10 +25,13 @@ struct SocketName {
   [[nodiscard]] const struct sockaddr* address() const {
     return reinterpret_cast<const struct sockaddr*>(&storage);
   }
-  // nullopt if the name is not a TCP address.
+  // nullopt if the name is not a TCP address. What a socket of IPv6 calls ::ffff:10.1.2.3 is 10.1.2.3.
   [[nodiscard]] std::optional<Endpoint> endpoint() const;
   // "127.0.0.1:80", "[::1]:80", "unix:/path", "unix:@name", "unix:" (without a name).
   [[nodiscard]] std::string text() const;
 };
+
+// ::ffff:10.1.2.3 as the address of IPv4 that it is.
+[[nodiscard]] Endpoint without_mapping(const Endpoint& endpoint);
 
 }  // namespace tuza::net

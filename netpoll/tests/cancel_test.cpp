@@ -109,5 +109,24 @@ TEST_P(CancelTest, RacesWithBytesAndClose) {
   });
 }
 
+TEST_P(CancelTest, EndsAWaitBehindAnotherReaderOrWriter) {
+  run_with(GetParam(), [] {
+    LocalPair pair = local_pair();
+    WaitGroup group;
+    std::byte byte{};
+    group.go([&] { EXPECT_TRUE(pair.here->read(std::span(&byte, 1)).error().closed()); });
+    fill(*pair.here);
+    group.go([&] { EXPECT_TRUE(pair.here->write_all(bytes("more")).error().closed()); });
+    wait_until_parked(1, WaitReason::kIoRead);
+    wait_until_parked(1, WaitReason::kIoWrite);
+    std::byte mine{};
+    const auto [ctx, cancel] = with_timeout(Context::background(), 5ms);
+    EXPECT_TRUE(pair.here->read(std::span(&mine, 1), &ctx).error().timeout());
+    EXPECT_TRUE(pair.here->write_all(bytes("mine"), &ctx).error().timeout());
+    pair.here->close();
+    group.wait();
+  });
+}
+
 }  // namespace
 }  // namespace tuza::net::testing

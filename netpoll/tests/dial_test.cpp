@@ -248,5 +248,18 @@ TEST(Ipv6, ListeningOnEveryAddressMeansBothVersions) {
   });
 }
 
+// Logs, limits per address and trusted networks see what the client is.
+TEST(Ipv6, PeersThatComeByIPv4AreOfIPv4) {
+  run_with(2, [] {
+    Listener all = listen("tcp", ":0").value();
+    const Conn client = dial("tcp", on_port("127.0.0.1", all)).value();
+    const Conn server = all.accept().value();
+    EXPECT_TRUE(server.remote_endpoint().value().address().is_v4());
+    EXPECT_EQ(server.remote_address().value(), client.local_address().value());
+    EXPECT_EQ(server.local_address().value(), on_port("127.0.0.1", all));
+    EXPECT_TRUE(server.local_endpoint().value().address().is_v4());
+  });
+}
+
 }  // namespace
 }  // namespace tuza::net::testing

@@ -1,6 +1,7 @@
 // Which calls may use a descriptor, and which of them closes its number.
 #include <tuza/netpoll/poll/fd_mutex.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
+#include <tuza/sched/sync/context.h>
 
 #include <algorithm>
 #include <array>
@@ -175,6 +176,39 @@ TEST_F(FdMutexDeathTest, AMillionReferencesAreTheLimit) {
   EXPECT_DEATH((void)mutex.lock(Side::kWrite), "too many users");
   ASSERT_FALSE(mutex.release());
   ASSERT_TRUE(mutex.close()) << "one below the limit";
+}
+
+// The context of a waiter ends at every moment of a handover: no turn is lost, and nobody has two.
+TEST_P(FdMutexTest, TheEndOfAContextEndsAWait) {
+  run_with(GetParam(), [] {
+    for (int round = 0; round < scaled(300) + 6; ++round) {
+      FdMutex mutex;
+      int inside = 0;
+      std::atomic<int> got{0};
+      WaitGroup group;
+      for (int i = 0; i < 6; ++i) {
+        group.go([&, i] {
+          const auto [ctx, cancel] = with_timeout(
+              Context::background(), std::chrono::microseconds(i % 2 == 0 ? round % 60 : 1'000'000));
+          if (!mutex.lock(Side::kRead, &ctx)) {
+            EXPECT_TRUE(ctx.done());
+            return;
+          }
+          EXPECT_EQ(inside++, 0);
+          if (i % 3 == 0) sleep_for(std::chrono::microseconds(20));
+          --inside;
+          ++got;
+          EXPECT_FALSE(mutex.unlock(Side::kRead));
+        });
+      }
+      group.wait();
+      EXPECT_GE(got, 3) << "those whose contexts have not ended";
+      EXPECT_TRUE(mutex.lock(Side::kRead)) << "free, and nobody is waiting";
+      EXPECT_FALSE(mutex.unlock(Side::kRead));
+      EXPECT_TRUE(mutex.close());
+      EXPECT_TRUE(mutex.release());
+    }
+  });
 }
 
 }  // namespace

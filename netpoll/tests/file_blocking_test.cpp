@@ -2,6 +2,7 @@
 #include <tuza/netpoll/file.h>
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <tuza/netpoll/tests/file_testing.h>
@@ -177,6 +178,31 @@ TEST_P(FileBlockingTest, WaitingForAPipeIsNoDeadlock) {
     group.wait();
   });
   outside.join();
+}
+
+// Standard input may be a socket, which has no path that could be opened, or a pipe that does not block.
+TEST_P(FileBlockingTest, AdoptsAnyOpenDescriptor) {
+  run_with(GetParam(), [] {
+    for (const int flags : {0, int{SOCK_NONBLOCK}}) {
+      std::array<int, 2> ends{};
+      ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | flags, 0, ends.data()), 0);
+      File here = File::adopt(ends[0], "stdin").value();
+      File there = File::adopt(ends[1], "peer").value();
+      WaitGroup group;
+      group.go([&] {
+        sleep_for(std::chrono::milliseconds(5));
+        EXPECT_TRUE(there.write_all("hello"));
+        EXPECT_TRUE(there.close());
+      });
+      EXPECT_EQ(here.read_all().value(), "hello");
+      group.wait();
+      EXPECT_EQ(here.path(), "stdin");
+      char byte = 0;
+      EXPECT_EQ(here.pread(std::span(&byte, 1), 0).error().message(), "pread stdin: Illegal seek");
+    }
+    EXPECT_TRUE(File::adopt(999'999, "none").error().is(std::errc::bad_file_descriptor));
+    EXPECT_TRUE(File::adopt(-1, "none").error().is(std::errc::bad_file_descriptor));
+  });
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/tls/wire.h>
 #include <tuza/sched/detail/pending_wait.h>
+#include <tuza/sched/result.h>
 #include <tuza/sched/rt/g.h>
 #include <tuza/sched/rt/park.h>
 #include <tuza/sched/sync/mutex.h>
@@ -58,12 +59,25 @@ class LeftBehind {
 class TUZA_SCOPED_CAPABILITY Hold final : LeftBehind {
  public:
   explicit Hold(Mutex& mutex) TUZA_ACQUIRE(mutex) : lock_(mutex) {}
+  // Waits for the lock at most until the context ends, and is then refused.
+  Hold(Mutex& mutex, const Context* ctx) TUZA_ACQUIRE(mutex) TUZA_NO_THREAD_SAFETY_ANALYSIS
+      : lock_(mutex, std::defer_lock) {
+    if (ctx != nullptr) {
+      locked_ = mutex.lock(*ctx);
+      if (locked_) lock_ = std::unique_lock<Mutex>(mutex, std::adopt_lock);
+    } else {
+      lock_.lock();
+    }
+  }
   Hold(Mutex& mutex, std::adopt_lock_t) TUZA_REQUIRES(mutex) : lock_(mutex, std::adopt_lock) {}
   ~Hold() TUZA_RELEASE() = default;
+  // Success: the lock is held.
+  [[nodiscard]] const Result<void>& locked() const { return locked_; }
 
  private:
   void give_up() override { lock_.unlock(); }
   std::unique_lock<Mutex> lock_;
+  Result<void> locked_;
 };
 
 // The head of Wire::out while it is being sent.

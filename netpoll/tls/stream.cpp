@@ -102,7 +102,8 @@ Result<std::size_t> Stream::read(std::span<std::byte> into, LazyBuffer* lazy, co
   if (!open()) [[unlikely]] {
     if (Result<void> shaken = handshake(For::kRead, ctx); !shaken) return std::unexpected(shaken.error());
   }
-  const Hold lock(reading_);
+  const Hold lock(reading_, ctx);
+  if (!lock.locked()) return std::unexpected(lock.locked().error());
   if (Result<void> may = descriptor_.may_start(Direction::kRead, "read", ctx); !may) {
     return std::unexpected(may.error());
   }
@@ -195,8 +196,9 @@ Result<void> Stream::write_all(std::span<struct iovec> pieces, const Context* ct
   }
   Result<void> result;
   {
-    const Hold lock(writing_);
-    result = descriptor_.may_start(Direction::kWrite, "write", ctx);
+    const Hold lock(writing_, ctx);
+    result = lock.locked();
+    if (result) result = descriptor_.may_start(Direction::kWrite, "write", ctx);
     if (result) result = write_locked(pieces, ctx, last);
   }
   check_mark();
