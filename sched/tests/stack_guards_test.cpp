@@ -4,12 +4,16 @@
 #include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/go.h>
+#include <tuza/sched/run.h>
+#include <tuza/sched/sync/latch.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/children.h>
 #include <tuza/sched/tests/testing.h>
+#include <tuza/sched/time/sleep.h>
 #include <unistd.h>
 
 #include <array>
@@ -165,6 +169,64 @@ TEST(StackGuards, WithoutTheAdviceTheyStillFindOverflows) {
   });
   EXPECT_TRUE(ended.by_signal(SIGABRT)) << ended.status;
   EXPECT_TRUE(ended.said_this("deep: stack overflow")) << ended.said;
+}
+
+// -- `ulimit -v`, softlimit, LimitAS=.
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+void limit_address_space(std::size_t more_bytes) {
+  std::ifstream file("/proc/self/statm");
+  std::size_t pages = 0;
+  file >> pages;
+  const rlimit limit{pages * 4096 + more_bytes, RLIM_INFINITY};
+  if (::setrlimit(RLIMIT_AS, &limit) != 0) ::_exit(3);
+}
+
+TEST(LimitedAddressSpace, IsNotReservedForStacksThatNobodyNeeds) {
+  const auto ended = in_fork([] {
+    limit_address_space(160 * kMiB);
+    const int status = run(RunOptions{.max_procs = 2}, [] {
+      WaitGroup group;
+      for (const std::size_t bytes : {std::size_t{0}, std::size_t{64} << 10, kMiB, 8 * kMiB}) {
+        for (int i = 0; i < 3; ++i) {
+          group.add(1);
+          go({.stack_bytes = bytes}, [&group] {
+            sleep_for(std::chrono::milliseconds(1));
+            group.done();
+          });
+        }
+      }
+      group.wait();
+    });
+    ::_exit(status);
+  });
+  EXPECT_TRUE(ended.with_code(0)) << ended.status << ended.said;
+}
+
+TEST(LimitedAddressSpace, StacksBeyondItAreAnErrorOfTryGo) {
+  const auto ended = in_fork([] {
+    limit_address_space(160 * kMiB);
+    const int status = run(RunOptions{.max_procs = 2}, [] {
+      WaitGroup group;
+      Latch end(1);
+      Result<void> started;
+      for (int i = 0; i < 1000 && started; ++i) {
+        group.add(1);
+        started = try_go({.stack_bytes = kMiB}, [&] {
+          end.wait();
+          group.done();
+        });
+      }
+      group.done();
+      EXPECT_FALSE(started);
+      EXPECT_TRUE(started.error().is(std::errc::not_enough_memory));
+      end.count_down();
+      group.wait();
+    });
+    ::_exit(::testing::Test::HasFailure() ? 9 : status);
+  });
+  EXPECT_TRUE(ended.with_code(0)) << ended.status << ended.said;
 }
 
 }  // namespace

@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/rt/base/mapping.h>
 #include <tuza/sched/rt/base/print.h>
 
+#include <algorithm>
 #include <charconv>
 #include <system_error>
 
@@ -39,6 +41,11 @@ std::size_t max_map_count() {
   return count;
 }
 
+bool address_space_is_limited() {
+  struct rlimit limit{};
+  return sys::invoke(SYS_prlimit64, 0, RLIMIT_AS, nullptr, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
 std::size_t guards_allowed() {
   constexpr std::size_t kMapsPerGuard = 2;
   static const std::size_t allowed = max_map_count() / 2 / kMapsPerGuard;
@@ -61,23 +68,27 @@ void say_no_guards() {
 StackArenas::~StackArenas() {
   g_protected.fetch_sub(protected_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   for (std::size_t i = 0; i < arena_count_; ++i) {
-    unmap_pages(reinterpret_cast<void*>(arenas_[i]), kArenaBytes);
+    unmap_pages(reinterpret_cast<void*>(arenas_[i].low), arenas_[i].bytes);
   }
   unmap_pages(arenas_, kArenasMax * sizeof *arenas_);
 }
 
-bool StackArenas::add_arena(ClassState& state) {
+bool StackArenas::add_arena(ClassState& state, std::size_t stack_bytes) {
   const LockGuard lock(arenas_mutex_);
-  if (arenas_ == nullptr) {
-    arenas_ = static_cast<std::uintptr_t*>(map_pages(kArenasMax * sizeof *arenas_));
-  }
+  if (arenas_ == nullptr) arenas_ = static_cast<Arena*>(map_pages(kArenasMax * sizeof *arenas_));
   if (arenas_ == nullptr || arena_count_ == kArenasMax) return false;
-  void* at = map_pages(kArenaBytes);
+  const std::size_t small = std::max(stack_bytes, kSmallArenaBytes);
+  void* at = nullptr;
+  std::size_t bytes = 0;
+  for (const std::size_t wanted : {address_space_is_limited() ? small : kArenaBytes, small, stack_bytes}) {
+    bytes = wanted;
+    if ((at = map_pages(bytes)) != nullptr) break;
+  }
   if (at == nullptr) return false;
-  advise_pages(at, kArenaBytes, MADV_NOHUGEPAGE);
+  advise_pages(at, bytes, MADV_NOHUGEPAGE);
   state.next = reinterpret_cast<std::uintptr_t>(at);
-  state.end = state.next + kArenaBytes;
-  arenas_[arena_count_++] = state.next;
+  state.end = state.next + bytes;
+  arenas_[arena_count_++] = {state.next, bytes};
   return true;
 }
 
@@ -114,7 +125,7 @@ Stack StackArenas::carve(std::uint8_t stack_class) {
   std::size_t number = 0;
   {
     const LockGuard lock(state.mutex);
-    if (state.next == state.end && !add_arena(state)) return stack;
+    if (state.next == state.end && !add_arena(state, bytes)) return stack;
     stack.guard_low = state.next;
     state.next += bytes;
     number = state.carved++;

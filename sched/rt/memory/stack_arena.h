@@ -1,7 +1,8 @@
 // Makes goroutine stacks: carves them from large arenas of address space, each for one stack class.
 //
 // A stack is carved once, and then always belongs to a G (rt/memory/g_pool.h). Nothing is ever freed, so an
-// arena only counts upwards. Memory is committed by touch. Huge pages are refused: a goroutine that touches one
+// arena only counts upwards. Where the address space of the process is limited, or the kernel refuses an arena, arenas are
+// small, down to a single stack: three classes would otherwise reserve 192 MiB for three stacks. Memory is committed by touch. Huge pages are refused: a goroutine that touches one
 // page would be given 512. The kernel merges neighbouring arenas into one mapping.
 //
 // Guards: the low 16 KiB of each stack. MADV_GUARD_INSTALL (Linux 6.13) marks page table entries and needs no
@@ -64,7 +65,9 @@ class StackArenas {
 
  private:
   static constexpr std::size_t kArenaBytes = std::size_t{64} << 20;
+  static constexpr std::size_t kSmallArenaBytes = std::size_t{4} << 20;  // or one stack, if that is larger
   static_assert(kArenaBytes % kStackClassBytes.back() == 0, "an arena is carved to its end");
+  static_assert(kSmallArenaBytes % kStackClassBytes[2] == 0 && kSmallArenaBytes <= kStackClassBytes[3]);
   static constexpr std::size_t kGuardBytes = std::size_t{16} << 10;
   static constexpr std::size_t kColours = 16;
   static constexpr std::size_t kColourBytes = 64;
@@ -77,7 +80,12 @@ class StackArenas {
     std::size_t carved TUZA_GUARDED_BY(mutex) = 0;
   };
 
-  bool add_arena(ClassState& state) TUZA_REQUIRES(state.mutex);
+  struct Arena {
+    std::uintptr_t low;
+    std::size_t bytes;
+  };
+
+  bool add_arena(ClassState& state, std::size_t stack_bytes) TUZA_REQUIRES(state.mutex);
   bool install_guard(std::uintptr_t at);
   bool protect(void* low);
 
@@ -91,7 +99,7 @@ class StackArenas {
   std::atomic<std::size_t> protected_{0};  // number of guards by mprotect
 
   RawMutex arenas_mutex_;
-  std::uintptr_t* arenas_ TUZA_GUARDED_BY(arenas_mutex_) = nullptr;  // kArenasMax slots, mapped at first use
+  Arena* arenas_ TUZA_GUARDED_BY(arenas_mutex_) = nullptr;  // kArenasMax slots, mapped at first use
   std::size_t arena_count_ TUZA_GUARDED_BY(arenas_mutex_) = 0;
 };
 
