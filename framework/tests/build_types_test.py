@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""build_types_test.py SOURCE CXX WORK: CMake's own build types compile without a warning, and position-independent
+libraries work in a shared object that a program loads at run time, as docs/guide/libraries.md says.
+
+WORK is emptied first; it is the same each time, so that ccache knows the files.
+"""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+
+SOURCE, CXX, WORK = pathlib.Path(sys.argv[1]).resolve(), sys.argv[2], pathlib.Path(sys.argv[3]).resolve()
+PATIENCE_S = 1500
+OPTIONS = ["-DTUZA_TESTS=OFF", "-DTUZA_BENCHMARKS=OFF", "-DTUZA_EXAMPLES=OFF", "-DCMAKE_UNITY_BUILD=ON",
+           "-DCMAKE_UNITY_BUILD_BATCH_SIZE=12"]
+
+# A plugin, and a host that knows nothing of Tuza.
+PROJECT = """
+cmake_minimum_required(VERSION 3.25)
+project(plugin LANGUAGES CXX)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+add_subdirectory({source} tuza)
+add_library(plugin MODULE plugin.cpp)
+target_link_libraries(plugin PRIVATE tuza::netpoll)
+add_executable(host host.cpp)
+target_link_libraries(host PRIVATE ${{CMAKE_DL_LIBS}})
+add_dependencies(host plugin)
+"""
+PLUGIN = """
+#include <tuza/net.h>
+#include <tuza/tuza.h>
+extern "C" int plugin_main() {
+  return tuza::run([] {
+    auto listener = tuza::net::listen("tcp", "127.0.0.1:0").value();
+    tuza::Chan<int> answer;
+    tuza::go([&] {
+      auto conn = listener.accept().value();
+      char byte = 0;
+      (void)conn.read(std::span(&byte, 1));
+      answer.send(byte);
+    });
+    auto conn = tuza::net::dial("tcp", listener.address()).value();
+    (void)conn.write_all("*");
+    return *answer.recv();
+  });
+}
+"""
+HOST = """
+#include <dlfcn.h>
+#include <cstdio>
+int main(int, char** arguments) {
+  void* plugin = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
+  if (plugin == nullptr) return std::puts(dlerror()), 1;
+  auto* entry = reinterpret_cast<int (*)()>(dlsym(plugin, "plugin_main"));
+  return entry != nullptr && entry() == '*' ? 0 : 2;
+}
+"""
+
+
+def run(*words):
+    done = subprocess.run(list(map(str, words)), text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          timeout=PATIENCE_S, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{words}: {done.returncode}\n{done.stdout}")
+    return done.stdout
+
+
+def build(source, folder, *options):
+    run("cmake", "-G", "Ninja", "-S", source, "-B", folder, f"-DCMAKE_CXX_COMPILER={CXX}", *OPTIONS, *options)
+    run("cmake", "--build", folder, "--parallel", "2")
+
+
+def main():
+    shutil.rmtree(WORK, ignore_errors=True)
+    for build_type in "Release", "RelWithDebInfo":
+        build(SOURCE, WORK / build_type, f"-DCMAKE_BUILD_TYPE={build_type}", "-DTUZA_WERROR=ON")
+    project = WORK / "project"
+    project.mkdir()
+    (project / "CMakeLists.txt").write_text(PROJECT.format(source=SOURCE))
+    (project / "plugin.cpp").write_text(PLUGIN)
+    (project / "host.cpp").write_text(HOST)
+    build(project, WORK / "plugin", "-DCMAKE_BUILD_TYPE=Release")
+    run(WORK / "plugin/host", WORK / "plugin/libplugin.so")
+
+
+if __name__ == "__main__":
+    main()
