@@ -140,8 +140,10 @@ void FileServer::operator()(Request& request, ResponseWriter& response) const {
   if (found.kind == FoundFile::Kind::kFolder && !folder) return redirect_to_folder(request, response);
   if (found.kind == FoundFile::Kind::kFolder) return response.error(404);
   if (!found.is_file()) return refuse_file(response, found.error, *path);
-  // A type that has been set stays, and so does a coding, which is that of the file itself.
-  const std::string type(response.header("Content-Type").value_or(state_->types.of(*path)));
+  // A type that has been set stays, and so does a coding, which is that of the file itself. Copied, because the fields move.
+  const std::optional<std::string_view> given = response.header("Content-Type");
+  const std::string kept(given.value_or(""));
+  const std::string_view type = given ? kept : state_->types.of(*path);
   if (!options.precompressed.empty() && !response.header("Content-Encoding")) {
     const std::optional<Sibling> sibling = find_sibling(request, *files, *path, found, options.precompressed);
     if (sibling) return send(request, response, sibling->file, type, sibling->coding, files->rules());

@@ -24,8 +24,8 @@ namespace {
 
 using tuza::detail::blocking_syscall;
 
-constexpr int kLinksMax = 40;  // as in the kernel
-constexpr int kTriesMax = 8;   // for a file that becomes something else while it is opened
+constexpr int kLinksMax = 40;    // as in the kernel
+constexpr int kReplacedMax = 8;  // for a file that becomes something else while it is opened
 
 class Walk {
  public:
@@ -73,7 +73,7 @@ class Walk {
     const long opened = open_here(name);
     // It was no link a moment ago: look again.
     const bool replaced = opened == -ELOOP || opened == -ENOENT;
-    return replaced && ++tries_ < kTriesMax ? kGoOn : opened;
+    return replaced && ++tries_ < kReplacedMax ? kGoOn : opened;
   }
 
   long follow(int link, std::size_t name_bytes) {

@@ -87,7 +87,8 @@ TEST(StackSizeTest, HoldsTheRecursionOfARegularExpression) {
           res.text(std::regex_match(std::string(req.query()), pattern) ? "match" : "no match");
         },
         stack_size(8 << 20));
-    const std::string text = std::string(4000, 'a') + "c";
+    std::string text(4000, 'a');
+    text += 'c';
     EXPECT_EQ(call(handler, "GET /?" + text).body, "match");
   });
 }
