@@ -74,7 +74,7 @@ TEST(MallocArenas, WhatIsAllocatedAndFreedAllTheTimeIsNotGivenBackToTheKernel) {
   });
 }
 
-// In a process of its own: glibc reads the limit only once.
+// In processes of their own: glibc reads the limit only once.
 TEST(MallocArenasDeathTest, ALimitOfTheUserStays) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
@@ -82,6 +82,22 @@ TEST(MallocArenasDeathTest, ALimitOfTheUserStays) {
         setenv("MALLOC_ARENA_MAX", "1", 1);  // too late for glibc, which keeps its default limit
         const std::size_t arenas = arenas_of_many_threads(more_than_there_are_arenas());
         std::_Exit(arenas <= 8 * std::thread::hardware_concurrency() + 1 ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+// A thread's first malloc() reserved 64 MiB, which the next stack then lacked.
+TEST(MallocArenasDeathTest, LeaveRoomForStacksWhereAddressSpaceIsLimited) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        struct rlimit limit{};
+        limit.rlim_cur = rlim_t{1} << 30;
+        limit.rlim_max = RLIM_INFINITY;
+        if (setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(3);
+        const std::size_t arenas = arenas_of_many_threads(more_than_there_are_arenas());
+        // And the first one, which is no heap.
+        std::_Exit(arenas <= limit.rlim_cur / 4 / kHeapBytes + 1 ? 0 : 1);
       },
       ::testing::ExitedWithCode(0), "");
 }

@@ -3,9 +3,12 @@
 #include <malloc.h>
 #include <sys/resource.h>
 #include <tuza/sched/rt/sched.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
@@ -20,6 +23,7 @@ constexpr int kArenasMax = static_cast<int>(Sched::kMaxMs) + 1024;
 
 // On 64-bit machines every arena but the first lies at the beginning of a heap, at a multiple of this size.
 constexpr std::uintptr_t kHeapBytes = 64 << 20;
+constexpr int kGlibcArenasPerCore = 8;  // its default limit
 
 std::atomic<bool> g_one_for_each{false};
 
@@ -29,9 +33,12 @@ bool user_has_a_limit() {
          (tunables != nullptr && std::string_view(tunables).contains("malloc.arena_"));
 }
 
-bool address_space_is_limited() {
+// How many arenas get along with a limit of the address space (RLIMIT_AS): a quarter of it is theirs, the rest is for
+// stacks. 0: there is no limit.
+int arenas_that_fit() {
   struct rlimit limit{};
-  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return 0;
+  return static_cast<int>(std::clamp<std::uint64_t>(limit.rlim_cur / 4 / kHeapBytes, 1, kArenasMax));
 }
 
 // Returns the block's address, or 0 if there is no memory.
@@ -46,7 +53,13 @@ std::uintptr_t allocate_and_free(std::size_t bytes) {
 
 void allow_an_arena_per_m() {
 #ifdef M_ARENA_MAX
-  if (user_has_a_limit() || address_space_is_limited() || mallopt(M_ARENA_MAX, kArenasMax) != 1) return;
+  if (user_has_a_limit()) return;
+  if (const int fitting = arenas_that_fit(); fitting != 0) {
+    mallopt(M_ARENA_MAX,
+            std::min(fitting, kGlibcArenasPerCore * static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN))));
+    return;
+  }
+  if (mallopt(M_ARENA_MAX, kArenasMax) != 1) return;
   g_one_for_each.store(true);
   // The first blocks may come from memory that the program has freed already.
   std::array<void*, 8> blocks{};

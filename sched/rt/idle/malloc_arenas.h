@@ -13,8 +13,8 @@
 // (M_TRIM_THRESHOLD would end glibc's own adjustment.)
 //
 // The limit is per process. A limit that the user has set by MALLOC_ARENA_MAX or GLIBC_TUNABLES stays. (A
-// limit set by mallopt(3) cannot be seen, and is lost.) The default also stays if the address space is
-// limited (RLIMIT_AS), because stacks need it.
+// limit set by mallopt(3) cannot be seen, and is lost.) Where the address space is limited (RLIMIT_AS), arenas are
+// shared, and only as many as fit into a quarter of it: stacks need the rest.
 #pragma once
 
 #include <cstdint>
