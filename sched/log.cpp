@@ -8,7 +8,33 @@ namespace {
 
 constexpr std::int64_t kIntervalNs = 1'000'000'000;
 
-void to_stderr(LogLevel, std::string_view line) { rt::Line() << line << "\n"; }
+// Bytes of the control character at the beginning of `text`: of C0, DEL, or of C1 in UTF-8; 0: there is none.
+std::size_t control_bytes(std::string_view text) {
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (first < 0x20 || first == 0x7f) return 1;
+  const bool c1 = first == 0xc2 && text.size() > 1 && static_cast<unsigned char>(text[1]) <= 0x9f;
+  return c1 ? 2 : 0;
+}
+
+// A line stays one line, and no terminal obeys what a peer called itself.
+void to_stderr(LogLevel, std::string_view line) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  rt::Line out;
+  while (!line.empty()) {
+    const std::size_t control = control_bytes(line);
+    const std::size_t bytes = control == 0 ? 1 : control;
+    for (const char c : line.substr(0, bytes)) {
+      if (control == 0) {
+        out << c;
+      } else {
+        const auto byte = static_cast<unsigned char>(c);
+        out << "\\x" << kDigits[byte >> 4] << kDigits[byte & 15];
+      }
+    }
+    line.remove_prefix(bytes);
+  }
+  out << "\n";
+}
 
 std::atomic<LogSink> g_sink{&to_stderr};
 

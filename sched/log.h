@@ -3,8 +3,9 @@
 // The log of the runtime: one line at a time, to a sink of the program's choice.
 //
 // The scheduler and the poller report rare events (no guard pages left, out of descriptors) through this
-// hook. They use no logging library, so that the runtime depends on none. Default sink: standard error; a
-// line that cannot be written there within a moment is lost.
+// hook. They use no logging library, so that the runtime depends on none. Default sink: standard error, with control
+// characters as \xNN, because names and addresses come from outside; a line that cannot be written there within a moment is
+// lost.
 // Thread-safe. Must not be called with a runtime lock held.
 #pragma once
 
@@ -18,8 +19,8 @@ namespace tuza {
 
 enum class LogLevel : std::uint8_t { kInfo, kWarning, kError };
 
-// Receives each line, without a line end. Any thread may call it, inside the runtime: it must not park,
-// throw, or call back into Tuza. Null restores the default.
+// Receives each line, without a line end, and with what peers have sent as it is. Any thread may call it, inside the
+// runtime: it must not park, throw, or call back into Tuza. Null restores the default.
 using LogSink = void (*)(LogLevel level, std::string_view line);
 void set_log_sink(LogSink sink);
 

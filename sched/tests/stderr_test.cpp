@@ -171,6 +171,16 @@ TEST_P(UnreadStderrTest, LinesAreLostOnlyUntilTheReaderReturns) {
   EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
 }
 
+// A name that a peer chose forges no line, and gives no order to a terminal.
+TEST(Stderr, ControlCharactersOfALineAreEscaped) {
+  const Ended ended = in_fork([] {
+    Unread to(Kind::kPipe);
+    log_line(LogLevel::kWarning, "a\nb\x1b[31m \xc2\x9b \xc3\xa4 \xc2\xa0 \x7f\xc2");
+    ::_exit(to.read() == "a\\x0ab\\x1b[31m \\xc2\\x9b \xc3\xa4 \xc2\xa0 \\x7f\xc2\n" ? 7 : 8);
+  });
+  EXPECT_TRUE(ended.with_code(7)) << ended.status;
+}
+
 // -- A process that ends with a report.
 
 [[gnu::noinline]] int overflow_here(int depth) {
