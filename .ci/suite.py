@@ -140,7 +140,7 @@ def everything(suite):
             ctest.tests(suite, step, "release", "-L", "^(sync|time)_tests$")
     suite.step("release", release)
     suite.step("release, the large tests", lambda step: preset(suite, step, "quick", "-L", LEFT))
-    suite.step("release, longer hogs", lambda step: preset(suite, step, "quick", "-R", "HogMatrix", env=env))
+    suite.step("release, longer hogs", lambda step: preset(suite, step, "quick", "-R", "HogMatrix|P/LaneTest", env=env))
 
     def clang(step):
         """What the chaos build, which is Clang's too, leaves out: the layers above http."""

@@ -13,7 +13,7 @@ from websockets.extensions import permessage_deflate
 PATIENCE_S = 120
 
 
-def messages(count: int = 60):
+def messages(count: int):
     """Texts and bytes of all lengths at which frames change, some that compress, some that do not."""
     choose = random.Random(1)
     lengths = [0, 1, 125, 126, 127, 1023, 1025, 65535, 65536, 65537, 300_000]
@@ -26,6 +26,9 @@ def messages(count: int = 60):
             yield "".join(choose.choices("a \u00e4\u20ac\U0001f600", k=length))
         else:
             yield ("the same again, " * (length // 16 + 1))[:length]
+
+
+MESSAGES = list(messages(33))
 
 
 class Client(unittest.TestCase):
@@ -53,7 +56,7 @@ class Client(unittest.TestCase):
         async with self.connect(path, **options) as socket:
             names = [extension.name for extension in getattr(socket, "protocol", socket).extensions]
             self.assertEqual(names, ["permessage-deflate"] if compressed else [])
-            for message in messages():
+            for message in MESSAGES:
                 await socket.send(message)
                 self.assertEqual(await socket.recv(), message)
         self.assertEqual(socket.close_code, 1000)
