@@ -348,7 +348,10 @@ TEST_P(AsioBridgeTest, OnAnExecutorGoroutinesShareAnObject) {
       });
     }
     users.wait();
-    EXPECT_EQ(object.async_count(Ends::kAtOnce, use_goroutine.on(executor)).value(), 151);
+    // Those whose context ends before their turn comes never begin.
+    const int begun = object.async_count(Ends::kAtOnce, use_goroutine.on(executor)).value();
+    EXPECT_GE(begun, 101);
+    EXPECT_LE(begun, 151);
   });
 }
 

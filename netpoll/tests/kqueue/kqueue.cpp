@@ -177,6 +177,7 @@ class Kqueue {
     std::array<struct epoll_event, 128> found;  // no memory: tests count allocations
     const int n = ::epoll_wait(reads ? reads_ : writes_, found.data(),
                                static_cast<int>(std::min(into.size(), found.size())), 0);
+    const std::scoped_lock lock(mutex_);
     for (int i = 0; i < n; ++i) {
       const auto& [events, data] = found[static_cast<std::size_t>(i)];
       const Knote& knote = *static_cast<const Knote*>(data.ptr);
