@@ -114,7 +114,7 @@ std::optional<std::string_view> Request::trailer(std::string_view name) const {
 }
 
 std::optional<std::uint64_t> Request::content_length() const {
-  const Head& head = exchange_.buffers().head;
+  const RequestHead& head = exchange_.buffers().head;
   if (head.chunked) return std::nullopt;
   return head.content_length;
 }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 
 namespace tuza::http {
 namespace {
@@ -64,52 +63,30 @@ Result<std::size_t> RequestLoop::read_for_body(std::span<std::byte> into, const 
 
 Result<std::size_t> RequestLoop::read_body(std::span<std::byte> into, const Context* ctx) {
   if (body_.error) return fail_body(*body_.error);
-  if (body_.complete || into.empty()) return std::size_t{0};
-  const Result<std::size_t> n = body_.chunked ? read_chunked(into, ctx) : read_known_length(into, ctx);
+  if (body_.reader.complete() || into.empty()) return std::size_t{0};
+  const Result<std::size_t> n = take_from_body(into, ctx);
   if (!n) return n;
   body_.received += *n;
   if (body_.received > options_.body_bytes_max) return fail_body(kTooLarge);
   return n;
 }
 
-Result<std::size_t> RequestLoop::read_known_length(std::span<std::byte> into, const Context* ctx) {
-  Input& input = buffers_->input;
-  into = into.first(static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), body_.remaining)));
-  std::size_t n = std::min(input.unread().size(), into.size());
-  if (n > 0) {
-    std::memcpy(into.data(), input.unread().data(), n);
-    input.consume(n);
-  } else {
-    const Result<std::size_t> got = read_for_body(into, ctx);  // straight into the caller's buffer
+Result<std::size_t> RequestLoop::take_from_body(std::span<std::byte> into, const Context* ctx) {
+  BodyReader& reader = body_.reader;
+  for (;;) {
+    const auto taken = reader.take(buffers_->input, into);
+    if (!taken) return fail_body(refusal(taken.error()));
+    if (*taken > 0 || reader.complete()) return *taken;
+    const bool direct = reader.reads_directly();
+    const Result<std::size_t> got =
+        read_for_body(direct ? reader.direct(into) : buffers_->input.space(), ctx);
     if (!got) return got;
-    n = *got;
-  }
-  body_.remaining -= n;
-  body_.complete = body_.remaining == 0;
-  return n;
-}
-
-Result<std::size_t> RequestLoop::read_chunked(std::span<std::byte> into, const Context* ctx) {
-  Input& input = buffers_->input;
-  while (body_.slice.empty()) {
-    if (input.empty()) {
-      const Result<std::size_t> got = read_for_body(input.space(), ctx);
-      if (!got) return got;
-      input.filled(*got);
+    if (direct) {
+      reader.took(*got);
+      return got;
     }
-    const auto step = buffers_->chunks.feed(input.unread());
-    if (!step) return fail_body(step.error());
-    body_.slice = step->data;
-    input.consume(step->consumed);
-    if (step->complete) {
-      body_.complete = true;
-      return std::size_t{0};
-    }
+    buffers_->input.filled(*got);
   }
-  const std::size_t n = std::min(body_.slice.size(), into.size());
-  std::memcpy(into.data(), body_.slice.data(), n);
-  body_.slice.remove_prefix(n);
-  return n;
 }
 
 }  // namespace tuza::http

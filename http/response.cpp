@@ -85,7 +85,7 @@ void RequestLoop::append_head(std::optional<std::uint64_t> length) {
 void RequestLoop::start(std::optional<std::uint64_t> length) {
   stop_early_sending(*buffers_);
   // Whether the connection stays open must be known before the head is written.
-  const bool too_much_left = body_.remaining > kSkippedBodyMax;
+  const bool too_much_left = body_.reader.remaining() > kSkippedBodyMax;
   if (session_.draining() || body_.continue_wanted || body_.error || too_much_left) keep_alive_ = false;
   append_head(length);
 }

@@ -2,6 +2,7 @@
 
 #include <tuza/http/serve/body_budget.h>
 #include <tuza/http/serve/exchange.h>
+#include <tuza/http/serve/head_limits.h>
 #include <tuza/http/wire/chars.h>
 #include <tuza/http/wire/framing.h>
 #include <tuza/netpoll/files/file_calls.h>
@@ -84,15 +85,15 @@ class MemoryExchange final : public Exchange {
       input.filled(n);
       left.remove_prefix(n);
     }
-    buffers_->parser.begin(buffers_->head, options_.server);
+    buffers_->parser.begin(buffers_->head, limits_);
     const auto complete = buffers_->parser.feed_head(input.request(), text.size());
-    if (!complete) return complete.error();
+    if (!complete) return refusal(complete.error());
     if (!*complete || buffers_->head.bytes != text.size()) return BadRequest{400, "malformed request", 0};
     input.consume(text.size());
     input.pin();
     buffers_->head_base = input.request();
-    if (const auto framed = frame(input.request(), buffers_->head, options_.server.connect); !framed)
-      return framed.error();
+    if (const auto framed = frame_request(input.request(), buffers_->head, options_.server.connect); !framed)
+      return refusal(framed.error());
     if (buffers_->head.https_target && !options_.tls) {
       return BadRequest{421, "https target on a plain connection", 0};
     }
@@ -108,9 +109,9 @@ class MemoryExchange final : public Exchange {
     for (const auto& [name, value] : options_.trailers)
       text.append(name).append(": ").append(value).append("\r\n");
     text += "\r\n";
-    buffers_->chunks.begin(options_.server);
+    buffers_->chunks.begin(options_.server.chunk_overhead_bytes_max);
     const auto parsed = buffers_->chunks.feed(text);
-    return parsed ? std::nullopt : std::optional(parsed.error());
+    return parsed ? std::nullopt : std::optional(refusal(parsed.error()));
   }
 
   void answer(const Handler& handler) {
@@ -185,6 +186,7 @@ class MemoryExchange final : public Exchange {
   void thrown() override { result_.exception = std::current_exception(); }
 
   const CallOptions& options_;
+  const HeadLimits limits_ = head_limits(options_.server);
   const std::unique_ptr<ExchangeBuffers> memory_ = std::make_unique<ExchangeBuffers>();
   std::string_view unread_;
   std::uint64_t read_ = 0;

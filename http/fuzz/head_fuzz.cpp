@@ -7,7 +7,7 @@
 //
 // The input: limits, split point (2 bytes), head.
 //
-// Covers: http/wire/head_parser.cpp, http/wire/framing.cpp, http/wire/chars.h
+// Covers: http/wire/head_parser.cpp, http/wire/message_framing.cpp, http/wire/request_framing.cpp, http/wire/host.cpp, http/wire/chars.h
 #include <llhttp.h>
 #include <tuza/http/wire/chars.h>
 #include <tuza/http/wire/framing.h>
@@ -30,7 +30,7 @@ enum class Verdict : std::uint8_t { kIncomplete, kAccepted, kRejected };
 
 struct Outcome {
   Verdict verdict = Verdict::kIncomplete;
-  int status = 0;           // of a rejection
+  ParseErrc code{};         // of a rejection
   std::string reason = {};  // of a rejection
   std::string method = {}, target = {};
   int version_minor = 0;
@@ -43,26 +43,27 @@ struct Outcome {
 };
 
 std::string describe(const Outcome& o) {
-  std::string text = "verdict " + std::to_string(static_cast<int>(o.verdict)) + " status " +
-                     std::to_string(o.status) + " " + o.reason + " | " + o.method + " " + o.target + " 1." +
-                     std::to_string(o.version_minor) + (o.chunked ? " chunked " : " length ") +
-                     std::to_string(o.content_length) + " bytes " + std::to_string(o.bytes);
+  std::string text = "verdict " + std::to_string(static_cast<int>(o.verdict)) + " code " +
+                     std::to_string(static_cast<int>(o.code)) + " " + o.reason + " | " + o.method + " " +
+                     o.target + " 1." + std::to_string(o.version_minor) +
+                     (o.chunked ? " chunked " : " length ") + std::to_string(o.content_length) + " bytes " +
+                     std::to_string(o.bytes);
   for (const auto& [name, value] : o.fields) text.append(" | ").append(name).append("=").append(value);
   return text;
 }
 
-Outcome rejection(const BadRequest& bad) {
-  return {.verdict = Verdict::kRejected, .status = bad.status, .reason = std::string(bad.text)};
+Outcome rejection(const ParseError& error) {
+  return {.verdict = Verdict::kRejected, .code = error.code, .reason = std::string(error.text)};
 }
 
 // Our parser and framing. The bytes arrive in pieces that end at `ends`; each time they move to an allocation of exactly
 // their size, so that AddressSanitizer sees every byte read too many. `seen` receives the bytes after parsing, which
 // may replace tabs.
-Outcome ours(std::string_view bytes, const std::vector<std::size_t>& ends, const ServerOptions& options,
+Outcome ours(std::string_view bytes, const std::vector<std::size_t>& ends, const HeadLimits& limits,
              std::string* seen = nullptr) {
-  const auto head = std::make_unique<Head>();
+  const auto head = std::make_unique<RequestHead>();
   HeadParser parser;
-  parser.begin(*head, options);
+  parser.begin(*head, limits);
   std::unique_ptr<char[]> buffer;
   std::size_t have = 0;
   for (const std::size_t end : ends) {
@@ -75,7 +76,7 @@ Outcome ours(std::string_view bytes, const std::vector<std::size_t>& ends, const
     if (!complete) return rejection(complete.error());
     if (!*complete) continue;
     const char* base = buffer.get();
-    if (const auto framed = frame(base, *head); !framed) return rejection(framed.error());
+    if (const auto framed = frame_request(base, *head); !framed) return rejection(framed.error());
     Outcome o{.verdict = Verdict::kAccepted,
               .method = std::string(name(head->method)),
               .target = std::string(head->target.in(base)),
@@ -188,7 +189,7 @@ Outcome by_lines(std::string_view text) {
   return o;
 }
 
-// What a head may break although llhttp accepts it: the rules of framing.cpp, and limits.
+// What a head may break although llhttp accepts it: the rules of framing, and limits.
 bool is_our_rule(const Outcome& o) {
   constexpr std::string_view kRules[] = {
       // limits
@@ -225,8 +226,7 @@ void check_replaced(std::string_view before, std::string_view after) {
   }
 }
 
-void compare(std::string_view bytes, const Outcome& own, const std::string& seen,
-             const ServerOptions& options) {
+void compare(std::string_view bytes, const Outcome& own, const std::string& seen, const HeadLimits& limits) {
   check_replaced(bytes, seen);
   const Outcome plain = plain_llhttp(with_narrow_target(seen + std::string(bytes.substr(seen.size()))));
   if (own.verdict != Verdict::kAccepted) {
@@ -245,8 +245,8 @@ void compare(std::string_view bytes, const Outcome& own, const std::string& seen
     }
     return;
   }
-  expect(own.bytes <= options.head_bytes_max && own.fields.size() <= options.headers_max &&
-             own.target.size() <= options.request_line_bytes_max,
+  expect(own.bytes <= limits.head_bytes && own.fields.size() <= limits.fields &&
+             own.target.size() <= limits.start_line_bytes,
          "limits are obeyed", describe(own));
   expect(own == by_lines(std::string_view(seen).substr(0, own.bytes)), "the head is what its lines say",
          describe(own) + "\nlines: " + describe(by_lines(seen)));
@@ -265,29 +265,29 @@ bool same(const Outcome& a, const Outcome& b) {
 }
 
 void check_head(fuzz::Input input) {
-  const std::uint8_t limits = input.byte();
+  const std::uint8_t chosen = input.byte();
   const std::size_t split = input.number(2);
   const std::string_view bytes = input.rest();
   if (bytes.empty()) return;
-  ServerOptions options;
-  if ((limits & 1) != 0) options.head_bytes_max = 64 + (limits & 0xf0);
-  if ((limits & 2) != 0) options.request_line_bytes_max = 16;
-  if ((limits & 4) != 0) options.headers_max = 1 + (limits >> 4);
+  HeadLimits limits;
+  if ((chosen & 1) != 0) limits.head_bytes = 64 + (chosen & 0xf0);
+  if ((chosen & 2) != 0) limits.start_line_bytes = 16;
+  if ((chosen & 4) != 0) limits.fields = 1 + (chosen >> 4);
 
   std::string seen;
-  const Outcome whole = ours(bytes, {bytes.size()}, options, &seen);
-  compare(bytes, whole, seen, options);
+  const Outcome whole = ours(bytes, {bytes.size()}, limits, &seen);
+  compare(bytes, whole, seen, limits);
 
   const std::size_t at = 1 + split % bytes.size();
   std::vector<std::size_t> ends{at};
   if (at < bytes.size()) ends.push_back(bytes.size());
-  const Outcome halves = ours(bytes, ends, options);
+  const Outcome halves = ours(bytes, ends, limits);
   expect(same(whole, halves), "a split does not change the outcome",
          describe(whole) + "\nsplit: " + describe(halves));
   std::vector<std::size_t> every;
   for (std::size_t i = 1; i < bytes.size(); i += bytes.size() > 512 ? 7 : 1) every.push_back(i);
   every.push_back(bytes.size());
-  const Outcome pieces = ours(bytes, every, options);
+  const Outcome pieces = ours(bytes, every, limits);
   expect(same(whole, pieces), "single bytes do not change the outcome",
          describe(whole) + "\nbytes: " + describe(pieces));
 }

@@ -17,7 +17,7 @@ class LimitedBody final : public BodySource {
   LimitedBody(Exchange& exchange, std::uint64_t limit) : BodySource(exchange), limit_(limit) {}
 
   Result<std::size_t> read(std::span<std::byte> into, const Context* ctx) override {
-    const Head& head = exchange_.buffers().head;
+    const RequestHead& head = exchange_.buffers().head;
     if (too_large_ || (!head.chunked && head.content_length > limit_)) return fail();
     const Result<std::size_t> n = read_below(into, ctx);
     if (!n) return n;

@@ -338,7 +338,7 @@ Result<void> Exchange::hold_body(std::size_t bytes) {
 void Exchange::give_body_back() { bodies_->give_back(std::exchange(held_bytes_, 0)); }
 
 Result<std::string_view> Exchange::pull_body(const Context* ctx) {
-  const Head& head = buffers_->head;
+  const RequestHead& head = buffers_->head;
   std::string& pulled = buffers_->pulled;
   const std::uint64_t expected = head.chunked ? 0 : head.content_length;
   if (expected > pulled.capacity()) pulled.reserve(std::min<std::uint64_t>(expected, kReservedMax));

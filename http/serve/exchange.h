@@ -13,7 +13,7 @@
 
 #include <tuza/http/hijacked_stream.h>
 #include <tuza/http/serve/exchange_buffers.h>
-#include <tuza/http/wire/bad_request.h>
+#include <tuza/http/serve/refusal.h>
 #include <tuza/netpoll/endpoint.h>
 #include <tuza/netpoll/file_slice.h>
 #include <tuza/netpoll/tls.h>

@@ -34,7 +34,7 @@ struct ExchangeBuffers : rt::CacheNode {
   Input input;
   HeadParser parser;
   ChunkDecoder chunks;  // of the body, if it is chunked; then its trailers
-  Head head;
+  RequestHead head;
   const char* head_base = nullptr;  // where the bytes of a complete head begin
 
   // The path segment matched by a wildcard of the pattern; stays percent-encoded until it is first requested.

@@ -1,7 +1,7 @@
 // The answer to a client that speaks plain HTTP on a port for TLS. Thread-safe.
 #pragma once
 
-#include <tuza/http/wire/bad_request.h>
+#include <tuza/http/serve/refusal.h>
 #include <tuza/netpoll/tcp.h>
 
 #include <chrono>

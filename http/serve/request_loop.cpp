@@ -116,11 +116,11 @@ bool RequestLoop::read_head() {
         return false;
       }
       Input& input = buffers_->input;
-      if (!std::exchange(head_begun_, true)) buffers_->parser.begin(buffers_->head, options_);
+      if (!std::exchange(head_begun_, true)) buffers_->parser.begin(buffers_->head, limits_);
       const std::size_t unread = input.unread().size();
       const auto complete = buffers_->parser.feed_head(input.request(), unread);
       if (!complete) {
-        refuse(complete.error());
+        refuse(refusal(complete.error()));
         return false;
       }
       input.consume(*complete ? buffers_->head.bytes - input.request_bytes() : unread);
@@ -243,21 +243,22 @@ bool RequestLoop::is_last_request() {
 
 // Interprets a complete head.
 std::optional<BadRequest> RequestLoop::begin_request() {
-  Head& head = buffers_->head;
+  RequestHead& head = buffers_->head;
   head_begun_ = head_deadline_set_ = false;
   buffers_->input.pin();
   buffers_->head_base = buffers_->input.request();
-  if (const auto framed = frame(buffers_->input.request(), head, options_.connect); !framed)
-    return framed.error();
+  if (const auto framed = frame_request(buffers_->input.request(), head, options_.connect); !framed)
+    return refusal(framed.error());
   // RFC 9110 7.4: a request for an https URI is served only over a secured connection.
   if (head.https_target && !conn().tls_info())
     return BadRequest{421, "https target on a plain connection", 0};
-  body_.chunked = head.chunked;
-  if (head.chunked) buffers_->chunks.begin(options_);
-  body_.remaining = head.content_length;
-  body_.complete = !head.chunked && head.content_length == 0;
+  if (head.chunked) {
+    body_.reader.begin_chunks(buffers_->chunks, options_.chunk_overhead_bytes_max);
+  } else {
+    body_.reader.begin_length(head.content_length);
+  }
   // A client that has already sent a part of the body does not wait for "100 Continue".
-  body_.continue_wanted = head.expects_continue && !body_.complete && buffers_->input.empty();
+  body_.continue_wanted = head.expects_continue && !body_.reader.complete() && buffers_->input.empty();
   keep_alive_ = head.keep_alive && !is_last_request();
   if (options_.request_timeout.count() > 0) request_began_ns_ = rt::now_ns();
   logged_ = false;
@@ -340,7 +341,7 @@ Context RequestLoop::make_context() {
 
 // The stream must begin right behind the request.
 Result<HijackedStream> RequestLoop::hand_over() {
-  if (!body_.complete)
+  if (!body_.reader.complete())
     return std::unexpected(Error(Errc::kBadMessage, "hijack", "the request has an unread body"));
   if (!flush()) return std::unexpected(Error(Errc::kClosed, "hijack"));
   keep_alive_ = false;
@@ -365,15 +366,15 @@ bool RequestLoop::finish_request() {
   // Decided before the head is written: a client must learn from it that its next request would be lost. Only reading
   // tells whether the rest of a chunked body is small enough.
   const bool may_go_on = keep_alive_ && !response_.close && !session_.draining();
-  const bool wait_for_rest =
-      may_go_on && body_.chunked && !body_.complete && !body_.continue_wanted && !response_.started;
+  const bool wait_for_rest = may_go_on && body_.reader.chunked() && !body_.reader.complete() &&
+                             !body_.continue_wanted && !response_.started;
   if (wait_for_rest && !body_.error) (void)skip_body();
-  const bool skippable = !body_.continue_wanted && body_.remaining <= kSkippedBodyMax && !body_.error &&
-                         (!wait_for_rest || body_.complete);
+  const bool skippable = !body_.continue_wanted && body_.reader.remaining() <= kSkippedBodyMax &&
+                         !body_.error && (!wait_for_rest || body_.reader.complete());
   if (!skippable || session_.draining() || response_.close) keep_alive_ = false;
   finish_response();
   if (broken_) return false;
-  const bool skipped = body_.complete || (keep_alive_ && skip_body());
+  const bool skipped = body_.reader.complete() || (keep_alive_ && skip_body());
   if (!skipped || !keep_alive_) {
     if (flush(true) && something_may_be_lost()) linger();
     return false;
@@ -455,7 +456,7 @@ void RequestLoop::linger() {
 
 // False: the client has acknowledged everything, and has sent nothing that is still unread.
 bool RequestLoop::something_may_be_lost() {
-  if (!body_.complete || !buffers_->input.empty()) return true;
+  if (!body_.reader.complete() || !buffers_->input.empty()) return true;
   int unsent = 0, unread = 0;
   const Result<long> asked = conn().descriptor().control("ioctl", [&](int fd) {
     const long error = sys::invoke(SYS_ioctl, fd, SIOCOUTQ, &unsent);

@@ -13,8 +13,11 @@
 #include <tuza/http/handler.h>
 #include <tuza/http/options.h>
 #include <tuza/http/serve/exchange.h>
+#include <tuza/http/serve/head_limits.h>
+#include <tuza/http/serve/refusal.h>
 #include <tuza/http/server_stats.h>
-#include <tuza/http/wire/bad_request.h>
+#include <tuza/http/wire/body_reader.h>
+#include <tuza/http/wire/limits.h>
 #include <tuza/netpoll/peer_watch.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/serve.h>
@@ -34,7 +37,12 @@ class RequestLoop final : public Exchange, private net::LazyBuffer {
  public:
   RequestLoop(net::Session& session, const Handler& handler, const ServerOptions& options,
               ServerCounters& counters, BodyBudget& bodies)
-      : Exchange(&bodies), session_(session), handler_(handler), options_(options), counters_(counters) {
+      : Exchange(&bodies),
+        session_(session),
+        handler_(handler),
+        options_(options),
+        limits_(head_limits(options)),
+        counters_(counters) {
     if (options_.connection_age_max.count() > 0) begin_life();
   }
   RequestLoop(const RequestLoop&) = delete;
@@ -48,7 +56,7 @@ class RequestLoop final : public Exchange, private net::LazyBuffer {
   Result<std::size_t> read_body(std::span<std::byte> into, const Context* ctx) override;
   [[nodiscard]] std::string_view remote() override;
   [[nodiscard]] Result<net::Endpoint> remote_endpoint() override { return conn().remote_endpoint(); }
-  [[nodiscard]] bool body_ended() override { return body_.complete; }
+  [[nodiscard]] bool body_ended() override { return body_.reader.complete(); }
   [[nodiscard]] std::optional<net::TlsInfo> tls_info() override { return conn().tls_info(); }
 
  private:
@@ -59,14 +67,11 @@ class RequestLoop final : public Exchange, private net::LazyBuffer {
   };
   // The body of the request in progress.
   struct Body {
-    std::uint64_t remaining = 0;  // of a body with a Content-Length
+    BodyReader reader;
     std::uint64_t received = 0;
-    bool chunked = false;
-    bool complete = true;
     bool continue_wanted = false;  // the client waits for "100 Continue" before it sends the body
     std::int64_t started_ns = 0;   // when the handler first had to wait for the body
     net::TimePoint deadline = net::kNoDeadline;  // in addition to the deadline from the minimum rate
-    std::string_view slice;                      // decoded data of a chunk, not yet taken
     std::optional<BadRequest> error;
   };
 
@@ -119,8 +124,7 @@ class RequestLoop final : public Exchange, private net::LazyBuffer {
   Result<std::size_t> fail_body(BadRequest bad);
   Result<std::size_t> fail_body(const Error& error);  // for an error of a read
   Result<std::size_t> read_for_body(std::span<std::byte> into, const Context* ctx);
-  Result<std::size_t> read_known_length(std::span<std::byte> into, const Context* ctx);
-  Result<std::size_t> read_chunked(std::span<std::byte> into, const Context* ctx);
+  Result<std::size_t> take_from_body(std::span<std::byte> into, const Context* ctx);
   bool prepare_to_wait_for_body();
 
   void append_head(std::optional<std::uint64_t> length);
@@ -134,6 +138,7 @@ class RequestLoop final : public Exchange, private net::LazyBuffer {
   net::Session& session_;
   const Handler& handler_;
   const ServerOptions& options_;
+  const HeadLimits limits_;
   ServerCounters& counters_;
   // Exchange::buffers_ is null while the connection is idle.
   std::optional<net::PeerWatch> watch_;  // if the handler has asked for its context

@@ -19,7 +19,7 @@ using tuza::testing::run_with;
 std::string in_chunks(std::string_view body, std::size_t step, std::string& decoded) {
   const ServerOptions options;
   ChunkDecoder decoder;
-  decoder.begin(options);
+  decoder.begin(options.chunk_overhead_bytes_max);
   std::size_t at = 0;
   while (at < body.size()) {
     const AtPageEnd piece(body.substr(at, step));
@@ -58,7 +58,7 @@ TEST(ChunkDecoder, LimitsChunkOverheadHoweverItArrives) {
   options.chunk_overhead_bytes_max = 20;
   const auto is_within_limit = [&options](std::string body, std::size_t split) {
     ChunkDecoder decoder;
-    decoder.begin(options);
+    decoder.begin(options.chunk_overhead_bytes_max);
     for (std::string_view left :
          {std::string_view(body).substr(0, split), std::string_view(body).substr(split)}) {
       while (!left.empty()) {
@@ -80,7 +80,7 @@ TEST(ChunkDecoder, LimitsChunkOverheadHoweverItArrives) {
 std::string verdict_of(std::string_view line) {
   ServerOptions options;
   ChunkDecoder decoder;
-  decoder.begin(options);
+  decoder.begin(options.chunk_overhead_bytes_max);
   const std::string body = std::string(line) + "\r\nhello\r\n0\r\n\r\n";
   std::string decoded;
   for (std::string_view left = body; !left.empty();) {

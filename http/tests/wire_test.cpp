@@ -1,6 +1,7 @@
 // Parser, framing and buffers: every split of every request, against a guard page.
 #include <gtest/gtest.h>
 #include <tuza/http/files/ranges.h>
+#include <tuza/http/serve/refusal.h>
 #include <tuza/http/tests/at_page_end.h>
 #include <tuza/http/tests/request_cases.h>
 #include <tuza/http/wire/chars.h>
@@ -18,22 +19,26 @@
 namespace tuza::http::testing {
 namespace {
 
+std::string describe(const ParseError& error) {
+  return std::to_string(status_of(error.code)) + " " + std::string(error.text);
+}
+
 // The result of parsing and framing a head, in one line that can be compared.
 std::string describe(std::string_view bytes, const std::vector<std::size_t>& splits) {
-  const ServerOptions options;
-  auto head = std::make_unique<Head>();
+  const HeadLimits limits;
+  auto head = std::make_unique<RequestHead>();
   HeadParser parser;
-  parser.begin(*head, options);
+  parser.begin(*head, limits);
   const AtPageEnd copy(bytes);
   std::size_t fed = 0;
   for (std::size_t i = 0; i <= splits.size(); ++i) {
     const std::size_t end = i < splits.size() ? splits[i] : bytes.size();
     const auto complete = parser.feed_head(copy.begin(), end - fed);
     fed = end;
-    if (!complete) return std::to_string(complete.error().status) + " " + std::string(complete.error().text);
+    if (!complete) return describe(complete.error());
     if (!*complete) continue;
-    const auto framed = frame(copy.begin(), *head);
-    if (!framed) return std::to_string(framed.error().status) + " " + std::string(framed.error().text);
+    const auto framed = frame_request(copy.begin(), *head);
+    if (!framed) return describe(framed.error());
     std::string text = std::string(name(head->method)) + "|" + std::string(head->path.in(copy.begin())) +
                        "|" + std::string(head->query.in(copy.begin())) + "|" +
                        std::string(head->host.in(copy.begin())) + "|" + std::to_string(head->content_length) +

@@ -22,15 +22,15 @@ bool is_text(char c) {
 
 }  // namespace
 
-void ChunkDecoder::begin(const ServerOptions& options) {
+void ChunkDecoder::begin(std::size_t overhead_max) {
   state_ = State::kSizeFirst;
   size_ = 0;
   overhead_ = 0;
-  overhead_max_ = options.chunk_overhead_bytes_max;
+  overhead_max_ = overhead_max;
   trailers_.clear();
 }
 
-std::expected<ChunkDecoder::Step, BadRequest> ChunkDecoder::feed(std::string_view input) {
+std::expected<ChunkDecoder::Step, ParseError> ChunkDecoder::feed(std::string_view input) {
   std::size_t at = 0;
   for (; at < input.size() && state_ != State::kDone; ++at) {
     if (state_ == State::kData) {
@@ -42,9 +42,10 @@ std::expected<ChunkDecoder::Step, BadRequest> ChunkDecoder::feed(std::string_vie
       return Step{data, at + data.size(), false};
     }
     if (++overhead_ > overhead_max_)
-      return std::unexpected(BadRequest{400, "chunk extensions or trailers too large", at});
+      return std::unexpected(ParseError{ParseErrc::kMalformed, "chunk extensions or trailers too large", at});
     const State after = next(input[at]);
-    if (after == State::kBad) return std::unexpected(BadRequest{400, complaint(input[at]), at});
+    if (after == State::kBad)
+      return std::unexpected(ParseError{ParseErrc::kMalformed, complaint(input[at]), at});
     state_ = after;
   }
   return Step{{}, at, state_ == State::kDone};

@@ -1,4 +1,4 @@
-// The chunked transfer coding of a request's body: RFC 9112 7.1, without leniency.
+// The chunked transfer coding of a body: RFC 9112 7.1, without leniency.
 //
 //   size [;name[=value]]... CRLF data CRLF ... 0 CRLF [trailer CRLF]... CRLF
 //
@@ -9,8 +9,7 @@
 // Thread-unsafe.
 #pragma once
 
-#include <tuza/http/options.h>
-#include <tuza/http/wire/bad_request.h>
+#include <tuza/http/wire/parse_error.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -22,8 +21,9 @@ namespace tuza::http {
 
 class ChunkDecoder {
  public:
-  // The next byte begins a body. `options` is kept.
-  void begin(const ServerOptions& options);
+  // The next byte begins a body. More than `overhead_max` bytes that are not data, and that no data has paid for, are an
+  // error.
+  void begin(std::size_t overhead_max);
 
   struct Step {
     std::string_view data;  // part of `input`; empty if the step found no data
@@ -31,7 +31,7 @@ class ChunkDecoder {
     bool complete;          // the end of the message was reached
   };
   // Goes on to the end of the next piece of data, of the message, or of `input`, which must not be empty.
-  std::expected<Step, BadRequest> feed(std::string_view input);
+  std::expected<Step, ParseError> feed(std::string_view input);
 
   // "Name: value", each with CRLF at its end. Valid until begin().
   [[nodiscard]] const std::string& trailers() const { return trailers_; }

@@ -8,15 +8,6 @@
 namespace tuza::http {
 namespace {
 
-constexpr BadRequest kRequestLineTooLong{414, "request line too long", 0};
-constexpr BadRequest kHeadTooLarge{431, "header fields too large", 0};
-constexpr BadRequest kTooManyHeaders{431, "too many header fields", 0};
-
-BadRequest at(BadRequest bad, std::size_t offset) {
-  bad.offset = offset;
-  return bad;
-}
-
 // llhttp 8 does not accept tabs after the digits of a Content-Length, which RFC 9112 5 allows. Tabs mean the
 // same as spaces, so they are replaced by spaces, and the head is parsed again.
 bool replace_tabs(char* at, const char* end) {
@@ -57,6 +48,10 @@ bool ends_in_version(std::string_view line) {
   return true;
 }
 
+constexpr ParseError malformed(std::string_view text, std::size_t offset) {
+  return {ParseErrc::kMalformed, text, offset};
+}
+
 }  // namespace
 
 void HeadParser::add(HeadSlice& slice, const char* at, std::size_t size) const {
@@ -69,15 +64,16 @@ const llhttp_settings_t& HeadParser::settings() {
     llhttp_settings_t s;
     llhttp_settings_init(&s);
     s.on_url = [](llhttp_t* p, const char* at, std::size_t size) {
-      self(p).add(self(p).head_->target, at, size);
+      self(p).add(*self(p).line_, at, size);
       return 0;
     };
+    s.on_status = s.on_url;
     s.on_header_field = [](llhttp_t* p, const char* at, std::size_t size) {
       HeadParser& me = self(p);
       Head& head = *me.head_;
       // A name after a value begins a new field; a name after a name continues the same field.
       if (me.in_value_ || head.field_count == 0) {
-        if (head.field_count == me.options_->headers_max) {
+        if (head.field_count == me.limits_->fields) {
           me.too_many_headers_ = true;
           return -1;
         }
@@ -106,12 +102,13 @@ const llhttp_settings_t& HeadParser::settings() {
   return shared;
 }
 
-void HeadParser::begin(Head& head, const ServerOptions& options) {
-  llhttp_init(&parser_, HTTP_REQUEST, &settings());
+void HeadParser::begin(llhttp_type_t direction, Head& head, HeadSlice& line, const HeadLimits& limits) {
+  llhttp_init(&parser_, direction, &settings());
   parser_.data = this;
   head_ = &head;
-  options_ = &options;
-  head.target = HeadSlice{};
+  line_ = &line;
+  limits_ = &limits;
+  line = HeadSlice{};
   head.field_count = 0;
   fed_ = 0;
   wide_ = line_ended_ = misplaced_ = false;
@@ -121,7 +118,7 @@ void HeadParser::begin(Head& head, const ServerOptions& options) {
 // The same head, from its first byte.
 void HeadParser::begin_again() {
   const bool wide = wide_;
-  begin(*head_, *options_);
+  begin(static_cast<llhttp_type_t>(parser_.type), *head_, *line_, *limits_);
   wide_ = wide;
 }
 
@@ -139,7 +136,7 @@ llhttp_errno_t HeadParser::execute_wide(const char* base, std::size_t from, std:
     if (is_wide(base[from])) {
       while (end < to && end - from < kLetters.size() && is_wide(base[end])) ++end;
       // What llhttp has seen of the target it has announced at the end of the call before.
-      if (head_->target.size > 0 && llhttp_execute(&parser_, kLetters.data(), end - from) == HPE_OK) {
+      if (line_->size > 0 && llhttp_execute(&parser_, kLetters.data(), end - from) == HPE_OK) {
         from = end;
         continue;
       }
@@ -148,7 +145,7 @@ llhttp_errno_t HeadParser::execute_wide(const char* base, std::size_t from, std:
       return HPE_INVALID_URL;
     }
     while (end < to && !is_wide(base[end]) && !line_ended_)
-      line_ended_ = base[end++] == '\n' && head_->target.size > 0;
+      line_ended_ = base[end++] == '\n' && line_->size > 0;
     const llhttp_errno_t error = llhttp_execute(&parser_, base + from, end - from);
     if (error != HPE_OK) return error;
     from = end;
@@ -176,10 +173,10 @@ llhttp_errno_t HeadParser::execute_head(char* base, std::size_t size) {
   return error;
 }
 
-std::expected<bool, BadRequest> HeadParser::feed_head(char* base, std::size_t input_size) {
+std::expected<bool, ParseError> HeadParser::feed_head(char* base, std::size_t input_size) {
   base_ = base;
   // Never feeds more than the limit allows: bytes beyond the limit are not examined.
-  const std::size_t size = std::min(input_size, options_->head_bytes_max - fed_);
+  const std::size_t size = std::min(input_size, limits_->head_bytes - fed_);
   const std::size_t all = fed_ + size;
   if (unknown_method_) {
     fed_ = all;
@@ -188,35 +185,36 @@ std::expected<bool, BadRequest> HeadParser::feed_head(char* base, std::size_t in
   const llhttp_errno_t error = execute_head(base, size);
   if (head_complete_ && error == HPE_PAUSED) {
     head_->bytes = static_cast<std::uint32_t>(llhttp_get_error_pos(&parser_) - base);
-    if (head_->target.size > options_->request_line_bytes_max) return std::unexpected(kRequestLineTooLong);
+    if (line_->size > limits_->start_line_bytes) return std::unexpected(line_too_long(0));
     return true;
   }
   if (error != HPE_OK) return head_failed(base, all);
   fed_ = all;
-  const bool in_request_line = head_->field_count == 0;
-  if (head_->target.size > options_->request_line_bytes_max) {
-    return std::unexpected(at(kRequestLineTooLong, fed_));
+  if (line_->size > limits_->start_line_bytes) {
+    return std::unexpected(line_too_long(fed_));
   }
-  if (fed_ == options_->head_bytes_max) {
-    return std::unexpected(at(in_request_line ? kRequestLineTooLong : kHeadTooLarge, fed_));
+  if (fed_ == limits_->head_bytes) {
+    if (head_->field_count == 0) return std::unexpected(line_too_long(fed_));
+    return std::unexpected(ParseError{ParseErrc::kHeadTooLarge, "header fields too large", fed_});
   }
   return false;
 }
 
-std::expected<bool, BadRequest> HeadParser::head_failed(const char* base, std::size_t size) {
+std::expected<bool, ParseError> HeadParser::head_failed(const char* base, std::size_t size) {
   const char* position = llhttp_get_error_pos(&parser_);
   const auto offset = static_cast<std::size_t>(position == nullptr ? 0 : position - base);
-  if (misplaced_) return std::unexpected(BadRequest{400, "malformed request target", fed_});
-  if (too_many_headers_) return std::unexpected(at(kTooManyHeaders, offset));
+  if (misplaced_) return std::unexpected(malformed("malformed request target", fed_));
+  if (too_many_headers_)
+    return std::unexpected(ParseError{ParseErrc::kHeadTooLarge, "too many header fields", offset});
   if (llhttp_get_errno(&parser_) == HPE_INVALID_METHOD) {
     unknown_method_ = true;
     fed_ = size;
     return judge_method({base, size});
   }
-  if (llhttp_get_errno(&parser_) == HPE_INVALID_VERSION) {
+  if (llhttp_get_errno(&parser_) == HPE_INVALID_VERSION && is_request()) {
     std::string_view text(base, size);
     text.remove_prefix(std::min(text.find_first_not_of("\r\n"), text.size()));
-    if (!ends_in_version(text)) return std::unexpected(BadRequest{400, "malformed HTTP version", offset});
+    if (!ends_in_version(text)) return std::unexpected(malformed("malformed HTTP version", offset));
   }
   return std::unexpected(explain(offset));
 }
@@ -224,29 +222,36 @@ std::expected<bool, BadRequest> HeadParser::head_failed(const char* base, std::s
 // llhttp stops at the first letter that no known method has at that place. A well-formed unknown method is
 // not an error of the client, and gets a different status than garbage, so the method must be read to its
 // end.
-std::expected<bool, BadRequest> HeadParser::judge_method(std::string_view head) {
+std::expected<bool, ParseError> HeadParser::judge_method(std::string_view head) {
   constexpr std::size_t kMethodBytesMax = 32;
   const std::size_t begin = std::min(head.find_first_not_of("\r\n"), head.size());
   const std::string_view method = head.substr(begin, head.find(' ', begin) - begin);
   const bool token = std::all_of(method.begin(), method.end(), [](char c) { return is(c, kTokenChar); });
   if (!token || method.empty() || method.size() > kMethodBytesMax)
-    return std::unexpected(BadRequest{400, "malformed method", begin});
+    return std::unexpected(malformed("malformed method", begin));
   if (begin + method.size() == head.size()) return false;
-  return std::unexpected(BadRequest{501, "method not implemented", begin});
+  return std::unexpected(ParseError{ParseErrc::kUnknownMethod, "method not implemented", begin});
 }
 
-// Translates an llhttp error into a message and the appropriate status.
-BadRequest HeadParser::explain(std::size_t offset) const {
+ParseError HeadParser::line_too_long(std::size_t offset) const {
+  return {ParseErrc::kStartLineTooLong, is_request() ? "request line too long" : "status line too long",
+          offset};
+}
+
+// Translates an llhttp error.
+ParseError HeadParser::explain(std::size_t offset) const {
   switch (llhttp_get_errno(&parser_)) {
-    case HPE_INVALID_URL: return {400, "malformed request target", offset};
+    case HPE_INVALID_URL: return malformed("malformed request target", offset);
     case HPE_PAUSED_H2_UPGRADE:  // the preface of HTTP/2 (RFC 9113 3.4)
-    case HPE_INVALID_VERSION: return {505, "HTTP version not supported", offset};
-    case HPE_INVALID_CONSTANT: return {400, "malformed request line", offset};
-    case HPE_INVALID_HEADER_TOKEN: return {400, "malformed header field", offset};
-    case HPE_UNEXPECTED_CONTENT_LENGTH: return {400, "conflicting body lengths", offset};
-    case HPE_INVALID_CONTENT_LENGTH: return {400, "malformed Content-Length", offset};
-    case HPE_INVALID_TRANSFER_ENCODING: return {400, "malformed Transfer-Encoding", offset};
-    default: return {400, "malformed request", offset};
+    case HPE_INVALID_VERSION: return {ParseErrc::kUnknownVersion, "HTTP version not supported", offset};
+    case HPE_INVALID_CONSTANT:
+      return malformed(is_request() ? "malformed request line" : "malformed status line", offset);
+    case HPE_INVALID_STATUS: return malformed("malformed status", offset);
+    case HPE_INVALID_HEADER_TOKEN: return malformed("malformed header field", offset);
+    case HPE_UNEXPECTED_CONTENT_LENGTH: return malformed("conflicting body lengths", offset);
+    case HPE_INVALID_CONTENT_LENGTH: return malformed("malformed Content-Length", offset);
+    case HPE_INVALID_TRANSFER_ENCODING: return malformed("malformed Transfer-Encoding", offset);
+    default: return malformed(is_request() ? "malformed request" : "malformed response", offset);
   }
 }
 

@@ -1,16 +1,14 @@
-// The adapter of llhttp: parses bytes into a Head, and decodes chunked bodies.
+// The adapter of llhttp: parses bytes into the head of a request or of a response.
 //
-// llhttp is fed the bytes as they arrive. It pauses when the head is complete, before any byte of the body,
-// so that framing can be decided (wire/framing.h) and a handler can run. For chunked bodies it then
-// continues, and returns one slice of data at a time. It pauses again at the end of the message, so that a
-// pipelined request behind it stays untouched. Bodies with a Content-Length never pass through llhttp.
+// llhttp is fed the bytes as they arrive. It pauses when the head is complete, before any byte of the body, so that framing
+// can be decided (http/wire/framing.h). Bodies never pass through it (http/wire/body_reader.h).
 //
 // Thread-unsafe. Allocates nothing.
 #pragma once
 
-#include <tuza/http/options.h>
-#include <tuza/http/wire/bad_request.h>
 #include <tuza/http/wire/head.h>
+#include <tuza/http/wire/limits.h>
+#include <tuza/http/wire/parse_error.h>
 
 #include <llhttp.h>
 
@@ -22,15 +20,19 @@ namespace tuza::http {
 
 class HeadParser {
  public:
-  // Resets the parser; the next byte begins a request, whose head is stored in `head`.
-  void begin(Head& head, const ServerOptions& options);
+  // Resets the parser; the next byte begins a request, or a response, whose head is stored in `head`. Keeps `limits`.
+  void begin(RequestHead& head, const HeadLimits& limits) { begin(HTTP_REQUEST, head, head.target, limits); }
+  void begin(ResponseHead& head, const HeadLimits& limits) {
+    begin(HTTP_RESPONSE, head, head.reason, limits);
+  }
 
   // Feeds `input_size` more bytes of the head. They follow the bytes fed before, which now begin at `base`
   // (the bytes may have moved since). True: the head is complete, and head.bytes is its size. False: all of
   // the input is consumed, and more is needed. May replace tabs around the value of Content-Length by spaces.
-  std::expected<bool, BadRequest> feed_head(char* base, std::size_t input_size);
+  std::expected<bool, ParseError> feed_head(char* base, std::size_t input_size);
 
  private:
+  void begin(llhttp_type_t direction, Head& head, HeadSlice& line, const HeadLimits& limits);
   static const llhttp_settings_t& settings();
   static HeadParser& self(llhttp_t* parser) { return *static_cast<HeadParser*>(parser->data); }
   void add(HeadSlice& slice, const char* at, std::size_t size) const;
@@ -38,13 +40,16 @@ class HeadParser {
   llhttp_errno_t execute(const char* base, std::size_t from, std::size_t to);
   llhttp_errno_t execute_wide(const char* base, std::size_t from, std::size_t to);
   llhttp_errno_t execute_head(char* base, std::size_t size);
-  std::expected<bool, BadRequest> head_failed(const char* base, std::size_t size);
-  std::expected<bool, BadRequest> judge_method(std::string_view head);
-  BadRequest explain(std::size_t offset) const;
+  std::expected<bool, ParseError> head_failed(const char* base, std::size_t size);
+  std::expected<bool, ParseError> judge_method(std::string_view head);
+  [[nodiscard]] ParseError line_too_long(std::size_t offset) const;
+  [[nodiscard]] ParseError explain(std::size_t offset) const;
+  [[nodiscard]] bool is_request() const { return parser_.type == HTTP_REQUEST; }
 
   llhttp_t parser_;
   Head* head_ = nullptr;
-  const ServerOptions* options_ = nullptr;
+  HeadSlice* line_ = nullptr;  // what has no limit of its own in the start line: target, reason
+  const HeadLimits* limits_ = nullptr;
   const char* base_ = nullptr;
   std::size_t fed_ = 0;      // bytes of the head fed so far
   bool wide_ = false;        // the target has bytes above 0x7f, which llhttp gets as letters
