@@ -85,7 +85,7 @@ struct SignalSet::State {
     // 0 or an errno. `signals` has the blocked ones.
     int start(const sigset_t& signals) {
       signals_ = signals;
-      const int refused = rt::start_helper_thread(thread_, "tuza-signals", &Receiver::main, this);
+      const int refused = rt::start_helper_thread<&Receiver::main>(thread_, "tuza-signals", this);
       running_ = refused == 0;
       return refused;
     }

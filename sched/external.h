@@ -1,21 +1,20 @@
 // Public header, part of <tuza/tuza.h>.
 //
-// ExternalWaker: a promise that a thread outside the runtime will wake a goroutine.
+// ExternalWaker: a promise that something outside the runtime will wake a goroutine.
 //
-// Any thread may call go(), ready a goroutine, unlock or signal. The runtime cannot know whether a thread
-// that is busy elsewhere will do so later. While an ExternalWaker lives, it promises that some thread may
-// still wake a goroutine. The runtime then does not report goroutines that wait for such a wake-up as
-// deadlocked:
+// Any thread may call go(), ready a goroutine, unlock or signal. A thread that exists needs no promise for that: no
+// deadlock is reported while the process has threads that are not the runtime's. While an ExternalWaker lives, none is
+// reported either, and the time of a FakeClock stands still. So it is for two cases:
 //
-//     tuza::run([] {
-//       tuza::WaitGroup done;
-//       done.add(1);
-//       std::thread worker([&, promise = tuza::ExternalWaker()] { compute(); done.done(); });
-//       done.wait();
+// - No thread will wake the goroutine, or none that exists already: a signal handler will start it, for example.
+// - A test with a FakeClock has a thread whose work takes real time:
+//
+//       const tuza::testing::FakeClock clock;
+//       std::thread worker([&, promise = tuza::ExternalWaker()] { results.send(compute()); });
+//       results.recv();  // no fake time passes meanwhile
 //       worker.join();
-//     });
 //
-// Thread-safe. Create it before the first goroutine can wait for the thread, inside tuza::run.
+// Thread-safe. Create it before the first goroutine can wait for what it promises, inside tuza::run.
 #pragma once
 
 #include <tuza/sched/detail/language.h>  // first

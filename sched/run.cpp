@@ -2,6 +2,7 @@
 
 #include <tuza/sched/go.h>
 #include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/base/foreign_threads.h>
 #include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/base/print.h>
 #include <tuza/sched/rt/base/process.h>
@@ -55,6 +56,7 @@ int run_main(const RunOptions& options, MainFunction main, const std::source_loc
   watch_forks();
   watch_exit();
   const ProcessSetup process;
+  const KnownThread caller;
   Sched& sched = *start_runtime(options);
   int status = 0;
   // S6.

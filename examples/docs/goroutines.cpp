@@ -100,7 +100,7 @@ void lock_that_everybody_needs(std::mutex& table_mutex, std::map<int, int>& tabl
 void other_threads() {
   //! [external]
   tuza::Chan<int> results{1};
-  std::thread worker([&results, promise = tuza::ExternalWaker()] { results.send(compute()); });
+  std::thread worker([&results] { results.send(compute()); });
   const auto answer = results.recv();  // parks the goroutine until the thread has sent
   worker.join();
   //! [external]

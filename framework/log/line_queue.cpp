@@ -5,6 +5,7 @@
 #include <tuza/framework/log/sinks.h>
 #include <tuza/sched/preempt.h>
 #include <tuza/sched/rt/base/clock.h>
+#include <tuza/sched/rt/base/foreign_threads.h>
 
 #include <algorithm>
 #include <system_error>
@@ -65,9 +66,17 @@ bool LineQueue::push(std::string_view line) {
     text_.append(line);
     if (cut) text_.append(kCut);
     ++lines_;
-    wake = std::exchange(asleep_, false) || (!was_half_full && half_full());
+    wake = end_sleep() || (!was_half_full && half_full());
   }
   if (wake) wake_.notify_one();
+  return true;
+}
+
+// True: the writing thread slept. From here on it counts as a thread that may wake a goroutine, because it is about to
+// call sinks. (Not only when it has noticed the line: the goroutine that pushed it may be the last that runs.)
+bool LineQueue::end_sleep() {
+  if (!std::exchange(asleep_, false)) return false;
+  rt::thread_becomes_foreign();
   return true;
 }
 
@@ -87,7 +96,9 @@ void LineQueue::work() {
         continue;
       }
       asleep_ = true;
+      rt::thread_becomes_known();
       mutex_.wait(wake_, [this]() TUZA_REQUIRES(mutex_) { return !asleep_ || stopping_; });
+      end_sleep();
       continue;
     }
     busy_ = true;

@@ -58,6 +58,7 @@ class LineQueue {
   void work();
   void write(std::string& batch, std::uint64_t lines, std::uint64_t dropped);
   bool report(std::uint64_t dropped);
+  bool end_sleep() TUZA_REQUIRES(mutex_);
 
   Output output_;
   const Form form_;

@@ -1,7 +1,10 @@
 // add_log_sink(): the functions to which each line of the log is passed, beside the output.
 #include <tuza/framework/log.h>
 #include <tuza/sched/log.h>
+#include <tuza/sched/run.h>
+#include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/mutex.h>
+#include <tuza/sched/tests/testing.h>
 
 #include <gtest/gtest.h>
 #include <spdlog/sinks/sink.h>
@@ -9,6 +12,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -134,6 +138,47 @@ TEST(LogSinks, AnotherDefaultLoggerTakesTheLinesOfTheProgram) {
   remove_log_sink(sink);
   EXPECT_EQ(others->count, 1);
   EXPECT_EQ(seen, 1);
+}
+
+// -- The writing thread and deadlocks (sched/rt/base/foreign_threads.h).
+
+class LogSinksDeathTest : public ::testing::Test {
+ protected:
+  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
+};
+
+// The sink wakes the goroutine after the last M has gone to sleep.
+int wait_for_a_sink() {
+  const auto logging = Logging::open({.file = "/dev/null"}).value();
+  return run([] {
+    Chan<int> seen(1);
+    EXPECT_TRUE(drain_log(60s));  // the thread waits for lines
+    const LogSinkHandle sink = add_log_sink([&seen](std::string_view) {
+      while (!testing::awake_ms_are(0)) std::this_thread::sleep_for(1ms);
+      (void)seen.try_send(7);
+    });
+    log_line(LogLevel::kInfo, "wake me");
+    const int status = seen.recv().value_or(1);
+    remove_log_sink(sink);
+    return status;
+  });
+}
+
+TEST_F(LogSinksDeathTest, AGoroutineThatWaitsForASinkIsNotDeadlocked) {
+  EXPECT_EXIT(std::_Exit(wait_for_a_sink()), ::testing::ExitedWithCode(7), "");
+}
+
+TEST_F(LogSinksDeathTest, AThreadThatWaitsForLinesHidesNoDeadlock) {
+  EXPECT_EXIT(
+      {
+        const auto logging = Logging::open({.file = "/dev/null"}).value();
+        run([] {
+          log_line(LogLevel::kInfo, "before");
+          Chan<int> never;
+          (void)never.recv();
+        });
+      },
+      ::testing::ExitedWithCode(2), "all goroutines are asleep - deadlock!");
 }
 
 }  // namespace

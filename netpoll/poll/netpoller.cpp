@@ -37,7 +37,7 @@ Result<Netpoller*> Netpoller::get() {
   std::unique_ptr<Netpoller> made(new Netpoller(error));
   if (error != 0) return std::unexpected(Error::from_errno(static_cast<int>(-error), "netpoll"));
   const int refused =
-      rt::start_helper_thread(made->thread_, "tuza-netpoll", &Netpoller::thread_main, made.get());
+      rt::start_helper_thread<&Netpoller::thread_main>(made->thread_, "tuza-netpoll", made.get());
   if (refused != 0) return std::unexpected(Error::from_errno(refused, "netpoll"));
   if (!attach_io_source(*made)) {
     made->stop_thread();

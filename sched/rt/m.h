@@ -93,6 +93,7 @@ struct alignas(128) M {
   PendingCommit pending;
   G* handed = nullptr;  // picked by this M or given to it, but not run yet
   bool spinning = false;
+  bool known = false;             // its thread counts as known (rt/base/foreign_threads.h)
   bool starting = true;           // neither idle nor at work yet, see MMaker
   bool fresh = true;              // it has never run a goroutine: its malloc arena is unused
   bool may_run_programs = false;  // its thread has called allow_programs(), and that found memory

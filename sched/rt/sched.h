@@ -19,6 +19,7 @@
 #include <tuza/sched/rt/queue/backlog.h>
 #include <tuza/sched/rt/queue/global_queues.h>
 #include <tuza/sched/rt/queue/poll_role.h>
+#include <tuza/sched/rt/report/deadlock_watch.h>
 #include <tuza/sched/rt/report/debug_options.h>
 #include <tuza/sched/rt/report/stall_report.h>
 #include <tuza/sched/rt/slice/preempt_signal.h>
@@ -78,6 +79,7 @@ struct Sched {
   std::atomic<std::uint64_t> spawned_outside{0};  // goroutines started by threads without a P
   std::atomic<std::uint64_t> exited_outside{0};   // goroutines that ended without a P
   std::atomic<std::int64_t> external_wakers{0};   // threads with an ExternalWaker (rt/report/deadlock.h)
+  DeadlockWatch deadlock_watch;
 
   // -- I/O and time.
   PollRole poll;

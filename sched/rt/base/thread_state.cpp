@@ -1,9 +1,8 @@
 #include <tuza/sched/rt/base/thread_state.h>
 
-#include <fcntl.h>
 #include <sys/syscall.h>
-#include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/rt/base/print.h>
+#include <tuza/sched/rt/base/small_file.h>
 
 #include <charconv>
 #include <string_view>
@@ -17,11 +16,7 @@ class Text {
   std::string_view read(std::int32_t thread_id, std::string_view file) {
     Line path(Line::kNowhere);
     path << "/proc/self/task/" << thread_id << '/' << file << '\0';
-    const long fd = sys::invoke(SYS_openat, AT_FDCWD, path.text().data(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return {};
-    const long size = sys::invoke(SYS_read, fd, bytes_, sizeof bytes_);
-    sys::invoke(SYS_close, fd);
-    return {bytes_, size > 0 ? static_cast<std::size_t>(size) : 0};
+    return read_small_file(path.text().data(), bytes_);
   }
 
  private:

@@ -1,9 +1,9 @@
 #include <tuza/sched/rt/idle/cpu_limit.h>
 
-#include <fcntl.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/rt/base/small_file.h>
 #include <tuza/sched/rt/idle/procs.h>
 #include <tuza/sched/rt/sched.h>
 
@@ -73,11 +73,7 @@ std::string_view read_file(const char* directory, const char* file, std::array<c
   if (n + m + 1 > sizeof path) return {};
   std::copy_n(directory, n, path);
   std::copy_n(file, m + 1, path + n);
-  const long fd = sys::invoke(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return {};
-  const long got = sys::invoke(SYS_read, fd, text.data(), text.size());
-  sys::invoke(SYS_close, fd);
-  return got <= 0 ? std::string_view{} : std::string_view(text.data(), static_cast<std::size_t>(got));
+  return read_small_file(path, text);
 }
 
 // Parses the number at the start of `text`, and removes it and one separator from `text`; -1 if there is

@@ -83,7 +83,7 @@ void IdleMs::unlink(M* m) {
 }
 
 void MMaker::start(Sched& sched) {
-  const int error = start_helper_thread(thread_, "tuza-maker", &MMaker::thread_main, &sched);
+  const int error = start_helper_thread<&MMaker::thread_main>(thread_, "tuza-maker", &sched);
   if (error != 0) no_first_thread(error);
   started_ = true;
 }

@@ -130,6 +130,8 @@ void allow_programs(M* m) {
 
 void begin_m(M* m) {
   set_current_m(m);
+  thread_becomes_known();
+  m->known = true;
   m->stack_mark = reinterpret_cast<std::uintptr_t>(some_stack_address());
   m->exceptions = thread_exception_state();
   m->thread_id = static_cast<std::int32_t>(sys::invoke(SYS_gettid));
@@ -156,7 +158,12 @@ bool on_own_stack(const M& m) {
   return here > m.stack_mark - thread_stack_bytes() && here < m.stack_mark + kFrames;
 }
 
+void m_becomes_foreign(M* m) {
+  if (std::exchange(m->known, false)) thread_becomes_foreign();
+}
+
 void end_m(M* m) {
+  m_becomes_foreign(m);
   stack_t restore = m->previous_signal_stack;
   if (restore.ss_sp == nullptr) restore.ss_flags = SS_DISABLE;
   sigaltstack(&restore, nullptr);
@@ -187,7 +194,7 @@ void join_threads(Sched& sched, std::int64_t deadline_ns) {
 
 void unmap_m(M& m) { unmap_pages(m.signal_stack, kSignalStackBytes); }
 
-int start_helper_thread(pthread_t& thread, const char* name, void* (*main)(void*), void* argument) {
+int start_thread_with(pthread_t& thread, const char* name, void* (*main)(void*), void* argument) {
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <tuza/sched/rt/base/foreign_threads.h>
 #include <tuza/sched/rt/m.h>
 
 #include <cstdint>
@@ -37,6 +38,9 @@ void allow_programs(M* m);
 // Binds the calling thread to `m`, and releases it.
 void begin_m(M* m);
 void end_m(M* m);
+// The calling thread, that of `m`, may wake goroutines from now on as any foreign thread may: in the destructors of its
+// thread_locals, for example. Further calls do nothing.
+void m_becomes_foreign(M* m);
 
 // Call at the end of the runtime, when no more threads are made. Joins the threads of Ms that terminate
 // before `deadline_ns`. Does not wait for the others, which are in the kernel or in destructors of the
@@ -46,9 +50,17 @@ void join_threads(Sched& sched, std::int64_t deadline_ns);
 // Unmaps the memory that `m` owns besides its struct. The thread of `m` must have terminated.
 void unmap_m(M& m);
 
-// Starts a thread with all signals blocked, named `name` in ps and top. Returns 0, or the errno if the system
-// refuses.
-int start_helper_thread(pthread_t& thread, const char* name, void* (*main)(void*), void* argument);
+// Starts a thread with all signals blocked, named `name` in ps and top, which calls `Main` as a known thread. Returns 0, or
+// the errno if the system refuses.
+int start_thread_with(pthread_t& thread, const char* name, void* (*main)(void*), void* argument);
+template <void* (*Main)(void*)>
+int start_helper_thread(pthread_t& thread, const char* name, void* argument) {
+  const auto main = [](void* passed) {
+    const KnownThread helper;
+    return Main(passed);
+  };
+  return start_thread_with(thread, name, main, argument);
+}
 void join_helper_thread(pthread_t thread);
 // Ends the process: the runtime cannot work without the thread that could not be created.
 [[noreturn]] void no_first_thread(int error);

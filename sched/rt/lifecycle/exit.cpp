@@ -37,6 +37,7 @@ void at_exit() {
 void leave_to_exit(M& m) {
   Sched& sched = *m.sched;
   sched.exiting.store(true, std::memory_order_release);
+  m_becomes_foreign(&m);
   set_current_m(nullptr);
   {
     const LockGuard lock(sched.ms_mutex);

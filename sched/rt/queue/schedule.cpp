@@ -277,7 +277,9 @@ void schedule_loop(M* m) {
     if (m->p == nullptr) leave_lane(m);
     if (m->thread_is_spent) {
       if (m->p != nullptr) hand_off_p(*m->sched, release_p(m));
-      report_deadlock_if_any(*m->sched);  // this thread may have been the last that could wake others
+      // This thread may have been the last that could wake others, and still may in destructors of its thread_locals.
+      if (!m->has_forked) m_becomes_foreign(m);
+      report_deadlock_if_any(*m->sched);
       while (m->has_forked && !m->sched->stopping.load(std::memory_order_acquire)) m->note.sleep();
       return;
     }

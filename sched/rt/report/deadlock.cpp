@@ -1,6 +1,8 @@
 #include <tuza/sched/rt/report/deadlock.h>
 
 #include <tuza/sched/external.h>
+#include <tuza/sched/rt/base/clock.h>
+#include <tuza/sched/rt/base/foreign_threads.h>
 #include <tuza/sched/rt/base/print.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/idle/idle.h>
@@ -55,6 +57,20 @@ bool any_runs_without_p(const Sched& sched) {
   return false;
 }
 
+// Grows with each goroutine that runs. Exact while none does: an M adds to it before it makes its P idle.
+std::uint64_t all_picks(const Sched& sched) {
+  std::uint64_t picks = 0;
+  for (std::int32_t i = 0, n = sched.procs_made.load(std::memory_order_acquire); i < n; ++i) {
+    picks += sched.p(i).picks.get();
+  }
+  return picks;
+}
+
+// The caller has found a standstill. Whether it is one for ever. `picks` was read before it was found.
+bool for_ever(Sched& sched, std::uint64_t picks) {
+  return !foreign_threads_exist() && stands_still(sched) && all_picks(sched) == picks;
+}
+
 }  // namespace
 
 bool stands_still(Sched& sched) {
@@ -70,7 +86,11 @@ bool stands_still(Sched& sched) {
 }
 
 void report_deadlock_if_any(Sched& sched) {
-  if (FakeTime::installed() == nullptr && timers_pend(sched)) return;
+  const std::uint64_t picks = all_picks(sched);
+  if (FakeTime::installed() == nullptr &&
+      (timers_pend(sched) || sched.deadlock_watch.covers(picks, now_ns()))) {
+    return;
+  }
   const FakeTime::Turn turn = FakeTime::turn();  // prevents fake time from passing meanwhile
   if (!stands_still(sched)) return;
   if (FakeTime::could_pass()) {
@@ -80,12 +100,29 @@ void report_deadlock_if_any(Sched& sched) {
     return;
   }
   if (timers_pend(sched)) return;
+  if (!for_ever(sched, picks)) {
+    sched.deadlock_watch.watch(picks, now_ns());
+    sched.sysmon.wake_if_asleep();
+    return;
+  }
   if (sched.deadlock_reported.exchange(true)) return;
   print_last_words();
   Line() << "fatal error: all goroutines are asleep - deadlock!\n"
          << (sched.main_goexited.load() ? "(the main goroutine has ended by goexit)\n" : "");
   print_all_goroutines(sched);
   std::_Exit(2);
+}
+
+void look_for_deadlock_again(Sched& sched) {
+  sched.deadlock_watch.looks();
+  const std::uint64_t picks = all_picks(sched);
+  // What ends a standstill makes Ms busy, which look for themselves before they sleep.
+  if (timers_pend(sched) || !stands_still(sched)) return;
+  if (for_ever(sched, picks)) {
+    nudge_idle_m(sched);
+  } else {
+    sched.deadlock_watch.watch(picks, now_ns());
+  }
 }
 
 }  // namespace rt

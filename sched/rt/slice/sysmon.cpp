@@ -8,6 +8,7 @@
 #include <tuza/sched/rt/idle/idle.h>
 #include <tuza/sched/rt/idle/machine_thread.h>
 #include <tuza/sched/rt/idle/procs.h>
+#include <tuza/sched/rt/report/deadlock.h>
 #include <tuza/sched/rt/report/schedtrace.h>
 #include <tuza/sched/rt/sched.h>
 
@@ -39,7 +40,7 @@ bool all_idle(const Sched& sched) {
 
 void Sysmon::start(Sched& sched) {
   lane_.prepare();
-  const int error = start_helper_thread(thread_, "tuza-sysmon", &Sysmon::thread_main, &sched);
+  const int error = start_helper_thread<&Sysmon::thread_main>(thread_, "tuza-sysmon", &sched);
   if (error != 0) no_first_thread(error);
   started_ = true;
 }
@@ -63,8 +64,8 @@ void Sysmon::wake() {
   note_.wake();
 }
 
-// Sleeps until a P becomes busy, or until stacks of waiting goroutines may be trimmed. False if a P became
-// busy before the sleep.
+// Sleeps until a P becomes busy, or until stacks of waiting goroutines may be trimmed. Meanwhile looks at a standstill,
+// for as long as it lasts. False if a P became busy before the sleep.
 bool Sysmon::deep_sleep(Sched& sched) {
   asleep_.store(true, std::memory_order_seq_cst);
   if (!all_idle(sched) || stopping_.load(std::memory_order_seq_cst)) {
@@ -72,8 +73,17 @@ bool Sysmon::deep_sleep(Sched& sched) {
     return false;
   }
   const std::int64_t now = now_ns();
-  const std::int64_t due = idle_stacks_.trim_all(sched, now);
-  note_.sleep(due == 0 ? -1 : std::max(due - now, kDeepSleepMinNs));
+  const std::int64_t trim_at = idle_stacks_.trim_all(sched, now);
+  const std::int64_t until = trim_at == 0 ? TimerHeap::kNever : std::max(trim_at, now + kDeepSleepMinNs);
+  for (;;) {
+    const std::int64_t look_at = sched.deadlock_watch.due_ns();
+    const std::int64_t next = std::min(until, look_at);
+    const bool woken =
+        note_.sleep(next == TimerHeap::kNever ? -1 : std::max<std::int64_t>(next - now_ns(), 0));
+    if (woken || next != look_at) break;
+    look_for_deadlock_again(sched);
+    if (sched.deadlock_watch.due_ns() == TimerHeap::kNever) break;
+  }
   asleep_.store(false, std::memory_order_relaxed);
   return true;
 }
@@ -128,6 +138,7 @@ void Sysmon::chores(Sched& sched, std::int64_t now) {
     trim_at_ = now + kTrimEveryNs;
   }
   sched.stalls.finish(now);
+  if (now >= sched.deadlock_watch.due_ns()) look_for_deadlock_again(sched);
 }
 
 // The next tick: immediate if something is urgent, increasingly late if nothing is.

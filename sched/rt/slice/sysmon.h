@@ -11,6 +11,8 @@
 //   - ten times a second trims some stacks of goroutines that have waited for long (rt/memory/idle_stacks.h);
 //   - once a second returns unused stacks, ends threads of Ms that were idle for that second, and reads the CPU
 //     limit, unless the program has set the number of Ps;
+//   - looks whether the program is deadlocked, at long intervals while only a foreign thread could wake a goroutine
+//     (rt/report/deadlock_watch.h);
 //   - prints schedtrace.
 //
 // The sampling interval (tick):
@@ -21,7 +23,8 @@
 //     work or I/O waits beside an idle P;
 //   - 2 ms otherwise: a goroutine may begin to compute at any moment.
 // When every P has been idle for 50 ms, the lane is quiet and nothing is left to return, sysmon sleeps until
-// a P becomes busy (p_busy) or a stack may be trimmed: an idle process causes no wake-ups.
+// a P becomes busy (p_busy), a stack may be trimmed or a look at a standstill is due: an idle process causes no other
+// wake-ups.
 #pragma once
 
 #include <pthread.h>
@@ -45,7 +48,9 @@ class Sysmon {
 
   // A P was taken from the idle set. Pairs with the re-check in deep_sleep(): either this sees `asleep_`, or
   // sysmon sees the busy P.
-  void p_busy() {
+  void p_busy() { wake_if_asleep(); }
+  // A standstill is watched from now on. Pairs with deep_sleep() in the same way.
+  void wake_if_asleep() {
     if (asleep_.load(std::memory_order_seq_cst)) [[unlikely]]
       wake();
   }
