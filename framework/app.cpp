@@ -11,6 +11,7 @@
 #include <tuza/framework/log/output.h>
 #include <tuza/sched/detail/keep_for_ever.h>
 #include <tuza/sched/rt/base/process.h>
+#include <tuza/sched/rt/base/thread_limit.h>
 #include <tuza/sched/rt/lifecycle/environment.h>
 #include <tuza/sched/run.h>
 
@@ -20,6 +21,7 @@
 #include <expected>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace tuza {
@@ -83,6 +85,11 @@ config::Key key_of(std::string_view name, config::Type type, config::Value stand
 std::string text_of_exception() {
   try {
     throw;
+  } catch (const std::system_error& e) {
+    std::string text = std::string("set-up: ") + e.what();
+    if (e.code() != std::errc::resource_unavailable_try_again) return text;
+    // std::thread does not say that it was a thread that the system has refused, nor why.
+    return text + " (" + rt::thread_refused("a thread", e.code().value()).message() + ")";
   } catch (const std::exception& e) {
     return std::string("set-up: ") + e.what();
   } catch (...) {

@@ -12,6 +12,7 @@
 #include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/base/note.h>
 #include <tuza/sched/rt/base/raw_mutex.h>
+#include <tuza/sched/rt/base/thread_limit.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/idle/machine_thread.h>
 #include <tuza/sched/rt/lifecycle/abandon.h>
@@ -248,9 +249,12 @@ Result<SignalSet> SignalSet::open(std::initializer_list<int> signals) {
   for (std::atomic<std::uint32_t>& count : g_counts)
     count.store(0, std::memory_order_relaxed);  // of the last set
   g_pipe_write.store(fds[1], std::memory_order_release);
-  int refused = state->install(signals);
-  if (refused == 0) refused = state->receive_blocked();
-  if (refused != 0) return std::unexpected(Error::from_errno(refused, "signals"));
+  if (const int refused = state->install(signals); refused != 0) {
+    return std::unexpected(Error::from_errno(refused, "signals"));
+  }
+  if (const int refused = state->receive_blocked(); refused != 0) {
+    return std::unexpected(rt::thread_refused("the thread that receives signals", refused));
+  }
   const rt::Enter rt;
   const LockGuard lock(State::open_mutex);
   State::open_one = state.get();

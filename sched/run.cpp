@@ -11,6 +11,7 @@
 #include <tuza/sched/rt/lifecycle/end_hook.h>
 #include <tuza/sched/rt/lifecycle/exit.h>
 #include <tuza/sched/rt/lifecycle/lifecycle.h>
+#include <tuza/sched/rt/report/deadlock.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/sync/detail/run_mark.h>
 #include <tuza/sched/sync/goroutine_local.h>
@@ -39,6 +40,10 @@ struct MainGoroutine {
         if (!returned) sched.main_goexited.store(true);
       }
     } on_goexit{sched};
+    {
+      const Enter rt;
+      sched.main_g.store(rt.g(), std::memory_order_release);
+    }
     status = main();
     destroy_locals();  // their destructors may need the runtime
     run_end_hooks();
@@ -64,7 +69,11 @@ int run_main(const RunOptions& options, MainFunction main, const std::source_loc
       .name = "main", .stack_bytes = options.stack_bytes, .stack_setting = "RunOptions::stack_bytes"};
   const Spawned spawned = spawn(go_options, MainGoroutine{sched, main, status}, true, where);
   if (spawned != Spawned::kYes) spawn_failed(spawned);
-  if (sched.external_wakers.fetch_sub(1, std::memory_order_seq_cst) == 1) nudge_idle_m(sched);
+  // As at the end of an ExternalWaker. But where an M runs or starts, it looks for itself before it sleeps, and there may
+  // be no thread for another one.
+  if (sched.external_wakers.fetch_sub(1, std::memory_order_seq_cst) == 1 && stands_still(sched)) {
+    nudge_idle_m(sched);
+  }
   sched.main_done.sleep();
   end_runtime(sched, Afterwards::kUnmap);
   return status;

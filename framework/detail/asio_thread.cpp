@@ -4,9 +4,11 @@
 #include <signal.h>
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/base/thread_limit.h>
 #include <tuza/sched/rt/lifecycle/end_hook.h>
 #include <tuza/sched/rt/park.h>
 
+#include <system_error>
 #include <utility>
 
 namespace tuza::detail {
@@ -34,11 +36,16 @@ AsioThread::~AsioThread() {
 }
 
 void AsioThread::begin() {
-  thread_ = std::thread([this] {
-    pthread_setname_np(pthread_self(), "tuza-asio");
-    block_signals();
-    run_();
-  });
+  try {
+    thread_ = std::thread([this] {
+      pthread_setname_np(pthread_self(), "tuza-asio");
+      block_signals();
+      run_();
+    });
+  } catch (const std::system_error& error) {
+    const Error refused = rt::thread_refused("the thread of an AsioContext", error.code().value());
+    throw std::system_error(error.code(), refused.message());
+  }
 }
 
 void AsioThread::end() {

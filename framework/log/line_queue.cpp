@@ -6,6 +6,7 @@
 #include <tuza/sched/preempt.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/base/foreign_threads.h>
+#include <tuza/sched/rt/base/thread_limit.h>
 
 #include <algorithm>
 #include <system_error>
@@ -42,7 +43,7 @@ Result<void> LineQueue::start() {
       work();
     }).detach();
   } catch (const std::system_error& error) {
-    result = std::unexpected(Error(error.code(), "log thread"));
+    result = std::unexpected(rt::thread_refused("the log's thread", error.code().value()));
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return result;

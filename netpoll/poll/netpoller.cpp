@@ -4,6 +4,7 @@
 #include <tuza/netpoll/detail/end_of_run.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/sched/rt/base/fork.h>
+#include <tuza/sched/rt/base/thread_limit.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/idle/machine_thread.h>
 #include <tuza/sched/rt/queue/g_list_inline.h>
@@ -38,7 +39,7 @@ Result<Netpoller*> Netpoller::get() {
   if (error != 0) return std::unexpected(Error::from_errno(static_cast<int>(-error), "netpoll"));
   const int refused =
       rt::start_helper_thread<&Netpoller::thread_main>(made->thread_, "tuza-netpoll", made.get());
-  if (refused != 0) return std::unexpected(Error::from_errno(refused, "netpoll"));
+  if (refused != 0) return std::unexpected(rt::thread_refused("the poller's thread", refused));
   if (!attach_io_source(*made)) {
     made->stop_thread();
     return std::unexpected(Error(Errc::kNotRunning, "netpoll"));

@@ -25,6 +25,7 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -97,6 +98,61 @@ bool limit_threads(rlim_t more) {
 
 TEST_F(LimitsDeathTest, RefusedThreadsAreReportedOnceASecondAndAllKeepRunning) {
   EXPECT_EXIT(block_more_than_there_are_threads(), ::testing::ExitedWithCode(7), "");
+}
+
+// Room for the runtime's two helpers, one thread for goroutines and three of the program, which makes them late in its
+// set-up: spare threads must not have taken their places.
+[[noreturn]] void set_up_late() {
+  ::alarm(testing::kChildSecondsMax);
+  if (!limit_threads(rt::kTsan ? 7 : 6)) std::_Exit(7);  // ThreadSanitizer makes a thread of its own
+  run([] {
+    std::this_thread::sleep_for(200ms);  // without parking
+    try {
+      for (int i = 0; i < 3; ++i) std::thread([] { ::pause(); }).detach();
+    } catch (const std::system_error&) {
+      std::_Exit(1);
+    }
+    std::_Exit(7);
+  });
+  std::_Exit(2);
+}
+
+TEST_F(LimitsDeathTest, TheProgramsSetUpGetsItsThreadsBeforeSpareOnesAreMade) {
+  EXPECT_EXIT(set_up_late(), ::testing::ExitedWithCode(7), "");
+}
+
+// After the set-up spare threads take what there is, and give some of it back.
+[[noreturn]] void make_threads_later() {
+  ::alarm(testing::kChildSecondsMax);
+  constexpr std::uint32_t kLimit = 9;  // two helpers, and fewer than are kept idle
+  static_assert(kLimit < 2 + rt::MMaker::kSpareMin);
+  if (!limit_threads(kLimit)) std::_Exit(7);
+  set_log_sink(&count_refusals);
+  run([] {
+    while (g_refusals == 0 || threads() > 1 + kLimit - rt::MMaker::kRoom) sleep_for(1ms);
+    try {
+      for (std::uint32_t i = 0; i < rt::MMaker::kRoom; ++i) std::thread([] { ::pause(); }).detach();
+    } catch (const std::system_error&) {
+      std::_Exit(1);
+    }
+    std::_Exit(7);
+  });
+  std::_Exit(2);
+}
+
+TEST_F(LimitsDeathTest, SpareThreadsLeaveRoomForThoseOfTheProgram) {
+  EXPECT_EXIT(make_threads_later(), ::testing::ExitedWithCode(7), "");
+}
+
+TEST_F(LimitsDeathTest, ARefusedThreadNamesTheLimit) {
+  EXPECT_EXIT(
+      {
+        if (!limit_threads(1)) std::_Exit(1);
+        run([] {});
+      },
+      ::testing::ExitedWithCode(1),
+      "^tuza: the system refuses the first threads of the runtime \\(sysmon\\), with stacks of .*: "
+      "ulimit -u \\([0-9]+ threads of this user\\) is reached\n$");
 }
 
 // -- The runtime's own limit.

@@ -198,7 +198,7 @@ void wake_one(Sched& sched) {
     sched.maker.request(MMaker::Request::kRunOne);
     return;
   }
-  sched.maker.taken(sched.idle_ms.size());
+  sched.maker.taken(sched.idle_ms.size(), sched.ms_live.load(std::memory_order_relaxed));
   sched.wakeups.fetch_add(1, std::memory_order_relaxed);
   wake_with_p(m, p, true);
 }
@@ -207,7 +207,7 @@ void hand_off_p(Sched& sched, P* p) {
   const bool work = p->queued() > 0 || sched.grq.size() > 0;
   M* m = work ? sched.idle_ms.pop() : nullptr;
   if (m != nullptr) {
-    sched.maker.taken(sched.idle_ms.size());
+    sched.maker.taken(sched.idle_ms.size(), sched.ms_live.load(std::memory_order_relaxed));
     wake_with_p(m, p, false);
     return;
   }
@@ -264,6 +264,7 @@ bool go_idle(M* m) {
     m->spinning = false;
     sched.spinning.fetch_sub(1, std::memory_order_seq_cst);
   }
+  sched.maker.end_set_up(sched);
   return wait_for_p(m);
 }
 
@@ -275,6 +276,11 @@ bool wait_for_p(M* m) {
       return true;
     }
     if (FakeTime::pass(m)) return true;
+    if (!m->has_forked && sched.maker.ends_surplus(sched)) {
+      has_started(m);
+      nudge_idle_m(sched);  // as below
+      return false;
+    }
     {
       const TimerWatch watch(sched.timer_watch_ns, next_timer_for_idle(sched));
       if (may_poll(sched)) {

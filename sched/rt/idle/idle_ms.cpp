@@ -4,12 +4,12 @@
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/base/kernel_slice.h>
 #include <tuza/sched/rt/base/print.h>
+#include <tuza/sched/rt/base/thread_limit.h>
 #include <tuza/sched/rt/idle/idle.h>
 #include <tuza/sched/rt/idle/machine_thread.h>
 #include <tuza/sched/rt/sched.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
 namespace tuza::rt {
@@ -84,7 +84,7 @@ void IdleMs::unlink(M* m) {
 
 void MMaker::start(Sched& sched) {
   const int error = start_helper_thread<&MMaker::thread_main>(thread_, "tuza-maker", &sched);
-  if (error != 0) no_first_thread(error);
+  if (error != 0) no_first_thread("the maker of others", error);
   started_ = true;
 }
 
@@ -105,25 +105,30 @@ void* MMaker::thread_main(void* argument) {
 bool MMaker::make_one(Sched& sched) {
   if (sched.ms_live.load() >= sched.max_threads.load()) return false;
   creating_since_ns_.store(now_ns(), std::memory_order_relaxed);
-  const bool started = start_one(sched);
+  const int error = start_one(sched);
   creating_since_ns_.store(0, std::memory_order_relaxed);
-  if (started) return true;
+  if (error == 0) return true;
   // The existing Ms must suffice: wake the M that waits in the poller.
   if (sched.poll.holder() == PollRole::Holder::kM) sched.poll.source()->wake();
-  refused_.log(LogLevel::kWarning, "tuza: cannot create another thread; continuing with fewer");
+  Line text(Line::kNowhere);
+  text << "tuza: cannot create another thread for goroutines; continuing with fewer: ";
+  explain_refused_thread(text, error);
+  refused_.log(LogLevel::kWarning, text.text());
   return false;
 }
 
-bool MMaker::start_one(Sched& sched) {
+// Returns 0 or an errno.
+int MMaker::start_one(Sched& sched) {
   starting_.fetch_add(1, std::memory_order_relaxed);
   made_.fetch_add(1, std::memory_order_relaxed);
-  if (start_m(sched)) {
+  const int error = start_m(sched);
+  if (error == 0) {
     any_made_.store(true, std::memory_order_relaxed);
-    return true;
+  } else {
+    if (!any_made_.load(std::memory_order_relaxed)) no_first_thread("one for goroutines", error);
+    starting_.fetch_sub(1, std::memory_order_relaxed);
   }
-  if (!any_made_.load(std::memory_order_relaxed)) no_first_thread(EAGAIN);
-  starting_.fetch_sub(1, std::memory_order_relaxed);
-  return false;
+  return error;
 }
 
 bool MMaker::is_stuck(std::int64_t now) const {
@@ -132,8 +137,10 @@ bool MMaker::is_stuck(std::int64_t now) const {
 }
 
 bool MMaker::wants_more(const Sched& sched) const {
+  const std::uint32_t live = sched.ms_live.load(std::memory_order_relaxed);
   return sched.idle_ms.size() + starting_.load(std::memory_order_relaxed) < spare() &&
-         sched.ms_live.load(std::memory_order_relaxed) < sched.max_threads.load(std::memory_order_relaxed) &&
+         live < ahead_max_.load(std::memory_order_relaxed) &&
+         live < sched.max_threads.load(std::memory_order_relaxed) &&
          !sched.stopping.load(std::memory_order_relaxed);
 }
 
@@ -151,26 +158,67 @@ void MMaker::find_help(Sched& sched, std::int64_t now) {
   }
 }
 
+void MMaker::end_set_up_if_main_waits(const Sched& sched) {
+  const G* main = sched.main_g.load(std::memory_order_acquire);
+  if (main == nullptr) return;
+  if (waits(main->status.load(std::memory_order_relaxed)) || sched.main_goexited.load()) allow_spares();
+}
+
+void MMaker::allow_spares() {
+  setting_up_.store(false, std::memory_order_relaxed);
+  ahead_max_.store(kNoMax, std::memory_order_relaxed);
+  request(Request::kRefill);
+}
+
 void MMaker::forget_demand() {
+  if (setting_up_.load(std::memory_order_relaxed)) return allow_spares();
+  constexpr std::uint32_t kSecondsFull = 60;
+  if (ahead_max_.load(std::memory_order_relaxed) == kNoMax) {
+    seconds_full_.store(0, std::memory_order_relaxed);
+  } else if (seconds_full_.fetch_add(1, std::memory_order_relaxed) + 1 == kSecondsFull) {
+    ahead_max_.store(kNoMax, std::memory_order_relaxed);
+    surplus_.store(0, std::memory_order_relaxed);
+  }
   if (made_.exchange(0, std::memory_order_relaxed) != 0) return;
-  spare_.store(std::max(spare() / 4, kSpareMin), std::memory_order_relaxed);
+  spare_.store(std::max(spare_.load(std::memory_order_relaxed) / 4, kSpareMin), std::memory_order_relaxed);
 }
 
 void MMaker::expect(std::uint32_t waiting) {
   const std::uint32_t enough = std::min(waiting + kSpareMin, kSpareMax);
-  const std::uint32_t before = spare();
+  const std::uint32_t before = spare_.load(std::memory_order_relaxed);
   const std::uint32_t now = std::min(before + kSparePerHandoff, enough);
   if (now == before) return;
   spare_.store(now, std::memory_order_relaxed);
   if (now > before) request(Request::kRefill);
 }
 
-// Makes Ms until the wanted number is idle. Returns false if the system refused one.
-bool MMaker::refill(Sched& sched) {
-  while (sched.idle_ms.size() + starting_.load(std::memory_order_relaxed) < spare()) {
-    if (!make_one(sched)) return false;
+// Makes Ms until the wanted number is idle, or the system refuses one.
+void MMaker::refill(Sched& sched) {
+  while (wants_more(sched)) {
+    if (!make_one(sched)) return leave_room(sched);
   }
-  return true;
+}
+
+// Ends kRoom Ms: those that are idle, and others when they become idle.
+void MMaker::leave_room(Sched& sched) {
+  const std::uint32_t live = sched.ms_live.load(std::memory_order_relaxed);
+  ahead_max_.store(live - std::min(live, kRoom), std::memory_order_relaxed);
+  surplus_.store(std::min(live, kRoom), std::memory_order_relaxed);
+  while (sched.idle_ms.size() > 1 && ends_surplus(sched)) {
+    if (M* m = sched.idle_ms.pop_coldest(); m != nullptr) {
+      m->retires = true;
+      m->note.wake();
+    }
+  }
+}
+
+// One idle M stays besides: it runs what becomes ready, and watches the timers.
+bool MMaker::ends_surplus(const Sched& sched) {
+  std::uint32_t left = surplus_.load(std::memory_order_relaxed);
+  while (left > 0 && sched.idle_ms.size() > 0) {
+    if (surplus_.compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) return true;
+  }
+  return false;
 }
 
 // The requester found no idle M, but an M may have gone idle since, after it had checked for work. At the
@@ -195,6 +243,14 @@ bool MMaker::bring_one(Sched& sched) {
   fatal(text.text());
 }
 
+// Whether an M that the system has refused is still missing: there is something to do or to wait for, and nobody does.
+bool MMaker::lacks_one(const Sched& sched) const {
+  const bool unpolled = sched.poll.holder() == PollRole::Holder::kNobody && sched.has_io_waiters();
+  const bool unwatched =
+      sched.next_timer_ns(std::memory_order_seq_cst) < sched.timer_watch_ns.load(std::memory_order_seq_cst);
+  return sched.any_p_idle() && (work_visible(sched) || unpolled || unwatched);
+}
+
 void MMaker::run(Sched& sched) {
   hint_kernel_slice(0, kWorkerKernelSliceNs);  // the threads that the maker creates inherit it
   constexpr std::int64_t kRetryNs = 10'000'000;
@@ -214,10 +270,11 @@ void MMaker::run(Sched& sched) {
     if ((requests & static_cast<std::uint32_t>(Request::kRunOne)) != 0) {
       made = bring_one(sched);
     }
-    made = made && (refill(sched) || sched.ms_live.load() >= sched.max_threads.load());
-    if (!made) {
+    if (made) {
+      refill(sched);
+    } else {
       note_.sleep(kRetryNs);
-      requests_.fetch_or(requests, std::memory_order_acq_rel);
+      if (lacks_one(sched)) requests_.fetch_or(requests, std::memory_order_acq_rel);
     }
   }
 }

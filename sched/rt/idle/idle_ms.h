@@ -12,7 +12,11 @@
 // without demand leaves a quarter. While the maker is stuck in malloc, Ms that have never run a goroutine
 // take over, because a thread without an arena is given, at its first allocation, an arena whose lock is
 // free. Each of these Ms makes one other M, which makes the next. When the system refuses a thread, the maker
-// logs so, at most once per second, and keeps trying; meanwhile the existing Ms do the work.
+// logs so, at most once per second, and keeps trying while work needs the M; meanwhile the existing Ms do the work.
+//
+// Ms that are made ahead of need must not take the last threads that the system allows. None are made while the program
+// sets itself up, that is until the main goroutine waits for the first time (or for a second): threads of its own come
+// first. When the system refuses a spare one, kRoom others end, and for a minute their number does not grow again.
 //
 // Threads end in two cases. First, a goroutine exited while it was locked to its thread, and so spoiled the
 // thread. Second, a storm is over, and more Ms have been idle for a whole second than sysmon keeps. The maker
@@ -28,6 +32,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 
 namespace tuza::rt {
 
@@ -64,6 +69,8 @@ class MMaker {
   static constexpr std::uint32_t kSpareMin = 8;
   static constexpr std::uint32_t kSpareMax = 256;
   static constexpr std::uint32_t kSparePerHandoff = 16;
+  static constexpr std::uint32_t kNoMax = std::numeric_limits<std::uint32_t>::max();
+  static constexpr std::uint32_t kRoom = 4;  // threads that are left to the program at the system's limit
 
   enum class Request : std::uint32_t {
     kRefill = 1,  // make sure that the wanted number of Ms is idle
@@ -77,9 +84,9 @@ class MMaker {
     if ((requests_.fetch_or(bit, std::memory_order_acq_rel) & bit) == 0) note_.wake();
   }
 
-  // Call after taking an M, with the number of Ms still idle.
-  void taken(std::uint32_t idle) {
-    if (idle < spare_.load(std::memory_order_relaxed)) request(Request::kRefill);
+  // Call after taking an M, with the number of Ms still idle, and of all.
+  void taken(std::uint32_t idle, std::uint32_t live) {
+    if (idle < spare() && live < ahead_max_.load(std::memory_order_relaxed)) request(Request::kRefill);
   }
 
   // Sysmon only: a P was taken from a goroutine that does not come back, and `waiting` other goroutines wait.
@@ -91,10 +98,17 @@ class MMaker {
   // Called by sysmon in every tick: finds the first M that helps.
   void find_help(Sched& sched, std::int64_t now);
 
-  // The number of Ms that the maker currently keeps idle.
+  // The number of Ms that the maker currently keeps idle, if it may.
   [[nodiscard]] std::uint32_t spare() const { return spare_.load(std::memory_order_relaxed); }
   // Called by sysmon once per second: reduces the spares if there was no demand.
   void forget_demand();
+  // Called by an M that goes idle and by sysmon when it takes a P.
+  void end_set_up(const Sched& sched) {
+    if (setting_up_.load(std::memory_order_relaxed)) [[unlikely]]
+      end_set_up_if_main_waits(sched);
+  }
+  // Called by an M that is about to sleep and that need not: whether its thread ends instead, to leave room.
+  bool ends_surplus(const Sched& sched);
   // A new M has become idle or busy.
   void m_has_started() { starting_.fetch_sub(1, std::memory_order_relaxed); }
 
@@ -106,15 +120,24 @@ class MMaker {
   void run(Sched& sched);
   bool make_one(Sched& sched);
   bool bring_one(Sched& sched);
-  bool start_one(Sched& sched);
+  int start_one(Sched& sched);
   [[nodiscard]] bool is_stuck(std::int64_t now) const;
   [[nodiscard]] bool wants_more(const Sched& sched) const;
-  bool refill(Sched& sched);
+  void refill(Sched& sched);
+  void leave_room(Sched& sched);
+  [[nodiscard]] bool lacks_one(const Sched& sched) const;
+  void end_set_up_if_main_waits(const Sched& sched);
+  void allow_spares();
 
   std::atomic<std::uint32_t> requests_{0};
   std::atomic<std::uint32_t> starting_{0};  // made, but neither idle nor busy yet
   std::atomic<std::uint32_t> spare_{kSpareMin};
-  std::atomic<std::uint32_t> made_{0};  // since the last forget_demand()
+  // While there are this many Ms, none are made ahead. Relaxed: at worst an M is made too many or too late.
+  std::atomic<std::uint32_t> ahead_max_{0};
+  std::atomic<bool> setting_up_{true};
+  std::atomic<std::uint32_t> surplus_{0};       // Ms that are still to end, to leave room
+  std::atomic<std::uint32_t> seconds_full_{0};  // since the system has refused a spare M; owner: sysmon
+  std::atomic<std::uint32_t> made_{0};          // since the last forget_demand()
   std::atomic<bool> any_made_{false};
   std::atomic<bool> helping_{false};                // an M creates one in the maker's place
   std::atomic<std::int64_t> creating_since_ns_{0};  // start of the maker's current thread creation, or 0

@@ -13,6 +13,7 @@
 #include <tuza/sched/rt/base/kernel_slice.h>
 #include <tuza/sched/rt/base/mapping.h>
 #include <tuza/sched/rt/base/print.h>
+#include <tuza/sched/rt/base/thread_limit.h>
 #include <tuza/sched/rt/idle/idle.h>
 #include <tuza/sched/rt/idle/malloc_arenas.h>
 #include <tuza/sched/rt/lifecycle/exit.h>
@@ -20,6 +21,8 @@
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/testing/chaos.h>
 
+#include <cerrno>
+#include <cstdlib>
 #include <new>
 #include <utility>
 
@@ -103,22 +106,23 @@ void measure_thread_locals() {
   g_thread_local_bytes.store((sum + kPage - 1) / kPage * kPage, std::memory_order_relaxed);
 }
 
-bool start_m(Sched& sched) {
+int start_m(Sched& sched) {
   M* m = nullptr;
   {
     const LockGuard lock(sched.ms_mutex);
     m = take_spent_m(sched);
     if (m == nullptr) m = new_m(sched);
   }
-  if (m == nullptr) return false;
+  if (m == nullptr) return EAGAIN;
   if (m->signal_stack == nullptr) m->signal_stack = map_pages(kSignalStackBytes);
   sched.ms_live.fetch_add(1, std::memory_order_relaxed);
   pthread_t thread;
-  if (m->signal_stack != nullptr && create_thread(thread, &m_thread_main, m) == 0) return true;
+  const int error = m->signal_stack == nullptr ? ENOMEM : create_thread(thread, &m_thread_main, m);
+  if (error == 0) return 0;
   sched.ms_live.fetch_sub(1, std::memory_order_relaxed);
   const LockGuard lock(sched.ms_mutex);
   m->idle_next = std::exchange(sched.ms_spent, m);
-  return false;
+  return error;
 }
 
 void allow_programs(M* m) {
@@ -206,13 +210,17 @@ int start_thread_with(pthread_t& thread, const char* name, void* (*main)(void*),
 
 void join_helper_thread(pthread_t thread) { pthread_join(thread, nullptr); }
 
-void no_first_thread(int error) {
-  Line text(Line::kNowhere);
-  text << "the system refuses the first threads of the runtime, with stacks of "
-       << thread_stack_bytes() / 1024 << " KiB, "
-       << g_thread_local_bytes.load(std::memory_order_relaxed) / 1024 << " of them for thread_locals: errno "
-       << error;
-  fatal(text.text());
+void no_first_thread(const char* which, int error) {
+  begin_last_report();
+  {
+    Line text;
+    text << "tuza: the system refuses the first threads of the runtime (" << which << "), with stacks of "
+         << thread_stack_bytes() / 1024 << " KiB, "
+         << g_thread_local_bytes.load(std::memory_order_relaxed) / 1024 << " of them for thread_locals: ";
+    explain_refused_thread(text, error);
+    text << "\n";
+  }
+  std::_Exit(1);
 }
 
 }  // namespace tuza::rt

@@ -20,10 +20,10 @@ struct Sched;
 // Measures the space that thread_locals take. Call once per runtime, before its first thread.
 void measure_thread_locals();
 
-// Starts a new M on a new thread; the M looks for work, then waits among the idle Ms. False if the system
-// refuses, or kMaxMs is reached. Allocates: only the maker of Ms may call it, or an M with the maker's
+// Starts a new M on a new thread; the M looks for work, then waits among the idle Ms. Returns 0, or an errno if the
+// system refuses, or kMaxMs is reached. Allocates: only the maker of Ms may call it, or an M with the maker's
 // consent (rt/idle/idle_ms.h).
-bool start_m(Sched& sched);
+int start_m(Sched& sched);
 
 // Whether the caller, the thread of `m`, runs on the stack that the system gave it, rather than on a
 // goroutine's stack or one that the program made.
@@ -62,7 +62,7 @@ int start_helper_thread(pthread_t& thread, const char* name, void* argument) {
   return start_thread_with(thread, name, main, argument);
 }
 void join_helper_thread(pthread_t thread);
-// Ends the process: the runtime cannot work without the thread that could not be created.
-[[noreturn]] void no_first_thread(int error);
+// Ends the process with status 1: the runtime cannot work without the thread that could not be created.
+[[noreturn]] void no_first_thread(const char* which, int error);
 
 }  // namespace tuza::rt

@@ -142,6 +142,7 @@ bool Slices::take(Sched& sched, P& p, M* m, G& g, Seen& seen, GoneFor why, std::
     const bool latecomer = p.latecomer_pick.get() == seen.picks;
     sched.backlog.note_stall(latecomer, sched.sysmon.lane().stalled(), queued, now);
   }
+  sched.maker.end_set_up(sched);
   // The waiting goroutines may run as long as this one. With checkpoints, they yield.
   if (!g_ask_before_taking.load(std::memory_order_relaxed)) sched.maker.expect(queued);
   hand_off_p(sched, &p);

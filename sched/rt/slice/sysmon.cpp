@@ -41,7 +41,7 @@ bool all_idle(const Sched& sched) {
 void Sysmon::start(Sched& sched) {
   lane_.prepare();
   const int error = start_helper_thread<&Sysmon::thread_main>(thread_, "tuza-sysmon", &sched);
-  if (error != 0) no_first_thread(error);
+  if (error != 0) no_first_thread("sysmon", error);
   started_ = true;
 }
 
