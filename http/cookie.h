@@ -70,19 +70,19 @@ class RequestCookies {
 
    private:
     friend class RequestCookies;
-    iterator(RequestHeaders::iterator field, RequestHeaders::iterator end) : field_(field), end_(end) {}
+    iterator(ReceivedHeaders::iterator field, ReceivedHeaders::iterator end) : field_(field), end_(end) {}
     void advance();
-    RequestHeaders::iterator field_, end_;
+    ReceivedHeaders::iterator field_, end_;
     std::string_view left_;  // of the field before field_
     HeaderField pair_;
   };
 
-  explicit RequestCookies(const RequestHeaders& headers) : headers_(headers) {}
+  explicit RequestCookies(const ReceivedHeaders& headers) : headers_(headers) {}
   [[nodiscard]] iterator begin() const { return ++iterator(headers_.begin(), headers_.end()); }
   [[nodiscard]] iterator end() const { return {headers_.end(), headers_.end()}; }
 
  private:
-  RequestHeaders headers_;
+  ReceivedHeaders headers_;
 };
 
 static_assert(std::forward_iterator<RequestCookies::iterator>);

@@ -1,15 +1,30 @@
 #include <tuza/http/header_range.h>
 
-#include <tuza/http/serve/exchange_buffers.h>
 #include <tuza/http/wire/chars.h>
+#include <tuza/http/wire/head.h>
 
 namespace tuza::http {
+namespace {
 
-std::size_t RequestHeaders::size() const { return buffers_->head.field_count; }
+template <class Fields>
+std::optional<std::string_view> find_in(const Fields& fields, std::string_view name) {
+  for (const HeaderField field : fields) {
+    if (equals_ignoring_case(field.name, name)) return field.value;
+  }
+  return std::nullopt;
+}
 
-HeaderField RequestHeaders::iterator::operator*() const {
-  const Head::Field& field = buffers_->head.fields[index_];
-  return {field.name.in(buffers_->head_base), trim(field.value.in(buffers_->head_base))};
+}  // namespace
+
+std::size_t ReceivedHeaders::size() const { return head_->field_count; }
+
+HeaderField ReceivedHeaders::iterator::operator*() const {
+  const Head::Field& field = head_->fields[index_];
+  return {field.name.in(base_), trim(field.value.in(base_))};
+}
+
+std::optional<std::string_view> ReceivedHeaders::find(std::string_view name) const {
+  return find_in(*this, name);
 }
 
 HeaderField HeaderLines::iterator::operator*() const {
@@ -21,6 +36,10 @@ HeaderField HeaderLines::iterator::operator*() const {
 HeaderLines::iterator& HeaderLines::iterator::operator++() {
   left_.remove_prefix(left_.find("\r\n") + 2);
   return *this;
+}
+
+std::optional<std::string_view> HeaderLines::find(std::string_view name) const {
+  return find_in(*this, name);
 }
 
 }  // namespace tuza::http

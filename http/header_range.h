@@ -11,18 +11,19 @@
 
 #include <cstddef>
 #include <iterator>
+#include <optional>
 #include <string_view>
 
 namespace tuza::http {
 
-struct ExchangeBuffers;
+struct Head;
 
 struct HeaderField {
   std::string_view name, value;
 };
 
-// The fields of a request, in the order received.
-class RequestHeaders {
+// The fields of a request that a server, or of a response that a client has received, in their order.
+class ReceivedHeaders {
  public:
   class iterator {
    public:
@@ -42,19 +43,25 @@ class RequestHeaders {
     bool operator==(const iterator& other) const { return index_ == other.index_; }
 
    private:
-    friend class RequestHeaders;
-    iterator(const ExchangeBuffers* buffers, std::size_t index) : buffers_(buffers), index_(index) {}
-    const ExchangeBuffers* buffers_ = nullptr;
+    friend class ReceivedHeaders;
+    iterator(const Head* head, const char* base, std::size_t index)
+        : head_(head), base_(base), index_(index) {}
+    const Head* head_ = nullptr;
+    const char* base_ = nullptr;
     std::size_t index_ = 0;
   };
 
-  explicit RequestHeaders(const ExchangeBuffers& buffers) : buffers_(&buffers) {}
-  [[nodiscard]] iterator begin() const { return {buffers_, 0}; }
-  [[nodiscard]] iterator end() const { return {buffers_, size()}; }
+  // `base`: where the bytes of the head begin.
+  ReceivedHeaders(const Head& head, const char* base) : head_(&head), base_(base) {}
+  [[nodiscard]] iterator begin() const { return {head_, base_, 0}; }
+  [[nodiscard]] iterator end() const { return {head_, base_, size()}; }
   [[nodiscard]] std::size_t size() const;
+  // The first one of that name, ignoring case.
+  [[nodiscard]] std::optional<std::string_view> find(std::string_view name) const;
 
  private:
-  const ExchangeBuffers* buffers_;
+  const Head* head_;
+  const char* base_;
 };
 
 // The fields that have been set on a response, in that order, without those that the server adds (Content-Length, Date,
@@ -85,12 +92,14 @@ class HeaderLines {
   explicit HeaderLines(std::string_view lines) : lines_(lines) {}
   [[nodiscard]] iterator begin() const { return iterator(lines_); }
   [[nodiscard]] iterator end() const { return iterator(std::string_view()); }
+  // The first one of that name, ignoring case.
+  [[nodiscard]] std::optional<std::string_view> find(std::string_view name) const;
 
  private:
   std::string_view lines_;
 };
 
-static_assert(std::forward_iterator<RequestHeaders::iterator> &&
+static_assert(std::forward_iterator<ReceivedHeaders::iterator> &&
               std::forward_iterator<HeaderLines::iterator>);
 
 }  // namespace tuza::http

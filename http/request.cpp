@@ -93,24 +93,18 @@ std::optional<std::string_view> Request::query_value(std::string_view name) cons
   return std::nullopt;
 }
 
-std::optional<std::string_view> Request::header(std::string_view name) const {
-  for (const HeaderField field : headers()) {
-    if (equals_ignoring_case(field.name, name)) return field.value;
-  }
-  return std::nullopt;
-}
+std::optional<std::string_view> Request::header(std::string_view name) const { return headers().find(name); }
 
-RequestHeaders Request::headers() const { return RequestHeaders(exchange_.buffers()); }
+ReceivedHeaders Request::headers() const {
+  return ReceivedHeaders(exchange_.buffers().head, exchange_.buffers().head_base);
+}
 
 HeaderLines Request::trailers() const {
   return HeaderLines(exchange_.body_ended() ? exchange_.buffers().chunks.trailers() : std::string_view());
 }
 
 std::optional<std::string_view> Request::trailer(std::string_view name) const {
-  for (const HeaderField field : trailers()) {
-    if (equals_ignoring_case(field.name, name)) return field.value;
-  }
-  return std::nullopt;
+  return trailers().find(name);
 }
 
 std::optional<std::uint64_t> Request::content_length() const {

@@ -98,7 +98,7 @@ class Request {
     return typed<T>(header(name), "header field", name);
   }
   // All header fields, in the order received: a range of HeaderField.
-  [[nodiscard]] RequestHeaders headers() const;
+  [[nodiscard]] ReceivedHeaders headers() const;
 
   // The value of the first cookie of that name, as sent; nullopt if there is none. All cookies, in order
   // (http/cookie.h). The client may have invented them: http/cookie_signer.h.

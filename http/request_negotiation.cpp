@@ -13,7 +13,7 @@ namespace {
 // The values of all fields of that name; in memory of the request.
 std::pmr::vector<std::string_view> values_of(Exchange& exchange, std::string_view name) {
   std::pmr::vector<std::string_view> values(&exchange.buffers().arena());
-  for (const HeaderField field : RequestHeaders(exchange.buffers())) {
+  for (const HeaderField field : ReceivedHeaders(exchange.buffers().head, exchange.buffers().head_base)) {
     if (equals_ignoring_case(field.name, name)) values.push_back(field.value);
   }
   return values;

@@ -2,12 +2,12 @@
 #include <tuza/http/serve/early_sending.h>
 #include <tuza/http/serve/request_loop.h>
 #include <tuza/http/status.h>
+#include <tuza/http/wire/number.h>
 #include <tuza/sched/detail/coarse_clock.h>
 
 #include <sys/uio.h>
 
 #include <array>
-#include <charconv>
 #include <string>
 #include <utility>
 
@@ -16,13 +16,6 @@ namespace {
 
 // Smaller pieces of a stream are collected up to this size; larger ones are sent in place, without a copy.
 constexpr std::size_t kStreamedPiece = 16 << 10;
-
-void append_number(std::string& out, std::uint64_t value, int base = 10) {
-  std::array<char, 20> digits;
-  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value, base);
-  (void)error;
-  out.append(digits.data(), end);
-}
 
 void append_status_line(std::string& out, int status) {
   if (status == 200) [[likely]] {
@@ -33,11 +26,6 @@ void append_status_line(std::string& out, int status) {
   append_number(out, static_cast<std::uint64_t>(status));
   out += ' ';
   out += reason_phrase(status);
-  out += "\r\n";
-}
-
-void append_chunk_size(std::string& out, std::size_t size) {
-  append_number(out, size, 16);
   out += "\r\n";
 }
 

@@ -9,10 +9,10 @@
 #include <tuza/http/serve/error_fields.h>
 #include <tuza/http/status_error.h>
 #include <tuza/http/wire/chars.h>
+#include <tuza/http/wire/field.h>
 #include <tuza/sched/log.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <exception>
 #include <functional>
@@ -31,30 +31,6 @@ constexpr std::size_t kPulledPiece = 16 << 10;
 constexpr std::size_t kUncountedMax = kPulledPiece;
 // What is reserved for a body of known length before it has arrived.
 constexpr std::size_t kReservedMax = 1 << 20;
-
-// A line end in a value would let the source of that value write the rest of the response.
-void require_one_line(std::string_view name, std::string_view value) {
-  if (has_control_char(value)) [[unlikely]] {
-    throw std::invalid_argument("control character in the value of " + std::string(name));
-  }
-}
-
-void require_field(std::string_view name, std::string_view value) {
-  const bool token =
-      !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return is(c, kTokenChar); });
-  if (!token) throw std::invalid_argument("malformed header field name");
-  require_one_line(name, value);
-}
-
-// RFC 9110 6.5.1: what controls framing, routing, the request, authentication or the format of the body.
-bool may_be_trailer(std::string_view name) {
-  constexpr std::array<std::string_view, 14> kOnlyBefore{
-      "Transfer-Encoding", "Content-Length", "Trailer",      "Connection",    "Host",
-      "Cache-Control",     "Expect",         "TE",           "Authorization", "Set-Cookie",
-      "Content-Encoding",  "Location",       "Content-Type", "Content-Range"};
-  return std::ranges::none_of(kOnlyBefore,
-                              [name](std::string_view one) { return equals_ignoring_case(name, one); });
-}
 
 // The handler has called functions in the wrong order. The error ends like any exception of a handler: this
 // request fails, no other.
