@@ -255,12 +255,21 @@ tuza::http::Middleware logged() {
 //! [middleware]
 
 //! [request_context]
-void slow(Request&, ResponseWriter& res) {
-  const auto [ctx, cancel] = tuza::with_timeout({}, 2s);
+void slow(Request& req, ResponseWriter& res) {
+  const auto [ctx, cancel] = tuza::with_timeout(req.context(), 2s);
   if (auto fetched = fetch(ctx, Url{}); !fetched) return res.error(504);
   res.text("done\n");
 }
 //! [request_context]
+
+tuza::Result<std::string> read_page(const tuza::Context& ctx, tuza::http::Client& client,
+                                    std::string_view url) {
+  //! [client]
+  TUZA_TRY(auto res, client.get(ctx, url));
+  TUZA_TRY(std::string body, res.body());  // at most 8 MiB
+  //! [client]
+  return body;
+}
 
 void wait_for_signal() {
   //! [signal]

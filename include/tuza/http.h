@@ -3,6 +3,7 @@
 
 #include <tuza/sched/detail/language.h>  // first
 
+#include <tuza/http/client.h>
 #include <tuza/http/cookie.h>
 #include <tuza/http/cookie_signer.h>
 #include <tuza/http/credentials.h>
@@ -41,5 +42,6 @@
 #include <tuza/http/sse.h>
 #include <tuza/http/status.h>
 #include <tuza/http/status_error.h>
+#include <tuza/http/url.h>
 #include <tuza/http/values.h>
 #include <tuza/http/websocket.h>

@@ -1,0 +1,81 @@
+// The code on docs/guide/http-client.md.
+#include <tuza/http.h>
+#include <tuza/net.h>
+#include <tuza/sync.h>
+#include <tuza/tuza.h>
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace http_client_page {
+
+using tuza::http::Client;
+using tuza::http::ClientRequest;
+using tuza::http::Method;
+using tuza::http::Request;
+using tuza::http::ResponseWriter;
+
+//! [get]
+Client client;  // one for the whole program
+
+tuza::Result<std::string> page(const tuza::Context& ctx, std::string_view url) {
+  TUZA_TRY(auto res, client.get(ctx, url));
+  if (res.status() != 200) return std::unexpected(tuza::errorf("{}: {}", url, res.reason()));
+  return res.body();
+}
+//! [get]
+
+//! [handler]
+void weather(Request& req, ResponseWriter& res) {
+  auto answer = page(req.context(), "https://weather.example/today");  // ends when our own client goes away
+  if (!answer) return res.error(502);
+  res.send("application/json", *answer);
+}
+//! [handler]
+
+//! [request]
+tuza::Result<int> store(const tuza::Context& ctx, std::string json) {
+  ClientRequest request(Method::kPut, "https://api.example/items/7");
+  request.set_header("Authorization", "Bearer 1").set_body(std::move(json), "application/json");
+  TUZA_TRY(auto res, client.send(ctx, request));
+  return res.status();
+}
+//! [request]
+
+//! [stream]
+tuza::Result<void> copy(const tuza::Context& ctx, std::string_view from, std::string_view to) {
+  TUZA_TRY(auto source, client.get(ctx, from));
+  ClientRequest upload(Method::kPut, to);
+  upload.set_body_source([&](std::span<std::byte> into) { return source.read(into); },
+                         source.content_length());
+  TUZA_TRY(auto stored, client.send(ctx, upload));
+  if (stored.status() / 100 != 2) return std::unexpected(tuza::errorf("{}: {}", to, stored.reason()));
+  return {};
+}
+//! [stream]
+
+//! [options]
+Client docker({.address = "unix:/run/docker.sock"});  // whatever host a URL names
+Client careful({.connections_per_origin_max = 8,
+                .tls = {.ca_file = "/etc/app/ca.pem"},
+                .timeout = std::chrono::seconds(5),
+                .body_bytes_max = 64 << 10,
+                .redirects_max = 0});
+//! [options]
+
+//! [many]
+std::vector<std::string> all(const tuza::Context& ctx, const std::vector<std::string>& urls) {
+  std::vector<std::string> pages(urls.size());
+  tuza::WaitGroup group;
+  for (std::size_t i = 0; i < urls.size(); ++i)
+    group.go([&, i] { pages[i] = page(ctx, urls[i]).value_or(""); });
+  group.wait();
+  return pages;
+}
+//! [many]
+
+}  // namespace http_client_page

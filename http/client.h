@@ -1,0 +1,195 @@
+// Public header, part of <tuza/http.h>.
+//
+// An HTTP/1.1 client: requests to any server, over connections that are kept.
+//
+//     tuza::http::Client client;                                  // one for the whole program
+//     auto res = client.get(ctx, "https://example.org/items?page=2");
+//     if (!res) return std::unexpected(res.error());              // "get https://example.org/...: dial ...: refused"
+//     if (res->status() != 200) ...;
+//     TUZA_TRY(std::string text, res->body());                    // all of it, up to body_bytes_max
+//
+//     tuza::http::ClientRequest upload(Method::kPut, url);
+//     upload.set_header("Content-Type", "video/mp4").set_body_source([&](auto into) { return file.read(into); });
+//     auto stored = client.send(ctx, upload);
+//     while (auto n = stored->read(buffer)) { ... }                // the response's body piece by piece; 0: its end
+//
+// A status is no error: an error means that there is no response. Errors: those of net::dial() and of TLS; Errc::kBadAddress, a
+// URL that cannot be asked for; Errc::kBadMessage, the server has broken the protocol or a limit; Errc::kEndOfStream, it has
+// closed in the middle; Errc::kTimeout; the cause of the context. The context counts until the end of the response's body.
+//
+// A request that fails on a kept connection before the first byte of an answer is sent once more over a new one, if it is
+// safe to do so: idempotent methods (RFC 9110 9.2.2), or any with an Idempotency-Key, whose body is a text.
+//
+// Client: thread-safe, goroutines only, within one tuza::run. Requests and responses: one goroutine at a time. Every call
+// that talks parks.
+#pragma once
+
+#include <tuza/sched/detail/language.h>  // first
+
+#include <tuza/http/header_range.h>
+#include <tuza/http/method.h>
+#include <tuza/http/url.h>
+#include <tuza/netpoll/tls.h>
+#include <tuza/sched/result.h>
+#include <tuza/sched/sync/context.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tuza::http {
+
+class ClientExchange;
+class ClientState;
+
+struct ClientOptions {
+  // -- Connections. Callers that find no place wait, first come, first served.
+  std::size_t connections_per_origin_max = 0;  // open at once; 0: no limit
+  std::size_t connections_max = 0;             // to all origins together; 0: no limit
+  std::size_t idle_per_origin_max = 100;       // kept for later requests; 0: none is kept
+  std::size_t idle_max = 1'000;
+  std::chrono::milliseconds idle_timeout{60'000};  // then a kept connection is closed
+  // All connections go there, whatever host the URLs name: "unix:/run/docker.sock", "127.0.0.1:8080". Empty: to the host.
+  std::string address{};
+  net::TlsClientOptions tls{};  // whom to trust, a certificate of one's own; alpn is not used
+
+  // -- Timeouts; 0: no limit.
+  std::chrono::milliseconds dial_timeout{10'000};
+  std::chrono::milliseconds head_timeout{
+      30'000};                           // from the end of the request to the end of the response's head
+  std::chrono::milliseconds timeout{0};  // of everything, from the call to the end of the body
+  // With ClientRequest::expect_continue(): the body is sent after this time, even if the server has said nothing.
+  std::chrono::milliseconds continue_timeout{1'000};
+
+  // -- Limits on what a server may send. More: Errc::kBadMessage.
+  std::size_t head_bytes_max = 64 << 10;
+  std::size_t headers_max = 256;         // at most 256
+  std::size_t body_bytes_max = 8 << 20;  // of ClientResponse::body()
+
+  // Redirects that are followed (301, 302, 303, 307, 308); the next one is an error. 0: a redirect is a response like any
+  // other. One to another origin carries neither Authorization nor Cookie nor Proxy-Authorization.
+  std::size_t redirects_max = 10;
+  std::string user_agent = "Tuza";  // empty: no field
+};
+
+class ClientRequest {
+ public:
+  // Fills a part of the memory, and returns how much; 0: the end of the body. May park.
+  using BodySource = std::move_only_function<Result<std::size_t>(std::span<std::byte>)>;
+
+  // A malformed URL is an error of Client::send().
+  ClientRequest(Method method, std::string_view url) : method_(method), url_(url) {}
+
+  // Throw std::invalid_argument for a name that is no token, a value with control characters, and fields that the client
+  // sets itself: Content-Length, Transfer-Encoding, Connection, Expect.
+  ClientRequest& set_header(std::string_view name, std::string_view value);
+  ClientRequest& add_header(std::string_view name, std::string_view value);
+  // A text: it has a length, and can be sent again where a redirect or a lost connection asks for that.
+  ClientRequest& set_body(std::string body, std::string_view content_type = {});
+  // A body that is made while it is sent, no faster than the server takes it: in chunks, or with the length that is known.
+  // An error of the source is that of the call. A server that answers before the end gets no more of it.
+  ClientRequest& set_body_source(BodySource source, std::optional<std::uint64_t> length = std::nullopt);
+  // Behind a body in chunks. The source may still add them.
+  ClientRequest& add_trailer(std::string_view name, std::string_view value);
+  // The body waits until the server has said that it wants it ("100 Continue"), or for continue_timeout.
+  ClientRequest& expect_continue() {
+    expects_continue_ = true;
+    return *this;
+  }
+
+  [[nodiscard]] Method method() const { return method_; }
+  [[nodiscard]] const std::string& url() const { return url_; }
+  [[nodiscard]] HeaderLines headers() const { return HeaderLines(fields_); }
+  [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const;
+
+ private:
+  friend class ClientState;
+  friend class RequestSender;
+  [[nodiscard]] bool has_body() const { return source_ || has_text_; }
+
+  Method method_;
+  std::string url_;
+  std::string fields_;  // lines "Name: value\r\n"
+  std::string trailers_;
+  std::string text_;
+  BodySource source_;  // if set, the body
+  std::optional<std::uint64_t> length_;
+  bool has_text_ = false;
+  bool expects_continue_ = false;
+};
+
+// A response whose head has arrived. Its connection goes back when the body has been read; a response that is destroyed
+// before closes it. Movable.
+class ClientResponse {
+ public:
+  explicit ClientResponse(ClientExchange* exchange) : exchange_(exchange) {}
+
+  [[nodiscard]] int status() const;
+  [[nodiscard]] std::string_view reason() const;
+  [[nodiscard]] int version_minor() const;  // HTTP/1.<this>
+  // Valid as long as this response.
+  [[nodiscard]] ReceivedHeaders headers() const;
+  [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const;
+  // nullopt: not known before the end.
+  [[nodiscard]] std::optional<std::uint64_t> content_length() const;
+  // The one that has answered: after redirects, the last.
+  [[nodiscard]] const Url& url() const;
+
+  // At least one byte; 0 at the end of the body. Parks.
+  [[nodiscard]] Result<std::size_t> read(std::span<std::byte> into);
+  [[nodiscard]] Result<std::size_t> read(std::span<char> into) { return read(std::as_writable_bytes(into)); }
+  // The rest of the body, at most `bytes_max`, or body_bytes_max of the client; more is Errc::kBadMessage. Parks.
+  [[nodiscard]] Result<std::string> body(std::optional<std::size_t> bytes_max = std::nullopt);
+  // Fields behind a body in chunks; none before its end.
+  [[nodiscard]] HeaderLines trailers() const;
+
+  [[nodiscard]] ClientExchange& exchange() { return *exchange_; }  // for the client
+
+ private:
+  struct GiveBack {
+    void operator()(ClientExchange* exchange) const;
+  };
+  std::unique_ptr<ClientExchange, GiveBack> exchange_;
+};
+
+struct ClientStats {
+  std::size_t open = 0;  // connections, the idle ones included
+  std::size_t idle = 0;
+  std::size_t waiting = 0;  // callers, for a place
+  std::uint64_t dialled = 0;
+  std::uint64_t requests = 0;  // sent, those of redirects and repetitions included
+  std::uint64_t repeated = 0;  // because a kept connection was gone
+};
+
+class Client {
+ public:
+  // Throws std::invalid_argument if headers_max is above 256.
+  explicit Client(ClientOptions options = {});
+  // Closes idle connections. Responses that are still being read stay valid.
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  [[nodiscard]] Result<ClientResponse> send(const Context& ctx, ClientRequest& request);
+  [[nodiscard]] Result<ClientResponse> send(const Context& ctx, ClientRequest&& request) {
+    return send(ctx, request);
+  }
+  [[nodiscard]] Result<ClientResponse> get(const Context& ctx, std::string_view url);
+  [[nodiscard]] Result<ClientResponse> head(const Context& ctx, std::string_view url);
+  [[nodiscard]] Result<ClientResponse> post(const Context& ctx, std::string_view url,
+                                            std::string_view content_type, std::string body);
+
+  void close_idle();
+  [[nodiscard]] ClientStats stats() const;
+
+ private:
+  const std::shared_ptr<ClientState> state_;
+};
+
+}  // namespace tuza::http

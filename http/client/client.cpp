@@ -1,0 +1,159 @@
+#include <tuza/http/client.h>
+
+#include <tuza/http/client/exchange.h>
+#include <tuza/http/client/state.h>
+#include <tuza/http/wire/chars.h>
+#include <tuza/http/wire/field.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+namespace tuza::http {
+namespace {
+
+// What the client sets itself: it decides how a message ends.
+void require_own(std::string_view name) {
+  constexpr std::array<std::string_view, 4> kOurs{"Content-Length", "Transfer-Encoding", "Connection",
+                                                  "Expect"};
+  const bool ours =
+      std::ranges::any_of(kOurs, [&](std::string_view one) { return equals_ignoring_case(one, name); });
+  if (ours) throw std::invalid_argument(std::string(name) + " is set by the client");
+}
+
+void append_line(std::string& lines, std::string_view name, std::string_view value) {
+  lines.append(name).append(": ").append(trim(value)).append("\r\n");
+}
+
+constexpr std::size_t kWholePiece = 16 << 10;
+constexpr std::size_t kWholeReserved = 1 << 20;
+
+}  // namespace
+
+// -- ClientRequest
+
+ClientRequest& ClientRequest::add_header(std::string_view name, std::string_view value) {
+  require_field(name, value);
+  require_own(name);
+  append_line(fields_, name, value);
+  return *this;
+}
+
+ClientRequest& ClientRequest::set_header(std::string_view name, std::string_view value) {
+  require_field(name, value);
+  require_own(name);
+  std::string lines;
+  for (const auto& [other, kept] : headers()) {
+    if (!equals_ignoring_case(other, name)) append_line(lines, other, kept);
+  }
+  append_line(lines, name, value);
+  fields_ = std::move(lines);
+  return *this;
+}
+
+ClientRequest& ClientRequest::add_trailer(std::string_view name, std::string_view value) {
+  require_field(name, value);
+  if (!may_be_trailer(name)) throw std::invalid_argument(std::string(name) + " cannot be a trailer");
+  append_line(trailers_, name, value);
+  return *this;
+}
+
+ClientRequest& ClientRequest::set_body(std::string body, std::string_view content_type) {
+  text_ = std::move(body);
+  has_text_ = true;
+  source_ = nullptr;
+  if (!content_type.empty()) set_header("Content-Type", content_type);
+  return *this;
+}
+
+ClientRequest& ClientRequest::set_body_source(BodySource source, std::optional<std::uint64_t> length) {
+  source_ = std::move(source);
+  length_ = length;
+  has_text_ = false;
+  return *this;
+}
+
+std::optional<std::string_view> ClientRequest::header(std::string_view name) const {
+  return headers().find(name);
+}
+
+// -- ClientResponse
+
+void ClientResponse::GiveBack::operator()(ClientExchange* exchange) const {
+  ClientExchange::give_back(exchange);
+}
+
+int ClientResponse::status() const { return exchange_->head().status; }
+std::string_view ClientResponse::reason() const { return exchange_->head().reason.in(exchange_->base()); }
+int ClientResponse::version_minor() const { return exchange_->head().version_minor; }
+ReceivedHeaders ClientResponse::headers() const { return {exchange_->head(), exchange_->base()}; }
+std::optional<std::string_view> ClientResponse::header(std::string_view name) const {
+  return headers().find(name);
+}
+const Url& ClientResponse::url() const { return exchange_->url(); }
+HeaderLines ClientResponse::trailers() const { return HeaderLines(exchange_->trailers()); }
+
+std::optional<std::uint64_t> ClientResponse::content_length() const {
+  const ResponseHead& head = exchange_->head();
+  if (head.chunked || head.until_close) return std::nullopt;
+  return head.content_length;
+}
+
+Result<std::size_t> ClientResponse::read(std::span<std::byte> into) { return exchange_->read_body(into); }
+
+Result<std::string> ClientResponse::body(std::optional<std::size_t> bytes_max) {
+  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() - 1;
+  const std::size_t most = std::min(bytes_max.value_or(exchange_->options().body_bytes_max), kMost);
+  const auto too_large = [&] {
+    return std::unexpected(
+        Error(Errc::kBadMessage, "read response", "body larger than " + std::to_string(most) + " bytes"));
+  };
+  const std::uint64_t length = content_length().value_or(0);
+  if (length > most) return too_large();
+  std::string text;
+  text.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(length, kWholeReserved)));
+  for (;;) {
+    const std::size_t before = text.size();
+    // One byte beyond the limit tells whether there is more.
+    const std::size_t room = std::min(std::max(text.capacity() - before, kWholePiece), most + 1 - before);
+    text.resize(before + room);
+    const Result<std::size_t> n = read(std::span(text).subspan(before));
+    text.resize(before + n.value_or(0));
+    if (!n) return std::unexpected(n.error());
+    if (*n == 0) return text;
+    if (text.size() > most) return too_large();
+  }
+}
+
+// -- Client
+
+Client::Client(ClientOptions options) : state_(std::make_shared<ClientState>(std::move(options))) {}
+
+Client::~Client() { state_->pool().close(); }
+
+Result<ClientResponse> Client::send(const Context& ctx, ClientRequest& request) {
+  return state_->send(ctx, request);
+}
+
+Result<ClientResponse> Client::get(const Context& ctx, std::string_view url) {
+  return send(ctx, ClientRequest(Method::kGet, url));
+}
+
+Result<ClientResponse> Client::head(const Context& ctx, std::string_view url) {
+  return send(ctx, ClientRequest(Method::kHead, url));
+}
+
+Result<ClientResponse> Client::post(const Context& ctx, std::string_view url, std::string_view content_type,
+                                    std::string body) {
+  ClientRequest request(Method::kPost, url);
+  request.set_body(std::move(body), content_type);
+  return send(ctx, request);
+}
+
+void Client::close_idle() { state_->pool().close_idle(); }
+
+ClientStats Client::stats() const { return state_->stats(); }
+
+}  // namespace tuza::http

@@ -1,0 +1,250 @@
+#include <tuza/http/client/exchange.h>
+
+#include <tuza/http/client/request_sender.h>
+#include <tuza/http/wire/framing.h>
+#include <tuza/sched/sync/wait_group.h>
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <utility>
+
+namespace tuza::http {
+namespace {
+
+rt::PerPCache& exchange_cache() {
+  static rt::PerPCache instance;
+  return instance;
+}
+
+// What an exchange keeps of a large request.
+constexpr std::size_t kKeptOutBytes = 64 << 10;
+// A server that sends interim heads without end would keep the client for ever.
+constexpr int kInterimMax = 16;
+constexpr std::size_t kChunkOverheadMax = 64 << 10;
+
+Error bad_response(const ParseError& error) {
+  return {Errc::kBadMessage, "read response", std::string(error.text)};
+}
+
+Error cut_off(const char* where) { return {Errc::kEndOfStream, "read response", where}; }
+
+}  // namespace
+
+ClientExchange* ClientExchange::take() {
+  if (rt::CacheNode* node = exchange_cache().take(); node != nullptr)
+    return static_cast<ClientExchange*>(node);
+  return new ClientExchange;
+}
+
+void ClientExchange::give_back(ClientExchange* exchange) {
+  exchange->skip_rest();
+  exchange->lease_.reset();
+  exchange->state_.reset();
+  exchange->ctx_ = Context();
+  exchange->failed_.reset();
+  exchange->chunks_.drop_trailers();
+  exchange->input_.consume(exchange->input_.unread().size());
+  exchange->input_.end_request();
+  if (exchange->out_.capacity() > kKeptOutBytes) exchange->out_ = std::string();
+  if (!exchange_cache().put(exchange) && !exchange_cache().put_surplus(exchange)) delete exchange;
+}
+
+void ClientExchange::begin(std::shared_ptr<ClientState> state, const Context& ctx, net::TimePoint deadline) {
+  state_ = std::move(state);
+  ctx_ = ctx;
+  deadline_ = deadline;
+  limits_ = {.start_line_bytes = options().head_bytes_max,
+             .head_bytes = options().head_bytes_max,
+             .fields = options().headers_max};
+  answered_ = head_begun_ = false;
+  reusable_ = true;
+  body_.begin();
+}
+
+Result<void> ClientExchange::run(ClientPool::Lease lease, const Hop& hop) {
+  lease_ = std::move(lease);
+  url_ = hop.url;
+  asked_ = hop.method;
+  conn().set_write_deadline(deadline_);
+  if (Result<void> talked = talk(hop); !talked) {
+    lease_.reset();
+    return talked;
+  }
+  begin_body();
+  return {};
+}
+
+Result<void> ClientExchange::talk(const Hop& hop) {
+  RequestSender sender(conn(), hop, options(), out_);
+  if (hop.asks_first) {
+    if (Result<void> sent = sender.send_head(ctx_); !sent) return sent;
+    const net::TimePoint until = std::min(deadline_, net::time_after_now(options().continue_timeout));
+    conn().set_read_deadline(until);
+    const Result<bool> told = read_head();
+    if (!told) return std::unexpected(told.error());
+    if (*told && is_final()) {
+      reusable_ = false;  // the server may still wait for the body
+      return {};
+    }
+  }
+  return sender.fits_one_write() ? send_whole(sender) : send_beside(sender);
+}
+
+// A server may refuse a request, and close, before it has read it: its answer counts for more than the failed write.
+Result<void> ClientExchange::send_whole(RequestSender& sender) {
+  const Result<void> sent = sender.send_body(ctx_);
+  if (!sent && (sent.error().timeout() || ctx_.done())) return sent;
+  conn().set_read_deadline(head_deadline());
+  Result<void> got = read_final_head();
+  if (sent) return got;
+  reusable_ = false;
+  return got ? got : sent;
+}
+
+// Sends in a goroutine of its own, until the answer is there. The limit for the head begins with the end of the request.
+Result<void> ClientExchange::send_beside(RequestSender& sender) {
+  const auto both = with_cancel(ctx_);
+  Result<void> sent;
+  std::exception_ptr thrown;
+  conn().set_read_deadline(deadline_);
+  WaitGroup sending;
+  sending.go([&] {
+    try {
+      sent = sender.send_body(both.ctx());
+    } catch (...) {
+      thrown = std::current_exception();
+      if (!thrown) throw;  // not a C++ exception: goexit()
+    }
+    if (thrown || sender.source_error()) {
+      conn().close();  // nobody would answer
+    } else if (sent) {
+      conn().set_read_deadline(head_deadline());
+    }
+  });
+  Result<void> got = read_final_head();
+  both.cancel();
+  sending.wait();
+  if (thrown) std::rethrow_exception(thrown);
+  if (sender.source_error()) return std::unexpected(*sender.source_error());
+  if (!sent) reusable_ = false;
+  return got;
+}
+
+net::TimePoint ClientExchange::head_deadline() const {
+  if (options().head_timeout.count() == 0) return deadline_;
+  return std::min(deadline_, net::time_after_now(options().head_timeout));
+}
+
+Result<void> ClientExchange::read_final_head() {
+  for (int interim = 0; interim <= kInterimMax; ++interim) {
+    const Result<bool> got = read_head();
+    if (!got) return std::unexpected(got.error());
+    if (!*got) return std::unexpected(Error(Errc::kTimeout, "read response", "no answer in time"));
+    if (is_final()) return {};
+  }
+  return std::unexpected(Error(Errc::kBadMessage, "read response", "too many interim responses"));
+}
+
+// The next head, interim or final. False: the read deadline has passed, and the head may go on to arrive.
+Result<bool> ClientExchange::read_head() {
+  if (!std::exchange(head_begun_, true)) parser_.begin(head_, limits_);
+  for (;;) {
+    if (!input_.empty()) {
+      const Result<bool> complete = feed();
+      if (!complete || *complete) return complete;
+    }
+    const Result<std::size_t> n = conn().read(ctx_, input_.space());
+    if (!n && n.error().timeout() && !ctx_.done()) return false;
+    if (!n) return std::unexpected(n.error());
+    if (*n == 0)
+      return std::unexpected(cut_off(answered_ ? "closed within the head" : "closed without an answer"));
+    answered_ = true;
+    input_.filled(*n);
+  }
+}
+
+Result<bool> ClientExchange::feed() {
+  const std::size_t unread = input_.unread().size();
+  const auto complete = parser_.feed_head(input_.request(), unread);
+  if (!complete) return std::unexpected(bad_response(complete.error()));
+  input_.consume(*complete ? head_.bytes - input_.request_bytes() : unread);
+  if (!*complete) return false;
+  head_begun_ = false;
+  if (const auto framed = frame_response(input_.request(), head_, asked_); !framed)
+    return std::unexpected(bad_response(framed.error()));
+  if (!is_final()) {
+    input_.end_request();
+    return true;
+  }
+  input_.pin();
+  base_ = input_.request();
+  return true;
+}
+
+void ClientExchange::begin_body() {
+  if (head_.chunked) {
+    body_.begin_chunks(chunks_, kChunkOverheadMax);
+  } else if (head_.until_close) {
+    body_.begin_until_close();
+  } else {
+    body_.begin_length(head_.content_length);
+  }
+  if (body_.complete()) return finish();
+  conn().set_read_deadline(deadline_);
+}
+
+std::string_view ClientExchange::trailers() const {
+  return body_.complete() && body_.chunked() ? chunks_.trailers() : std::string_view();
+}
+
+// The body is complete. Bytes behind it are no answer to anything: whatever they are, the connection ends.
+void ClientExchange::finish() {
+  const bool goes_on = reusable_ && head_.keep_alive && input_.empty() && head_.status != 101;
+  if (goes_on) lease_->keep();
+  lease_.reset();
+}
+
+std::unexpected<Error> ClientExchange::fail(Error error) {
+  failed_ = error;
+  lease_.reset();
+  return std::unexpected(std::move(error));
+}
+
+Result<std::size_t> ClientExchange::read_body(std::span<std::byte> into) {
+  if (failed_) return std::unexpected(*failed_);
+  while (!body_.complete() && !into.empty()) {
+    const auto taken = body_.take(input_, into);
+    if (!taken) return fail(bad_response(taken.error()));
+    if (body_.complete()) finish();
+    if (*taken > 0 || body_.complete()) return *taken;
+    const bool direct = body_.reads_directly();
+    const Result<std::size_t> n = conn().read(ctx_, direct ? body_.direct(into) : input_.space());
+    if (!n) return fail(n.error());
+    if (*n == 0) {
+      if (!body_.end_of_stream()) return fail(cut_off("closed within the body"));
+      finish();
+    } else if (direct) {
+      body_.took(*n);
+      if (body_.complete()) finish();
+      return n;
+    } else {
+      input_.filled(*n);
+    }
+  }
+  return std::size_t{0};
+}
+
+// Without waiting.
+void ClientExchange::skip_rest() {
+  if (!lease_ || failed_) return;
+  std::array<std::byte, 4096> scrap;
+  for (;;) {
+    const auto taken = body_.take(input_, scrap);
+    if (!taken) return;
+    if (body_.complete()) return finish();
+    if (*taken == 0) return;
+  }
+}
+
+}  // namespace tuza::http

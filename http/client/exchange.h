@@ -1,0 +1,95 @@
+// One request of a client and its response, over one connection.
+//
+//     send the request -> skip interim heads (1xx) -> the response's head -> its body -> the connection goes back
+//
+// A request that fits into one write is sent first. Any other body is sent by a goroutine of its own, while this one waits
+// for the answer: a server may answer before it has read everything, and would wait for us while we wait for it. The answer
+// ends the sending, and then the connection, too.
+//
+// An exchange takes about 15 KiB. They are cached per P, as those of the server (http/serve/exchange_buffers.h): a kept
+// connection has none.
+//
+// Thread-unsafe: owned by a call of Client, then by the response. Every call that talks parks.
+#pragma once
+
+#include <tuza/http/client/pool.h>
+#include <tuza/http/client/state.h>
+#include <tuza/http/wire/body_reader.h>
+#include <tuza/http/wire/chunk_decoder.h>
+#include <tuza/http/wire/head.h>
+#include <tuza/http/wire/head_parser.h>
+#include <tuza/http/wire/input.h>
+#include <tuza/sched/rt/memory/per_p_cache.h>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tuza::http {
+
+class RequestSender;
+
+class ClientExchange : public rt::CacheNode {
+ public:
+  static ClientExchange* take();
+  // Of an unread body, what has arrived already is skipped; if that is not all, the connection is closed.
+  static void give_back(ClientExchange* exchange);
+
+  // `ctx` and `deadline` count until the end of the body.
+  void begin(std::shared_ptr<ClientState> state, const Context& ctx, net::TimePoint deadline);
+  // Sends the request over the connection of `lease`, and reads the head of the response. After an error the connection is
+  // closed.
+  [[nodiscard]] Result<void> run(ClientPool::Lease lease, const Hop& hop);
+  // Whether a byte of an answer has come; without one, the server may not have seen the request.
+  [[nodiscard]] bool answered() const { return answered_; }
+
+  // -- For ClientResponse, after run().
+  [[nodiscard]] const ResponseHead& head() const { return head_; }
+  [[nodiscard]] const char* base() const { return base_; }
+  [[nodiscard]] const Url& url() const { return url_; }
+  [[nodiscard]] const ClientOptions& options() const { return state_->options(); }
+  [[nodiscard]] bool body_ended() const { return body_.complete(); }
+  [[nodiscard]] std::string_view trailers() const;
+  [[nodiscard]] Result<std::size_t> read_body(std::span<std::byte> into);
+
+ private:
+  [[nodiscard]] Result<void> talk(const Hop& hop);
+  [[nodiscard]] Result<void> send_whole(RequestSender& sender);
+  [[nodiscard]] Result<void> send_beside(RequestSender& sender);
+  [[nodiscard]] Result<void> read_final_head();
+  [[nodiscard]] Result<bool> read_head();
+  [[nodiscard]] Result<bool> feed();
+  [[nodiscard]] Result<void> frame();
+  [[nodiscard]] net::TimePoint head_deadline() const;
+  void begin_body();
+  void finish();
+  void skip_rest();
+  [[nodiscard]] net::Conn& conn() { return lease_->conn(); }
+  [[nodiscard]] bool is_final() const { return head_.status >= 200 || head_.status == 101; }
+  std::unexpected<Error> fail(Error error);
+
+  std::shared_ptr<ClientState> state_;
+  Context ctx_;
+  net::TimePoint deadline_{};
+  HeadLimits limits_;
+  Url url_;
+  std::optional<ClientPool::Lease> lease_;  // until the end of the body
+  Method asked_{};
+  bool answered_ = false;
+  bool head_begun_ = false;
+  bool reusable_ = true;
+  std::optional<Error> failed_;  // every further read of the body fails with it
+
+  const char* base_ = nullptr;
+  ResponseHead head_;
+  HeadParser parser_;
+  BodyReader body_;
+  ChunkDecoder chunks_;
+  std::string out_;
+  Input input_;
+};
+
+}  // namespace tuza::http

@@ -1,0 +1,244 @@
+#include <tuza/http/client/pool.h>
+
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/time/clock.h>
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+namespace tuza::http {
+namespace {
+
+Error closed() { return {Errc::kClosed, "http client"}; }
+
+}  // namespace
+
+Result<ClientPool::Lease> ClientPool::take(const Context& ctx, std::string_view origin_name, bool fresh) {
+  if (const Result<void> going_on = ctx.check(); !going_on) return std::unexpected(going_on.error());
+  for (;;) {
+    Connections closing;  // destroyed behind the lock
+    std::unique_lock lock(mutex_);
+    if (closed_) return std::unexpected(closed());
+    auto at = origins_.find(origin_name);
+    if (at == origins_.end()) {
+      at = origins_.emplace(std::string(origin_name), Origin{}).first;
+      at->second.name = &at->first;
+    }
+    Origin& origin = at->second;
+    if (!fresh && !origin.idle.empty()) {
+      Lease lease(shared_from_this(), origin, take_idle(origin.idle.back()));
+      lock.unlock();
+      if (lease.is_fresh()) return lease;
+      continue;  // the lease closes it
+    }
+    if (has_place(origin) || make_place(origin, closing)) {
+      ++origin.open;
+      ++open_;
+      return Lease(shared_from_this(), origin, {});
+    }
+    return wait(ctx, lock, origin);
+  }
+}
+
+Result<ClientPool::Lease> ClientPool::wait(const Context& ctx, std::unique_lock<Mutex>& lock,
+                                           Origin& origin) {
+  Waiter me{.origin = origin};
+  waiters_.push_back(&me);
+  ++origin.waiting;
+  lock.unlock();
+  const Result<void> woken = me.ready.acquire(ctx);
+  lock.lock();
+  --origin.waiting;
+  if (!me.served) {
+    std::erase(waiters_, &me);  // unless close() has emptied the list
+    forget_unused(origin);
+    return std::unexpected(woken ? closed() : woken.error());
+  }
+  Lease lease(shared_from_this(), origin, std::move(me.given));
+  lock.unlock();
+  if (woken) return lease;
+  if (lease.has_conn()) lease.keep();  // otherwise the end of the lease gives the place away
+  return std::unexpected(woken.error());
+}
+
+bool ClientPool::has_place(const Origin& origin) const {
+  return (limits_.per_origin == 0 || origin.open < limits_.per_origin) &&
+         (limits_.in_all == 0 || open_ < limits_.in_all);
+}
+
+// Takes the place of an idle connection, if that helps `origin`.
+bool ClientPool::make_place(Origin& origin, Connections& closing) {
+  const bool own = limits_.per_origin != 0 && origin.open >= limits_.per_origin;
+  if (own ? origin.idle.empty() : idle_.empty()) return false;
+  const Connections::iterator oldest = own ? origin.idle.front() : idle_.begin();
+  Origin& other = *oldest->origin;
+  closing.splice(closing.end(), take_idle(oldest));
+  --other.open;
+  --open_;
+  if (&other != &origin) forget_unused(other);
+  return true;
+}
+
+// Gives what is free to those that wait for it.
+void ClientPool::serve_waiters() {
+  for (auto at = waiters_.begin(); at != waiters_.end();) {
+    Waiter& waiter = **at;
+    Origin& origin = waiter.origin;
+    if (!origin.idle.empty()) {
+      give(waiter, take_idle(origin.idle.back()));
+    } else if (has_place(origin)) {
+      ++origin.open;
+      ++open_;
+      give(waiter, {});
+    } else {
+      ++at;
+      continue;
+    }
+    at = waiters_.erase(at);
+  }
+}
+
+void ClientPool::give(Waiter& waiter, Connections&& connection) {
+  waiter.given = std::move(connection);
+  waiter.served = true;
+  waiter.ready.release();  // under the lock: the waiter may go as soon as it has it
+}
+
+ClientPool::Connections ClientPool::take_idle(Connections::iterator at) {
+  Connections taken;
+  std::erase(at->origin->idle, at);
+  taken.splice(taken.begin(), idle_, at);
+  return taken;
+}
+
+// A connection whose request is over.
+void ClientPool::keep(Connections&& connection) {
+  Connections closing;
+  const std::scoped_lock lock(mutex_);
+  Origin& origin = *connection.front().origin;
+  const bool others_wait = std::ranges::any_of(waiters_, [&](const Waiter* waiter) {
+    return &waiter->origin != &origin &&
+           (limits_.per_origin == 0 || waiter->origin.open < limits_.per_origin);
+  });
+  if (closed_ || (others_wait && origin.waiting == 0) || limits_.idle_per_origin == 0) {
+    closing = std::move(connection);
+    --origin.open;
+    --open_;
+    serve_waiters();
+    forget_unused(origin);
+    return;
+  }
+  connection.front().idle_since = now();
+  const Connections::iterator at = connection.begin();
+  idle_.splice(idle_.end(), connection);
+  origin.idle.push_back(at);
+  serve_waiters();
+  limit_idle(origin, closing);
+  if (!idle_.empty() && !std::exchange(sweeping_, true)) arm(limits_.idle_timeout);
+}
+
+void ClientPool::limit_idle(Origin& origin, Connections& closing) {
+  const auto drop = [&](Connections::iterator at) {
+    Origin& of = *at->origin;
+    closing.splice(closing.end(), take_idle(at));
+    --of.open;
+    --open_;
+    if (&of != &origin) forget_unused(of);
+  };
+  while (origin.idle.size() > limits_.idle_per_origin) drop(origin.idle.front());
+  while (idle_.size() > std::max<std::size_t>(limits_.idle_in_all, 1)) drop(idle_.begin());
+}
+
+void ClientPool::free_place(Origin& origin) {
+  const std::scoped_lock lock(mutex_);
+  --origin.open;
+  --open_;
+  serve_waiters();
+  forget_unused(origin);
+}
+
+// A crawler sees many origins once.
+void ClientPool::forget_unused(Origin& origin) {
+  if (origin.open == 0 && origin.waiting == 0) origins_.erase(origins_.find(*origin.name));
+}
+
+void ClientPool::arm(std::chrono::nanoseconds delay) {
+  if (sweeper_) {
+    sweeper_->reset(delay);
+    return;
+  }
+  sweeper_ = after_func(delay, [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->sweep();
+  });
+}
+
+// Closes what has been idle for too long.
+void ClientPool::sweep() {
+  Connections closing;
+  const std::scoped_lock lock(mutex_);
+  const net::TimePoint time = now();
+  while (!idle_.empty() && idle_.front().idle_since + limits_.idle_timeout <= time) {
+    Origin& origin = *idle_.front().origin;
+    closing.splice(closing.end(), take_idle(idle_.begin()));
+    --origin.open;
+    --open_;
+    forget_unused(origin);
+  }
+  sweeping_ = !idle_.empty();
+  if (sweeping_) arm(idle_.front().idle_since + limits_.idle_timeout - time);
+}
+
+void ClientPool::close_idle() {
+  Connections closing;
+  const std::scoped_lock lock(mutex_);
+  while (!idle_.empty()) {
+    Origin& origin = *idle_.front().origin;
+    closing.splice(closing.end(), take_idle(idle_.begin()));
+    --origin.open;
+    --open_;
+    forget_unused(origin);
+  }
+}
+
+void ClientPool::close() {
+  close_idle();
+  const std::scoped_lock lock(mutex_);
+  closed_ = true;
+  for (Waiter* waiter : std::exchange(waiters_, {})) waiter->ready.release();
+}
+
+ClientPool::Counts ClientPool::counts() const {
+  const std::scoped_lock lock(mutex_);
+  return {open_, idle_.size(), waiters_.size()};
+}
+
+void ClientPool::Lease::set_conn(net::Conn conn, bool tls) {
+  connection_.push_back(Connection{std::move(conn), origin_, tls});
+}
+
+// What a peer sends unasked would be taken for the next response; over TLS it may be a ticket.
+bool ClientPool::Lease::is_fresh() {
+  char byte = 0;
+  const Result<long> n = conn().descriptor().control("recv", [&byte](int fd) {
+    return sys::invoke(SYS_recvfrom, fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT, nullptr, nullptr);
+  });
+  if (n) return *n > 0 && connection_.front().tls;
+  return n.error().is(std::errc::operation_would_block);
+}
+
+void ClientPool::Lease::keep() {
+  if (const auto pool = std::exchange(pool_, nullptr)) pool->keep(std::move(connection_));
+}
+
+void ClientPool::Lease::end() {
+  const auto pool = std::exchange(pool_, nullptr);
+  if (pool == nullptr) return;
+  connection_.clear();
+  pool->free_place(*origin_);
+}
+
+}  // namespace tuza::http

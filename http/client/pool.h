@@ -1,0 +1,144 @@
+// The connections of a client: those in use and those that wait for the next request, by origin.
+//
+//                        place                        keep()
+//     take() --- idle ---------> Lease --- in use ----------> idle, or the first caller that waits
+//            `-- none: dial ---'       `-- end: closed, and its place goes to the first caller that waits
+//
+// A place is the right to one connection, within the limits of an origin and of all of them. Callers that find none wait,
+// first come, first served, and stop waiting with their context: what was given to one that has just stopped goes to the
+// next. The last connection that was given back is used first, so that those of a quiet time grow old and are closed.
+//
+// Thread-safe. Only take() parks; it never dials: a lease without a connection is for its owner to dial.
+#pragma once
+
+#include <tuza/netpoll/tcp.h>
+#include <tuza/sched/result.h>
+#include <tuza/sched/sync/context.h>
+#include <tuza/sched/sync/mutex.h>
+#include <tuza/sched/sync/semaphore.h>
+#include <tuza/sched/time/after_func.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tuza::http {
+
+class ClientPool : public std::enable_shared_from_this<ClientPool> {
+ public:
+  struct Limits {
+    std::size_t per_origin, in_all;            // open at once; 0: no limit
+    std::size_t idle_per_origin, idle_in_all;  // kept for later
+    std::chrono::milliseconds idle_timeout;
+  };
+  struct Counts {
+    std::size_t open = 0, idle = 0, waiting = 0;
+  };
+  class Lease;
+
+  explicit ClientPool(const Limits& limits) : limits_(limits) {}
+  ClientPool(const ClientPool&) = delete;
+  ClientPool& operator=(const ClientPool&) = delete;
+
+  // A place for a connection to `origin`, with an idle one if there is one and not `fresh`. The context's cause if it ends
+  // first, Errc::kClosed after close().
+  [[nodiscard]] Result<Lease> take(const Context& ctx, std::string_view origin, bool fresh);
+  // Closes idle connections now, others when they are given back; callers that wait get Errc::kClosed. May be repeated.
+  void close();
+  void close_idle();
+  [[nodiscard]] Counts counts() const;
+
+ private:
+  struct Origin;
+  struct Connection {
+    net::Conn conn;
+    Origin* origin;
+    bool tls;
+    net::TimePoint idle_since{};
+  };
+  using Connections =
+      std::list<Connection>;  // of one element while in use: it moves between lists, not in memory
+  using IdleStack = std::vector<Connections::iterator>;
+  struct Origin {
+    const std::string* name = nullptr;
+    std::size_t open = 0;
+    std::size_t waiting = 0;
+    IdleStack idle{};
+  };
+  using Origins = std::map<std::string, Origin, std::less<>>;
+  struct Waiter {
+    Origin& origin;
+    Connections given{};  // empty: a place without a connection
+    bool served = false;
+    Semaphore ready{0};
+  };
+
+  Result<Lease> wait(const Context& ctx, std::unique_lock<Mutex>& lock, Origin& origin);
+  [[nodiscard]] bool has_place(const Origin& origin) const;
+  bool make_place(Origin& origin, Connections& closing);
+  void serve_waiters();
+  void give(Waiter& waiter, Connections&& connection);
+  Connections take_idle(Connections::iterator at);
+  void keep(Connections&& connection);
+  void limit_idle(Origin& origin, Connections& closing);
+  void free_place(Origin& origin);
+  void forget_unused(Origin& origin);
+  void sweep();
+  void arm(std::chrono::nanoseconds delay);
+
+  const Limits limits_;
+  mutable Mutex mutex_;
+  Origins origins_;
+  std::size_t open_ = 0;
+  Connections idle_;            // the oldest first
+  std::list<Waiter*> waiters_;  // in the order of their coming
+  std::optional<DelayedCall> sweeper_;
+  bool sweeping_ = false;  // the sweeper is armed
+  bool closed_ = false;
+};
+
+// A place, and the connection in it. Movable. Its end closes the connection.
+class ClientPool::Lease {
+ public:
+  Lease(Lease&& other) noexcept
+      : pool_(std::move(other.pool_)), origin_(other.origin_), connection_(std::move(other.connection_)) {}
+  Lease& operator=(Lease&& other) noexcept {
+    if (this != &other) {
+      end();
+      pool_ = std::move(other.pool_);
+      origin_ = other.origin_;
+      connection_ = std::move(other.connection_);
+    }
+    return *this;
+  }
+  ~Lease() { end(); }
+
+  [[nodiscard]] bool has_conn() const { return !connection_.empty(); }
+  // Whether nothing has come, not even the end, since the last response.
+  [[nodiscard]] bool is_fresh();
+  [[nodiscard]] net::Conn& conn() { return connection_.front().conn; }
+  void set_conn(net::Conn conn, bool tls);
+  // Gives the connection back for others. The lease is over.
+  void keep();
+
+ private:
+  friend class ClientPool;
+  Lease(std::shared_ptr<ClientPool> pool, Origin& origin, Connections connection)
+      : pool_(std::move(pool)), origin_(&origin), connection_(std::move(connection)) {}
+  void end();
+
+  std::shared_ptr<ClientPool> pool_;  // null: over
+  Origin* origin_;
+  Connections connection_;
+};
+
+}  // namespace tuza::http

@@ -1,0 +1,52 @@
+#include <tuza/http/client/redirect.h>
+
+#include <tuza/http/header_range.h>
+#include <tuza/http/wire/chars.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <utility>
+
+namespace tuza::http {
+namespace {
+
+void remove_fields(std::string& lines, std::initializer_list<std::string_view> names) {
+  std::string kept;
+  for (const auto& [name, value] : HeaderLines(lines)) {
+    const bool gone =
+        std::ranges::any_of(names, [&](std::string_view one) { return equals_ignoring_case(one, name); });
+    if (!gone) kept.append(name).append(": ").append(value).append("\r\n");
+  }
+  lines = std::move(kept);
+}
+
+// RFC 9110 15.4.2 to 15.4.4: after 303 what follows is asked for with GET; after 301 and 302, a POST becomes one, too, as
+// all browsers do.
+bool becomes_get(int status, Method method) {
+  if (status == 303) return method != Method::kGet && method != Method::kHead;
+  return (status == 301 || status == 302) && method == Method::kPost;
+}
+
+}  // namespace
+
+bool is_redirect(int status) {
+  return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+bool can_redirect(int status, const Hop& hop) {
+  return becomes_get(status, hop.method) || !hop.with_body || hop.can_repeat_body;
+}
+
+void redirect(int status, Url next, Hop& hop) {
+  if (becomes_get(status, hop.method)) {
+    hop.method = Method::kGet;
+    hop.with_body = hop.asks_first = false;
+    remove_fields(hop.fields, {"Content-Type", "Content-Encoding", "Content-Language", "Content-Location",
+                               "Last-Modified", "Digest", "Content-Digest"});
+  }
+  if (next.https != hop.url.https || next.authority != hop.url.authority)
+    remove_fields(hop.fields, {"Authorization", "Cookie", "Proxy-Authorization", "Host"});
+  hop.url = std::move(next);
+}
+
+}  // namespace tuza::http

@@ -1,0 +1,129 @@
+#include <tuza/http/client/request_sender.h>
+
+#include <sys/uio.h>
+#include <tuza/http/wire/number.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+namespace tuza::http {
+namespace {
+
+// A socket takes this much at once, unless its peer has stopped reading: sending it does not wait for the server.
+constexpr std::size_t kOneWriteMax = 64 << 10;
+// Of a body's source, at a time.
+constexpr std::size_t kSourcePiece = 16 << 10;
+
+// Methods whose meaning needs no body: without one, nothing is said about it (RFC 9110 8.6).
+bool expects_body(Method method) {
+  return method == Method::kPost || method == Method::kPut || method == Method::kPatch;
+}
+
+}  // namespace
+
+RequestSender::RequestSender(net::Conn& conn, const Hop& hop, const ClientOptions& options, std::string& out)
+    : conn_(conn), hop_(hop), out_(out) {
+  append_head(options);
+}
+
+bool RequestSender::fits_one_write() const {
+  return !hop_.with_body ||
+         (!hop_.request.source_ && out_.size() + hop_.request.text_.size() <= kOneWriteMax);
+}
+
+void RequestSender::append_head(const ClientOptions& options) {
+  out_.clear();
+  out_.append(name(hop_.method)).append(" ").append(hop_.url.target).append(" HTTP/1.1\r\n");
+  const HeaderLines fields(hop_.fields);
+  if (!fields.find("Host")) out_.append("Host: ").append(hop_.url.authority).append("\r\n");
+  if (!options.user_agent.empty() && !fields.find("User-Agent"))
+    out_.append("User-Agent: ").append(options.user_agent).append("\r\n");
+  out_ += hop_.fields;
+  append_body_fields();
+  out_ += "\r\n";
+}
+
+void RequestSender::append_body_fields() {
+  const ClientRequest& request = hop_.request;
+  if (!hop_.with_body) {
+    if (expects_body(hop_.method)) out_ += "Content-Length: 0\r\n";
+    return;
+  }
+  const std::optional<std::uint64_t> length =
+      request.source_ ? request.length_ : std::optional<std::uint64_t>(request.text_.size());
+  if (length) {
+    out_ += "Content-Length: ";
+    append_number(out_, *length);
+    out_ += "\r\n";
+  } else {
+    out_ += "Transfer-Encoding: chunked\r\n";
+  }
+  if (hop_.asks_first) out_ += "Expect: 100-continue\r\n";
+}
+
+Result<void> RequestSender::send_head(const Context& ctx) {
+  const Result<void> sent = conn_.write_all(ctx, out_);
+  out_.clear();
+  return sent;
+}
+
+// With the head, if that has not been sent.
+Result<void> RequestSender::send_body(const Context& ctx) {
+  const ClientRequest& request = hop_.request;
+  if (!hop_.with_body) return send_head(ctx);
+  if (request.source_) return send_from_source(ctx);
+  const std::string& text = request.text_;
+  std::array<struct iovec, 2> pieces{
+      {{out_.data(), out_.size()}, {const_cast<char*>(text.data()), text.size()}}};
+  const Result<void> sent = conn_.writev_all(ctx, pieces);
+  out_.clear();
+  return sent;
+}
+
+Result<void> RequestSender::send_from_source(const Context& ctx) {
+  ClientRequest& request = hop_.request;
+  std::array<std::byte, kSourcePiece> memory;
+  std::uint64_t left = request.length_.value_or(0);
+  for (;;) {
+    std::span<std::byte> room = memory;
+    if (request.length_)
+      room = room.first(static_cast<std::size_t>(std::min<std::uint64_t>(room.size(), left)));
+    // The head of an empty body; otherwise nothing, and the server may have answered already.
+    if (request.length_ && left == 0) return out_.empty() ? Result<void>() : send_head(ctx);
+    const Result<std::size_t> n = request.source_(room);
+    if (!n) return source_failed(n.error());
+    if (*n == 0) break;
+    if (request.length_) {
+      left -= *n;
+    } else {
+      append_chunk_size(out_, *n);
+    }
+    const std::string_view piece(reinterpret_cast<const char*>(memory.data()), *n);
+    if (Result<void> sent = send_piece(ctx, piece); !sent) return sent;
+  }
+  if (request.length_)
+    return source_failed(Error(Errc::kEndOfStream, "read body", "its source has less than its length"));
+  out_.append("0\r\n").append(request.trailers_).append("\r\n");
+  return send_head(ctx);
+}
+
+// What is in `out`, and behind it a piece of the body.
+Result<void> RequestSender::send_piece(const Context& ctx, std::string_view piece) {
+  static constexpr std::string_view kEnd = "\r\n";
+  const bool chunked = !hop_.request.length_;
+  std::array<struct iovec, 3> pieces{{{out_.data(), out_.size()},
+                                      {const_cast<char*>(piece.data()), piece.size()},
+                                      {const_cast<char*>(kEnd.data()), chunked ? kEnd.size() : 0}}};
+  const Result<void> sent = conn_.writev_all(ctx, pieces);
+  out_.clear();
+  return sent;
+}
+
+std::unexpected<Error> RequestSender::source_failed(Error error) {
+  source_error_ = error;
+  return std::unexpected(std::move(error));
+}
+
+}  // namespace tuza::http

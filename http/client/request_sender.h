@@ -1,0 +1,42 @@
+// Writes a request to a connection: head, body with a length or in chunks, trailers.
+//
+// Thread-unsafe. Writing parks.
+#pragma once
+
+#include <tuza/http/client/state.h>
+#include <tuza/netpoll/tcp.h>
+#include <tuza/sched/result.h>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+namespace tuza::http {
+
+class RequestSender {
+ public:
+  // `out`: memory for what is to be sent.
+  RequestSender(net::Conn& conn, const Hop& hop, const ClientOptions& options, std::string& out);
+
+  // Whether head and body are small, or the body is none: one write that does not wait for the server to read.
+  [[nodiscard]] bool fits_one_write() const;
+  // The head, and the body unless the server is asked first.
+  [[nodiscard]] Result<void> send_head(const Context& ctx);
+  [[nodiscard]] Result<void> send_body(const Context& ctx);
+  // The error of the body's source, which ended send_body().
+  [[nodiscard]] const std::optional<Error>& source_error() const { return source_error_; }
+
+ private:
+  [[nodiscard]] Result<void> send_from_source(const Context& ctx);
+  [[nodiscard]] Result<void> send_piece(const Context& ctx, std::string_view piece);
+  std::unexpected<Error> source_failed(Error error);
+  void append_head(const ClientOptions& options);
+  void append_body_fields();
+
+  net::Conn& conn_;
+  const Hop& hop_;
+  std::string& out_;
+  std::optional<Error> source_error_;
+};
+
+}  // namespace tuza::http

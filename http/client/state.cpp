@@ -1,0 +1,164 @@
+#include <tuza/http/client/state.h>
+
+#include <tuza/http/client/exchange.h>
+#include <tuza/http/client/redirect.h>
+#include <tuza/sched/errorf.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <stdexcept>
+#include <utility>
+
+namespace tuza::http {
+namespace {
+
+// Reading this much of a redirect's body is cheaper than another connection.
+constexpr std::size_t kSkippedMax = 64 << 10;
+
+ClientOptions checked(ClientOptions options) {
+  if (options.headers_max > kHeadersLimit)
+    throw std::invalid_argument("http::ClientOptions: headers_max is above " + std::to_string(kHeadersLimit));
+  return options;
+}
+
+// RFC 9110 9.2.2. The key is of a draft that many services know.
+bool may_be_repeated(const Hop& hop) {
+  const bool idempotent =
+      hop.method != Method::kPost && hop.method != Method::kPatch && hop.method != Method::kConnect;
+  return hop.can_repeat_body && (idempotent || HeaderLines(hop.fields).find("Idempotency-Key"));
+}
+
+net::TimePoint sooner(net::TimePoint deadline, std::chrono::milliseconds limit) {
+  return limit.count() == 0 ? deadline : std::min(deadline, net::time_after_now(limit));
+}
+
+void skip_body(ClientResponse& response) {
+  std::array<std::byte, 4096> scrap;
+  for (std::size_t skipped = 0; skipped < kSkippedMax;) {
+    const Result<std::size_t> n = response.read(scrap);
+    if (!n || *n == 0) return;
+    skipped += *n;
+  }
+}
+
+}  // namespace
+
+ClientState::ClientState(ClientOptions options)
+    : options_(checked(std::move(options))),
+      pool_(std::make_shared<ClientPool>(ClientPool::Limits{.per_origin = options_.connections_per_origin_max,
+                                                            .in_all = options_.connections_max,
+                                                            .idle_per_origin = options_.idle_per_origin_max,
+                                                            .idle_in_all = options_.idle_max,
+                                                            .idle_timeout = options_.idle_timeout})) {}
+
+ClientStats ClientState::stats() const {
+  const ClientPool::Counts counts = pool_->counts();
+  return {.open = counts.open,
+          .idle = counts.idle,
+          .waiting = counts.waiting,
+          .dialled = dialled_.load(std::memory_order_relaxed),
+          .requests = requests_.load(std::memory_order_relaxed),
+          .repeated = repeated_.load(std::memory_order_relaxed)};
+}
+
+Result<ClientResponse> ClientState::send(const Context& ctx, ClientRequest& request) {
+  Result<Url> url = Url::parse(request.url_);
+  if (!url) return std::unexpected(url.error());
+  const net::TimePoint deadline = sooner(net::kNoDeadline, options_.timeout);
+  Result<ClientResponse> response =
+      follow(ctx, deadline,
+             {.request = request,
+              .url = *std::move(url),
+              .method = request.method_,
+              .with_body = request.has_body(),
+              .asks_first = request.expects_continue_ && (request.source_ || !request.text_.empty()),
+              .can_repeat_body = !request.source_,
+              .fields = request.fields_});
+  if (!response)
+    return std::unexpected(errorf("{} {}: {}", name(request.method_), request.url_, response.error()));
+  return response;
+}
+
+Result<ClientResponse> ClientState::follow(const Context& ctx, net::TimePoint deadline, Hop hop) {
+  for (std::size_t redirects = 0;; ++redirects) {
+    Result<ClientResponse> response = once(ctx, deadline, hop);
+    if (!response || options_.redirects_max == 0 || !is_redirect(response->status())) return response;
+    const std::optional<std::string_view> location = response->header("Location");
+    if (!location || !can_redirect(response->status(), hop)) return response;
+    if (redirects == options_.redirects_max)
+      return std::unexpected(Error(Errc::kBadMessage, "follow redirect", "too many redirects"));
+    Result<Url> next = hop.url.resolve(*location);
+    if (!next) return std::unexpected(errorf("follow redirect: {}", next.error()));
+    skip_body(*response);
+    redirect(response->status(), *std::move(next), hop);
+  }
+}
+
+Result<ClientResponse> ClientState::once(const Context& ctx, net::TimePoint deadline, const Hop& hop) {
+  for (bool fresh = false;; fresh = true) {
+    bool kept = false;
+    Result<ClientPool::Lease> lease = connect(ctx, deadline, hop.url, fresh, kept);
+    if (!lease) return std::unexpected(lease.error());
+    ClientResponse response(ClientExchange::take());
+    ClientExchange& exchange = response.exchange();
+    exchange.begin(shared_from_this(), ctx, deadline);
+    requests_.fetch_add(1, std::memory_order_relaxed);
+    const Result<void> done = exchange.run(*std::move(lease), hop);
+    if (done) return response;
+    const bool gone = kept && !exchange.answered() && !done.error().timeout() && !ctx.done();
+    if (!gone || !may_be_repeated(hop)) return std::unexpected(done.error());
+    repeated_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+// `kept`: whether the connection has served a request before.
+Result<ClientPool::Lease> ClientState::connect(const Context& ctx, net::TimePoint deadline, const Url& url,
+                                               bool fresh, bool& kept) {
+  Result<ClientPool::Lease> lease = std::unexpected(Error(Errc::kTimeout, "wait for a connection"));
+  if (deadline == net::kNoDeadline) {
+    lease = pool_->take(ctx, url.origin(), fresh);
+  } else {
+    const auto limited = with_deadline(ctx, deadline);
+    lease = pool_->take(limited.ctx(), url.origin(), fresh);
+  }
+  if (!lease) return lease;
+  kept = lease->has_conn() && !fresh;
+  if (kept) return lease;
+  if (Result<void> dialled = dial(ctx, deadline, url, *lease); !dialled)
+    return std::unexpected(dialled.error());
+  return lease;
+}
+
+Result<void> ClientState::dial(const Context& ctx, net::TimePoint deadline, const Url& url,
+                               ClientPool::Lease& lease) {
+  const auto limited = with_deadline(ctx, sooner(deadline, options_.dial_timeout));
+  const std::string address = options_.address.empty() ? url.address() : options_.address;
+  constexpr std::string_view kUnix = "unix:";
+  const bool local = address.starts_with(kUnix);
+  dialled_.fetch_add(1, std::memory_order_relaxed);
+  Result<net::Conn> conn =
+      local ? net::dial(limited.ctx(), "unix", std::string_view(address).substr(kUnix.size()))
+            : net::dial(limited.ctx(), "tcp", address);
+  if (conn && url.https) {
+    Result<std::shared_ptr<net::TlsClient>> client = tls();
+    if (!client) return std::unexpected(client.error());
+    const std::string& name = options_.tls.server_name;
+    conn = (*client)->start(limited.ctx(), *std::move(conn), name.empty() ? url.host() : name);
+  }
+  if (!conn) return std::unexpected(conn.error());
+  lease.set_conn(*std::move(conn), url.https);
+  return {};
+}
+
+Result<std::shared_ptr<net::TlsClient>> ClientState::tls() {
+  const std::scoped_lock lock(tls_mutex_);
+  if (tls_ != nullptr) return tls_;
+  net::TlsClientOptions options = options_.tls;
+  options.alpn = {"http/1.1"};
+  auto loaded = net::TlsClient::load(std::move(options));
+  if (loaded) tls_ = *loaded;
+  return loaded;
+}
+
+}  // namespace tuza::http

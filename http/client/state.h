@@ -1,0 +1,56 @@
+// What the requests of one client share: options, connections, counters.
+//
+// Thread-safe.
+#pragma once
+
+#include <tuza/http/client.h>
+#include <tuza/http/client/pool.h>
+#include <tuza/netpoll/tls.h>
+#include <tuza/sched/sync/mutex.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace tuza::http {
+
+// One request of a call: the first, or one that a redirect asks for.
+struct Hop {
+  ClientRequest& request;
+  Url url;
+  Method method;
+  bool with_body;
+  bool asks_first;       // "Expect: 100-continue"
+  bool can_repeat_body;  // it is a text, or there is none
+  std::string fields;    // lines "Name: value\r\n"
+};
+
+class ClientState : public std::enable_shared_from_this<ClientState> {
+ public:
+  explicit ClientState(ClientOptions options);
+
+  [[nodiscard]] const ClientOptions& options() const { return options_; }
+  [[nodiscard]] ClientPool& pool() { return *pool_; }
+  [[nodiscard]] ClientStats stats() const;
+
+  // As Client::send().
+  [[nodiscard]] Result<ClientResponse> send(const Context& ctx, ClientRequest& request);
+
+ private:
+  [[nodiscard]] Result<ClientResponse> follow(const Context& ctx, net::TimePoint deadline, Hop hop);
+  [[nodiscard]] Result<ClientResponse> once(const Context& ctx, net::TimePoint deadline, const Hop& hop);
+  [[nodiscard]] Result<ClientPool::Lease> connect(const Context& ctx, net::TimePoint deadline, const Url& url,
+                                                  bool fresh, bool& kept);
+  [[nodiscard]] Result<void> dial(const Context& ctx, net::TimePoint deadline, const Url& url,
+                                  ClientPool::Lease& lease);
+  [[nodiscard]] Result<std::shared_ptr<net::TlsClient>> tls();
+
+  const ClientOptions options_;
+  const std::shared_ptr<ClientPool> pool_;
+  Mutex tls_mutex_;
+  std::shared_ptr<net::TlsClient> tls_;  // null before the first https request
+  std::atomic<std::uint64_t> dialled_{0}, requests_{0}, repeated_{0};
+};
+
+}  // namespace tuza::http

@@ -1,0 +1,263 @@
+// The connections of a client: limits, waiting, idling, and where they lead.
+#include <gtest/gtest.h>
+#include <tuza/http/client.h>
+#include <tuza/http/tests/client_testing.h>
+#include <tuza/netpoll/tests/tls_testing.h>
+#include <tuza/sched/rt/base/random.h>
+#include <tuza/sched/sync/chan.h>
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+
+#include <unistd.h>
+
+namespace tuza::http::testing {
+namespace {
+
+using tuza::testing::run_with;
+using tuza::testing::scaled;
+using tuza::testing::WithProcs;
+
+class ClientPoolTest : public WithProcs {};
+TUZA_WITH_PROCS(ClientPoolTest);
+
+void expect_settled(const Client& client, std::size_t open_max) {
+  for (int i = 0; i < 2'000 && client.stats().open != client.stats().idle; ++i) sleep_for(1ms);
+  const ClientStats stats = client.stats();
+  EXPECT_EQ(stats.open, stats.idle);
+  EXPECT_LE(stats.open, open_max);
+  EXPECT_EQ(stats.waiting, 0u);
+}
+
+// Counts the requests that are served at once.
+struct Busy {
+  std::atomic<int> now{0}, most{0};
+  void serve(ResponseWriter& res) {
+    const int all = ++now;
+    for (int most_so_far = most; all > most_so_far && !most.compare_exchange_weak(most_so_far, all);) {
+    }
+    sleep_for(std::chrono::microseconds(200));
+    --now;
+    res.send("text/plain", "ok");
+  }
+};
+
+TEST_P(ClientPoolTest, HoldsItsLimitsWhileManyWaitAndGiveUp) {
+  run_with(GetParam(), [] {
+    constexpr int kPlaces = 10;
+    Busy busy;
+    TestServer server([&](Request&, ResponseWriter& res) { busy.serve(res); });
+    Client client({.connections_per_origin_max = kPlaces});
+    std::atomic<int> answered{0}, gave_up{0}, failed{0};
+    const int callers = scaled(1'000);
+    WaitGroup group;
+    for (int i = 0; i < callers; ++i) {
+      group.go([&, i] {
+        rt::Random random(static_cast<std::uint64_t>(i) + 1);
+        const auto limited = with_timeout(kNoContext, std::chrono::microseconds(random.below(20'000)));
+        const bool patient = i % 2 == 0;
+        Result<ClientResponse> res = client.get(patient ? kNoContext : limited.ctx(), url_of(server));
+        EXPECT_LE(client.stats().open, static_cast<std::size_t>(kPlaces));
+        if (res && res->status() == 200) ++answered;
+        if (!res) ++(res.error().timeout() && !patient ? gave_up : failed);
+      });
+    }
+    group.wait();
+    EXPECT_EQ(failed, 0);
+    EXPECT_EQ(answered + gave_up, callers);
+    EXPECT_GE(answered, callers / 2);
+    expect_settled(client, kPlaces);
+    EXPECT_EQ(client.get(kNoContext, url_of(server))->body(), "ok") << "no place was lost";
+  });
+}
+
+// Two origins, and fewer places than both could use: what one gives up, the other gets.
+TEST_P(ClientPoolTest, SharesItsPlacesAmongOrigins) {
+  run_with(GetParam(), [] {
+    Busy busy;
+    const auto handler = [&](Request&, ResponseWriter& res) { busy.serve(res); };
+    TestServer first(handler), second(handler);
+    Client client({.connections_per_origin_max = 3, .connections_max = 4});
+    WaitGroup group;
+    std::atomic<int> answered{0};
+    const int callers = scaled(400);
+    for (int i = 0; i < callers; ++i) {
+      group.go([&, i] {
+        Result<ClientResponse> res = client.get(kNoContext, url_of(i % 2 == 0 ? first : second));
+        if (res && res->body() == "ok") ++answered;
+      });
+    }
+    group.wait();
+    EXPECT_EQ(answered, callers);
+    EXPECT_LE(busy.most, 4);
+    expect_settled(client, 4);
+  });
+}
+
+TEST_P(ClientPoolTest, ServesThoseThatWaitInTheirOrder) {
+  run_with(GetParam(), [] {
+    Chan<int> order(10);
+    Chan<bool> go_on;
+    TestServer server([&](Request&, ResponseWriter& res) {
+      (void)go_on.recv();
+      res.send("text/plain", "ok");
+    });
+    Client client({.connections_per_origin_max = 1});
+    WaitGroup group;
+    for (int i = 0; i < 5; ++i) {
+      group.go([&, i] {
+        Result<ClientResponse> res = client.get(kNoContext, url_of(server));
+        order.send(i);  // before the connection goes back
+        EXPECT_EQ(res->body(), "ok");
+      });
+      const std::size_t waiting = static_cast<std::size_t>(i);
+      for (int turn = 0; turn < 5'000 && (client.stats().waiting != waiting || client.stats().open == 0);
+           ++turn)
+        sleep_for(1ms);
+    }
+    for (int i = 0; i < 5; ++i) go_on.send(true);
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(order.recv(), i);
+    group.wait();
+  });
+}
+
+TEST_P(ClientPoolTest, KeepsFewIdleConnectionsAndNotForLong) {
+  run_with(GetParam(), [] {
+    TestServer server([](Request&, ResponseWriter& res) { res.send("text/plain", "ok"); });
+    const auto use = [&](Client& client, int at_once) {
+      std::vector<ClientResponse> held;
+      for (int i = 0; i < at_once; ++i) {
+        ClientRequest request(Method::kGet, url_of(server));
+        held.push_back(client.send(kNoContext, request).value());
+      }
+    };
+    Client none({.idle_per_origin_max = 0});
+    use(none, 1);
+    expect_settled(none, 0);
+    Client brief({.idle_timeout = 20ms});
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(brief.get(kNoContext, url_of(server))->body(), "ok");
+      for (int turn = 0; turn < 5'000 && brief.stats().open > 0; ++turn) sleep_for(1ms);
+      EXPECT_EQ(brief.stats().open, 0u);
+    }
+    EXPECT_EQ(brief.stats().dialled, 3u);
+  });
+}
+
+TEST_P(ClientPoolTest, EvictsTheOldestIdleConnection) {
+  run_with(GetParam(), [] {
+    const auto ok = [](Request&, ResponseWriter& res) { res.send("text/plain", "ok"); };
+    TestServer a(ok), b(ok), c(ok);
+    Client client({.connections_max = 2});
+    const auto ask = [&](const TestServer& server) {
+      EXPECT_EQ(client.get(kNoContext, url_of(server))->body(), "ok");
+    };
+    ask(a);
+    ask(b);
+    ask(a);  // now b is the oldest
+    EXPECT_EQ(client.stats().dialled, 2u);
+    ask(c);
+    ask(a);
+    EXPECT_EQ(client.stats().dialled, 3u);
+    ask(b);
+    EXPECT_EQ(client.stats().dialled, 4u);
+    expect_settled(client, 2);
+  });
+}
+
+TEST_P(ClientPoolTest, SurvivesAServerThatRestarts) {
+  run_with(GetParam(), [] {
+    const auto serve = [](std::string_view address, const std::function<void(const std::string& url)>& use) {
+      Server server([](Request&, ResponseWriter& res) { res.send("text/plain", "ok"); });
+      ASSERT_TRUE(server.listen(net::listen("tcp", address).value()));
+      WaitGroup group;
+      group.go([&] { (void)server.serve(); });
+      use("http://" + net::to_string(server.endpoint()) + "/");
+      server.shutdown();
+      group.wait();
+    };
+    Client client;
+    std::string address = "127.0.0.1:0";
+    for (int round = 0; round < 3; ++round) {
+      std::string url;
+      serve(address, [&](const std::string& here) {
+        url = here;
+        EXPECT_EQ(client.post(kNoContext, url, "a/b", "x")->body(), "ok") << "no dead connection is used";
+        WaitGroup group;
+        for (int i = 0; i < 10; ++i) group.go([&] { EXPECT_EQ(client.get(kNoContext, url)->body(), "ok"); });
+        group.wait();
+      });
+      EXPECT_TRUE(client.get(kNoContext, url).error().is(std::errc::connection_refused));
+      address = Url::parse(url)->address();
+    }
+  });
+}
+
+TEST_P(ClientPoolTest, LeavesAResponseThatOutlivesItsClient) {
+  run_with(GetParam(), [] {
+    TestServer server(
+        [](Request&, ResponseWriter& res) { res.send("text/plain", std::string(100'000, 'x')); });
+    std::optional<ClientResponse> response;
+    {
+      Client client;
+      response = client.get(kNoContext, url_of(server)).value();
+    }
+    EXPECT_EQ(response->body()->size(), 100'000u);
+  });
+}
+
+// -- TLS and local sockets
+
+class ClientTlsTest : public net::testing::TlsTest {};
+
+TEST_F(ClientTlsTest, VerifiesTheServerAndItsName) {
+  net::testing::Authority other("Another authority");
+  const auto tls = net::TlsServer::load(server_options()).value();
+  run_with(2, [&] {
+    TestServer server(
+        [](Request& req, ResponseWriter& res) { res.send("text/plain", req.tls_info()->version); }, {}, tls);
+    const std::string port = server.address().substr(server.address().find(':'));
+    Client client({.tls = {.ca_file = authority_.file()}});
+    for (const char* host : {"localhost", "127.0.0.1"}) {
+      for (int i = 0; i < 3; ++i) {
+        Result<ClientResponse> res = client.get(kNoContext, "https://" + std::string(host) + port + "/");
+        ASSERT_TRUE(res) << res.error().message();
+        EXPECT_EQ(res->body(), "TLSv1.3");
+      }
+    }
+    EXPECT_EQ(client.stats().dialled, 2u) << "two origins";
+    Client named({.address = server.address(), .tls = {.ca_file = authority_.file()}});
+    EXPECT_EQ(named.get(kNoContext, "https://localhost/")->body(), "TLSv1.3");
+    const Result<ClientResponse> wrong = named.get(kNoContext, "https://example.org/");
+    ASSERT_FALSE(wrong);
+    EXPECT_TRUE(net::is_tls_error(wrong.error())) << wrong.error().message();
+    Client stranger({.tls = {.ca_file = other.file()}});
+    EXPECT_FALSE(stranger.get(kNoContext, "https://localhost" + port + "/"));
+    EXPECT_FALSE(client.get(kNoContext, "http://localhost" + port + "/")->status() == 200);
+    for (const Client* each : {&client, &named, &stranger}) expect_settled(*each, 2);
+  });
+}
+
+TEST_P(ClientPoolTest, ReachesAUnixSocket) {
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("tuza-client-" + std::to_string(getpid()) + ".sock"))
+          .string();
+  run_with(GetParam(), [&] {
+    Server server([](Request& req, ResponseWriter& res) { res.send("text/plain", req.host()); });
+    ASSERT_TRUE(server.listen(net::listen("unix", path).value()));
+    WaitGroup group;
+    group.go([&] { (void)server.serve(); });
+    {
+      Client client({.address = "unix:" + path});
+      EXPECT_EQ(client.get(kNoContext, "http://docker/containers")->body(), "docker");
+      EXPECT_EQ(client.get(kNoContext, "http://docker/containers")->body(), "docker");
+      EXPECT_EQ(client.stats().dialled, 1u);
+    }
+    server.shutdown();
+    group.wait();
+  });
+}
+
+}  // namespace
+}  // namespace tuza::http::testing

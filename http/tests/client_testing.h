@@ -1,0 +1,72 @@
+// A server for tests of the client that says exactly what it is told to.
+#pragma once
+
+#include <tuza/http/tests/http_testing.h>
+#include <tuza/sched/sync/mutex.h>
+#include <tuza/sched/sync/wait_group.h>
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tuza::http::testing {
+
+// Calls `script` with each connection, which ends with it. For the length of a scope on a goroutine.
+class ScriptedServer {
+ public:
+  using Script = std::function<void(net::Conn& conn, int connection)>;
+
+  explicit ScriptedServer(Script script)
+      : script_(std::move(script)), listener_(net::listen("tcp", "127.0.0.1:0").value()) {
+    group_.go([this] {
+      while (auto conn = listener_.accept()) {
+        const int number = connections_++;
+        group_.go([this, number, conn = std::move(*conn)]() mutable { script_(conn, number); });
+      }
+    });
+  }
+  // Answers each request with `bytes`, and closes behind the answer.
+  explicit ScriptedServer(std::string bytes)
+      : ScriptedServer([bytes = std::move(bytes)](net::Conn& conn, int) {
+          if (!read_request(conn).empty()) (void)conn.write_all(bytes);
+        }) {}
+  ~ScriptedServer() {
+    listener_.close();
+    group_.wait();
+  }
+
+  [[nodiscard]] std::string url(std::string_view target = "/") const {
+    return "http://" + listener_.address() + std::string(target);
+  }
+  [[nodiscard]] int connections() const { return connections_; }
+
+  // A head, up to its empty line; what has arrived behind it stays in it. Empty: the client has gone.
+  static std::string read_request(net::Conn& conn) {
+    std::string got;
+    char piece[4096];
+    conn.set_read_deadline(Clock::now() + 20s);
+    while (!got.contains("\r\n\r\n")) {
+      const auto n = conn.read(std::span(piece));
+      if (!n || *n == 0) return {};
+      got.append(piece, *n);
+    }
+    return got;
+  }
+
+ private:
+  const Script script_;
+  net::Listener listener_;
+  WaitGroup group_;
+  std::atomic<int> connections_{0};
+};
+
+inline const Context kNoContext;
+
+inline std::string url_of(const TestServer& server, std::string_view target = "/") {
+  return "http://" + server.address() + std::string(target);
+}
+
+}  // namespace tuza::http::testing

@@ -1,0 +1,43 @@
+// Public header, part of <tuza/http.h>.
+//
+// The URLs that a client can ask for: http and https.
+//
+//     auto url = tuza::http::Url::parse("https://Example.org/a b?q=ü");   // target: "/a%20b?q=%C3%BC"
+//     auto next = url->resolve("../c");                                    // as a browser follows a link
+//
+// Errors: Errc::kBadAddress, with the text and what is wrong with it. Thread-compatible.
+#pragma once
+
+#include <tuza/sched/detail/language.h>  // first
+
+#include <tuza/sched/result.h>
+
+#include <string>
+#include <string_view>
+
+namespace tuza::http {
+
+struct Url {
+  bool https = false;
+  std::string authority;  // host and port, as in a Host field: in lower case, without the scheme's own port
+  std::string target;     // path and query, as in a request: begins with "/"
+
+  // Absolute. A fragment is dropped. What no request may have, such as spaces and bytes above 0x7f, is percent-encoded;
+  // escapes stay as they are. Refused are control characters, other schemes, and credentials ("user:password@"), which
+  // belong into an Authorization field.
+  [[nodiscard]] static Result<Url> parse(std::string_view text);
+  // What `reference` means on a page of this URL (RFC 3986 5.2): "../c", "/c", "?d", "//host/", or a whole URL.
+  [[nodiscard]] Result<Url> resolve(std::string_view reference) const;
+
+  // Without the brackets of an IPv6 address.
+  [[nodiscard]] std::string_view host() const;
+  // For net::dial(): "example.org:443".
+  [[nodiscard]] std::string address() const;
+  // "https://example.org": two URLs with the same origin are served by the same party.
+  [[nodiscard]] std::string origin() const;
+  [[nodiscard]] std::string to_string() const { return origin() + target; }
+
+  bool operator==(const Url&) const = default;
+};
+
+}  // namespace tuza::http
