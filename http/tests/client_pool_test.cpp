@@ -4,9 +4,11 @@
 #include <tuza/http/tests/client_testing.h>
 #include <tuza/netpoll/tests/tls_testing.h>
 #include <tuza/sched/rt/base/random.h>
+#include <tuza/sched/run.h>
 #include <tuza/sched/sync/chan.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 
@@ -206,6 +208,18 @@ TEST_P(ClientPoolTest, LeavesAResponseThatOutlivesItsClient) {
     EXPECT_EQ(response->body()->size(), 100'000u);
   });
 }
+
+// Its connections, and the timer that would close them, outlive the run.
+void use_static_client() {
+  static Client client;
+  const int status = run([] {
+    TestServer server([](Request&, ResponseWriter& res) { res.send("text/plain", "ok"); });
+    return client.get(kNoContext, url_of(server))->body() == "ok" && client.stats().idle == 1 ? 0 : 1;
+  });
+  std::exit(status);
+}
+
+TEST(ClientDeathTest, MayBeStatic) { EXPECT_EXIT(use_static_client(), ::testing::ExitedWithCode(0), ""); }
 
 // -- TLS and local sockets
 
