@@ -1,6 +1,8 @@
 // A server for tests of the client that says exactly what it is told to.
 #pragma once
 
+#include <tuza/http/client.h>
+#include <tuza/http/router.h>
 #include <tuza/http/tests/http_testing.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/sync/wait_group.h>
@@ -67,6 +69,21 @@ inline const Context kNoContext;
 
 inline std::string url_of(const TestServer& server, std::string_view target = "/") {
   return "http://" + server.address() + std::string(target);
+}
+
+// `/echo` answers the body, and in fields what else came with it.
+inline Router echo_router() {
+  Router router;
+  router.handle("/echo", [](Request& req, ResponseWriter& res) {
+    const Result<std::string_view> body = req.body();
+    if (!body) return;
+    res.set_header("X-Method", req.method_name());
+    res.set_header("X-Type", req.header("Content-Type").value_or("-"));
+    res.set_header("X-Length", req.header("Content-Length").value_or("-"));
+    res.set_header("X-Trailer", req.trailer("X-Sum").value_or("-"));
+    res.send("text/plain", *body);
+  });
+  return router;
 }
 
 }  // namespace tuza::http::testing
