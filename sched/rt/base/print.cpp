@@ -17,6 +17,7 @@ namespace tuza::rt {
 
 Line& Line::operator<<(std::string_view text) {
   const std::size_t n = std::min(text.size(), kCapacity - size_);
+  if (n == 0) return *this;  // an empty text may have no address
   std::memcpy(text_ + size_, text.data(), n);
   size_ += n;
   return *this;
