@@ -50,10 +50,10 @@ class ClientState;
 
 struct ClientOptions {
   // -- Connections. Callers that find no place wait, first come, first served.
-  std::size_t connections_per_origin_max = 0;  // open at once; 0: no limit
-  std::size_t connections_max = 0;             // to all origins together; 0: no limit
-  std::size_t idle_per_origin_max = 100;       // kept for later requests; 0: none is kept
-  std::size_t idle_max = 1'000;
+  std::size_t connections_per_origin_max = 0;      // open at once; 0: no limit
+  std::size_t connections_max = 0;                 // to all origins together; 0: no limit
+  std::size_t idle_per_origin_max = 100;           // kept for later requests; 0: none is kept
+  std::size_t idle_max = 1'000;                    // of all origins together
   std::chrono::milliseconds idle_timeout{60'000};  // then a kept connection is closed
   // All connections go there, whatever host the URLs name: "unix:/run/docker.sock", "127.0.0.1:8080". Empty: to the host.
   std::string address{};
@@ -136,7 +136,7 @@ class ClientResponse {
   // Valid as long as this response.
   [[nodiscard]] ReceivedHeaders headers() const;
   [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const;
-  // nullopt: not known before the end.
+  // Of the body that follows, so 0 after HEAD; nullopt: not known before the end.
   [[nodiscard]] std::optional<std::uint64_t> content_length() const;
   // The one that has answered: after redirects, the last.
   [[nodiscard]] const Url& url() const;

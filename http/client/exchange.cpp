@@ -57,8 +57,7 @@ void ClientExchange::begin(std::shared_ptr<ClientState> state, const Context& ct
   limits_ = {.start_line_bytes = options().head_bytes_max,
              .head_bytes = options().head_bytes_max,
              .fields = options().headers_max};
-  answered_ = head_begun_ = false;
-  reusable_ = true;
+  answered_ = head_begun_ = reusable_ = false;
   body_.begin();
 }
 
@@ -83,10 +82,7 @@ Result<void> ClientExchange::talk(const Hop& hop) {
     conn().set_read_deadline(until);
     const Result<bool> told = read_head();
     if (!told) return std::unexpected(told.error());
-    if (*told && is_final()) {
-      reusable_ = false;  // the server may still wait for the body
-      return {};
-    }
+    if (*told && is_final()) return {};  // the server may still wait for the body
   }
   return sender.fits_one_write() ? send_whole(sender) : send_beside(sender);
 }
@@ -97,9 +93,8 @@ Result<void> ClientExchange::send_whole(RequestSender& sender) {
   if (!sent && (sent.error().timeout() || ctx_.done())) return sent;
   conn().set_read_deadline(head_deadline());
   Result<void> got = read_final_head();
-  if (sent) return got;
-  reusable_ = false;
-  return got ? got : sent;
+  reusable_ = got && sent;
+  return got || sent ? got : sent;
 }
 
 // Sends in a goroutine of its own, until the answer is there. The limit for the head begins with the end of the request.
@@ -127,7 +122,7 @@ Result<void> ClientExchange::send_beside(RequestSender& sender) {
   sending.wait();
   if (thrown) std::rethrow_exception(thrown);
   if (sender.source_error()) return std::unexpected(*sender.source_error());
-  if (!sent) reusable_ = false;
+  reusable_ = got && sent;
   return got;
 }
 

@@ -80,7 +80,7 @@ class ClientExchange : public rt::CacheNode {
   Method asked_{};
   bool answered_ = false;
   bool head_begun_ = false;
-  bool reusable_ = true;
+  bool reusable_ = false;        // the whole request has been sent, and a head has answered it
   std::optional<Error> failed_;  // every further read of the body fails with it
 
   const char* base_ = nullptr;

@@ -6,7 +6,6 @@
 #include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/time/clock.h>
 
-#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -47,14 +46,14 @@ Result<ClientPool::Lease> ClientPool::take(const Context& ctx, std::string_view 
 Result<ClientPool::Lease> ClientPool::wait(const Context& ctx, std::unique_lock<Mutex>& lock,
                                            Origin& origin) {
   Waiter me{.origin = origin};
-  waiters_.push_back(&me);
+  const auto place = waiters_.insert(waiters_.end(), &me);
   ++origin.waiting;
   lock.unlock();
   const Result<void> woken = me.ready.acquire(ctx);
   lock.lock();
   --origin.waiting;
   if (!me.served) {
-    std::erase(waiters_, &me);  // unless close() has emptied the list
+    if (!closed_) waiters_.erase(place);  // otherwise close() has emptied the list
     forget_unused(origin);
     return std::unexpected(woken ? closed() : woken.error());
   }
@@ -74,18 +73,15 @@ bool ClientPool::has_place(const Origin& origin) const {
 bool ClientPool::make_place(Origin& origin, Connections& closing) {
   const bool own = limits_.per_origin != 0 && origin.open >= limits_.per_origin;
   if (own ? origin.idle.empty() : idle_.empty()) return false;
-  const Connections::iterator oldest = own ? origin.idle.front() : idle_.begin();
-  Origin& other = *oldest->origin;
-  closing.splice(closing.end(), take_idle(oldest));
-  --other.open;
-  --open_;
-  if (&other != &origin) forget_unused(other);
+  ++origin.waiting;  // it is still needed without a connection
+  drop_idle(own ? origin.idle.front() : idle_.begin(), closing);
+  --origin.waiting;
   return true;
 }
 
-// Gives what is free to those that wait for it.
-void ClientPool::serve_waiters() {
-  for (auto at = waiters_.begin(); at != waiters_.end();) {
+// Something has become free, one connection or one place: gives it to the first caller that it serves.
+void ClientPool::serve_one() {
+  for (auto at = waiters_.begin(); at != waiters_.end(); ++at) {
     Waiter& waiter = **at;
     Origin& origin = waiter.origin;
     if (!origin.idle.empty()) {
@@ -95,10 +91,10 @@ void ClientPool::serve_waiters() {
       ++open_;
       give(waiter, {});
     } else {
-      ++at;
       continue;
     }
-    at = waiters_.erase(at);
+    waiters_.erase(at);
+    return;
   }
 }
 
@@ -115,20 +111,38 @@ ClientPool::Connections ClientPool::take_idle(Connections::iterator at) {
   return taken;
 }
 
+// Closes an idle connection, behind the lock.
+void ClientPool::drop_idle(Connections::iterator at, Connections& closing) {
+  Origin& origin = *at->origin;
+  closing.splice(closing.end(), take_idle(at));
+  --origin.open;
+  --open_;
+  forget_unused(origin);
+}
+
+// Whether the first caller that a connection to `origin` could serve needs only its place: it wants another origin, and the
+// limit of all connections is what keeps it waiting.
+bool ClientPool::first_needs_place(const Origin& origin) const {
+  if (limits_.in_all == 0) return false;
+  for (const Waiter* waiter : waiters_) {
+    const Origin& wanted = waiter->origin;
+    if (&wanted == &origin) return false;
+    if (limits_.per_origin == 0 || wanted.open < limits_.per_origin) return true;
+  }
+  return false;
+}
+
 // A connection whose request is over.
 void ClientPool::keep(Connections&& connection) {
   Connections closing;
   const std::scoped_lock lock(mutex_);
   Origin& origin = *connection.front().origin;
-  const bool others_wait = std::ranges::any_of(waiters_, [&](const Waiter* waiter) {
-    return &waiter->origin != &origin &&
-           (limits_.per_origin == 0 || waiter->origin.open < limits_.per_origin);
-  });
-  if (closed_ || (others_wait && origin.waiting == 0) || limits_.idle_per_origin == 0) {
+  const bool kept = !closed_ && limits_.idle_per_origin != 0 && limits_.idle_in_all != 0;
+  if (!kept || first_needs_place(origin)) {
     closing = std::move(connection);
     --origin.open;
     --open_;
-    serve_waiters();
+    serve_one();
     forget_unused(origin);
     return;
   }
@@ -136,28 +150,17 @@ void ClientPool::keep(Connections&& connection) {
   const Connections::iterator at = connection.begin();
   idle_.splice(idle_.end(), connection);
   origin.idle.push_back(at);
-  serve_waiters();
-  limit_idle(origin, closing);
+  serve_one();
+  while (origin.idle.size() > limits_.idle_per_origin) drop_idle(origin.idle.front(), closing);
+  while (idle_.size() > limits_.idle_in_all) drop_idle(idle_.begin(), closing);
   if (!idle_.empty() && !std::exchange(sweeping_, true)) arm(limits_.idle_timeout);
-}
-
-void ClientPool::limit_idle(Origin& origin, Connections& closing) {
-  const auto drop = [&](Connections::iterator at) {
-    Origin& of = *at->origin;
-    closing.splice(closing.end(), take_idle(at));
-    --of.open;
-    --open_;
-    if (&of != &origin) forget_unused(of);
-  };
-  while (origin.idle.size() > limits_.idle_per_origin) drop(origin.idle.front());
-  while (idle_.size() > std::max<std::size_t>(limits_.idle_in_all, 1)) drop(idle_.begin());
 }
 
 void ClientPool::free_place(Origin& origin) {
   const std::scoped_lock lock(mutex_);
   --origin.open;
   --open_;
-  serve_waiters();
+  serve_one();
   forget_unused(origin);
 }
 
@@ -181,13 +184,8 @@ void ClientPool::sweep() {
   Connections closing;
   const std::scoped_lock lock(mutex_);
   const net::TimePoint time = now();
-  while (!idle_.empty() && idle_.front().idle_since + limits_.idle_timeout <= time) {
-    Origin& origin = *idle_.front().origin;
-    closing.splice(closing.end(), take_idle(idle_.begin()));
-    --origin.open;
-    --open_;
-    forget_unused(origin);
-  }
+  while (!idle_.empty() && idle_.front().idle_since + limits_.idle_timeout <= time)
+    drop_idle(idle_.begin(), closing);
   sweeping_ = !idle_.empty();
   if (sweeping_) arm(idle_.front().idle_since + limits_.idle_timeout - time);
 }
@@ -195,13 +193,7 @@ void ClientPool::sweep() {
 void ClientPool::close_idle() {
   Connections closing;
   const std::scoped_lock lock(mutex_);
-  while (!idle_.empty()) {
-    Origin& origin = *idle_.front().origin;
-    closing.splice(closing.end(), take_idle(idle_.begin()));
-    --origin.open;
-    --open_;
-    forget_unused(origin);
-  }
+  while (!idle_.empty()) drop_idle(idle_.begin(), closing);
 }
 
 void ClientPool::close() {
@@ -217,6 +209,7 @@ ClientPool::Counts ClientPool::counts() const {
 }
 
 void ClientPool::Lease::set_conn(net::Conn conn, bool tls) {
+  connection_.clear();
   connection_.push_back(Connection{std::move(conn), origin_, tls});
 }
 

@@ -85,11 +85,12 @@ class ClientPool : public std::enable_shared_from_this<ClientPool> {
   Result<Lease> wait(const Context& ctx, std::unique_lock<Mutex>& lock, Origin& origin);
   [[nodiscard]] bool has_place(const Origin& origin) const;
   bool make_place(Origin& origin, Connections& closing);
-  void serve_waiters();
+  void serve_one();
   void give(Waiter& waiter, Connections&& connection);
   Connections take_idle(Connections::iterator at);
   void keep(Connections&& connection);
-  void limit_idle(Origin& origin, Connections& closing);
+  void drop_idle(Connections::iterator at, Connections& closing);
+  [[nodiscard]] bool first_needs_place(const Origin& origin) const;
   void free_place(Origin& origin);
   void forget_unused(Origin& origin);
   void sweep();
@@ -126,6 +127,7 @@ class ClientPool::Lease {
   // Whether nothing has come, not even the end, since the last response.
   [[nodiscard]] bool is_fresh();
   [[nodiscard]] net::Conn& conn() { return connection_.front().conn; }
+  // A connection that a caller has been given although it wants a fresh one is closed.
   void set_conn(net::Conn conn, bool tls);
   // Gives the connection back for others. The lease is over.
   void keep();

@@ -209,6 +209,52 @@ TEST_P(ClientPoolTest, LeavesAResponseThatOutlivesItsClient) {
   });
 }
 
+// A request that is repeated waits for a place behind others, and is given a connection that one of them has used: it dials
+// nevertheless, as a second one that is gone would be an error.
+TEST_P(ClientPoolTest, RepeatsOverAFreshConnectionAlsoWhereItWaitsForAPlace) {
+  run_with(GetParam(), [] {
+    ScriptedServer server([](net::Conn& conn, int) {  // serves one request of each connection
+      if (ScriptedServer::read_request(conn).empty()) return;
+      (void)conn.write_all("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+      (void)ScriptedServer::read_request(conn);
+    });
+    Client client({.connections_per_origin_max = 1});
+    for (int round = 0; round < 20; ++round) {
+      ASSERT_EQ(client.get(kNoContext, server.url())->body(), "ok");
+      WaitGroup group;
+      for (int i = 0; i < 8; ++i) {
+        group.go([&] {
+          Result<ClientResponse> res = client.get(kNoContext, server.url());
+          ASSERT_TRUE(res) << res.error().message();
+          EXPECT_EQ(res->body(), "ok");
+        });
+      }
+      group.wait();
+    }
+    expect_settled(client, 1);
+  });
+}
+
+// Callers of one origin, more than there are places, all the time; one of another origin gets its turn.
+TEST_P(ClientPoolTest, StarvesNoOrigin) {
+  run_with(GetParam(), [] {
+    std::atomic<bool> stop{false};
+    const auto ok = [](Request&, ResponseWriter& res) { res.send("text/plain", "ok"); };
+    TestServer busy(ok), rare(ok);
+    Client client({.connections_max = 2});
+    WaitGroup group;
+    for (int i = 0; i < 8; ++i) {
+      group.go([&] {
+        while (!stop) EXPECT_EQ(client.get(kNoContext, url_of(busy))->body(), "ok");
+      });
+    }
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(client.get(kNoContext, url_of(rare))->body(), "ok");
+    stop = true;
+    group.wait();
+    expect_settled(client, 2);
+  });
+}
+
 // Its connections, and the timer that would close them, outlive the run.
 void use_static_client() {
   static Client client;
