@@ -8,25 +8,17 @@
 // The input: limits, split point (2 bytes), head.
 //
 // Covers: http/wire/head_parser.cpp, http/wire/message_framing.cpp, http/wire/request_framing.cpp, http/wire/host.cpp, http/wire/chars.h
-#include <llhttp.h>
-#include <tuza/http/wire/chars.h>
+#include <tuza/http/fuzz/heads.h>
 #include <tuza/http/wire/framing.h>
-#include <tuza/http/wire/head_parser.h>
-#include <tuza/sched/fuzz/fuzz.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
-#include <utility>
-#include <vector>
 
 namespace tuza::http {
 namespace {
 
 using fuzz::expect;
-using Fields = std::vector<std::pair<std::string, std::string>>;
-
-enum class Verdict : std::uint8_t { kIncomplete, kAccepted, kRejected };
+using namespace fuzz_heads;
 
 struct Outcome {
   Verdict verdict = Verdict::kIncomplete;
@@ -48,7 +40,7 @@ std::string describe(const Outcome& o) {
                      o.target + " 1." + std::to_string(o.version_minor) +
                      (o.chunked ? " chunked " : " length ") + std::to_string(o.content_length) + " bytes " +
                      std::to_string(o.bytes);
-  for (const auto& [name, value] : o.fields) text.append(" | ").append(name).append("=").append(value);
+  append(text, o.fields);
   return text;
 }
 
@@ -56,87 +48,36 @@ Outcome rejection(const ParseError& error) {
   return {.verdict = Verdict::kRejected, .code = error.code, .reason = std::string(error.text)};
 }
 
-// Our parser and framing. The bytes arrive in pieces that end at `ends`; each time they move to an allocation of exactly
-// their size, so that AddressSanitizer sees every byte read too many. `seen` receives the bytes after parsing, which
-// may replace tabs.
+// Our parser and framing.
 Outcome ours(std::string_view bytes, const std::vector<std::size_t>& ends, const HeadLimits& limits,
              std::string* seen = nullptr) {
   const auto head = std::make_unique<RequestHead>();
   HeadParser parser;
   parser.begin(*head, limits);
-  std::unique_ptr<char[]> buffer;
-  std::size_t have = 0;
-  for (const std::size_t end : ends) {
-    auto larger = std::make_unique<char[]>(end);
-    if (have > 0) std::memcpy(larger.get(), buffer.get(), have);
-    std::memcpy(larger.get() + have, bytes.data() + have, end - have);
-    buffer = std::move(larger);
-    const auto complete = parser.feed_head(buffer.get(), end - std::exchange(have, end));
-    if (seen != nullptr) seen->assign(buffer.get(), have);
-    if (!complete) return rejection(complete.error());
-    if (!*complete) continue;
-    const char* base = buffer.get();
+  const auto complete = [&](const char* base) -> Outcome {
     if (const auto framed = frame_request(base, *head); !framed) return rejection(framed.error());
-    Outcome o{.verdict = Verdict::kAccepted,
-              .method = std::string(name(head->method)),
-              .target = std::string(head->target.in(base)),
-              .version_minor = head->version_minor,
-              .chunked = head->chunked,
-              .content_length = head->content_length,
-              .bytes = head->bytes};
-    for (std::uint32_t i = 0; i < head->field_count; ++i) {
-      const Head::Field& field = head->fields[i];
-      o.fields.emplace_back(field.name.in(base), trim(field.value.in(base)));
-    }
-    return o;
-  }
-  return {};
+    return {.verdict = Verdict::kAccepted,
+            .method = std::string(name(head->method)),
+            .target = std::string(head->target.in(base)),
+            .version_minor = head->version_minor,
+            .fields = fields_of(*head, base),
+            .chunked = head->chunked,
+            .content_length = head->content_length,
+            .bytes = head->bytes};
+  };
+  return feed_in_pieces<Outcome>(parser, bytes, ends, complete, rejection, seen);
 }
 
-// llhttp as it comes.
-struct Plain {
-  Outcome outcome;
-  bool complete = false;
-
-  static Plain& self(llhttp_t* p) { return *static_cast<Plain*>(p->data); }
-};
-
 Outcome plain_llhttp(const std::string& bytes) {
-  llhttp_settings_t settings;
-  llhttp_settings_init(&settings);
-  settings.on_url = [](llhttp_t* p, const char* at, std::size_t size) {
-    Plain::self(p).outcome.target.append(at, size);
-    return 0;
-  };
-  settings.on_header_field = [](llhttp_t* p, const char* at, std::size_t size) {
-    Plain::self(p).outcome.fields.emplace_back(std::string(at, size), "");
-    return 0;
-  };
-  settings.on_header_value = [](llhttp_t* p, const char* at, std::size_t size) {
-    Plain::self(p).outcome.fields.back().second.append(at, size);
-    return 0;
-  };
-  settings.on_headers_complete = [](llhttp_t* p) {
-    Plain::self(p).complete = true;
-    return static_cast<int>(HPE_PAUSED);
-  };
-  Plain plain;
-  llhttp_t parser;
-  llhttp_init(&parser, HTTP_REQUEST, &settings);
-  parser.data = &plain;
-  const llhttp_errno_t error = llhttp_execute(&parser, bytes.data(), bytes.size());
-  Outcome& o = plain.outcome;
-  if (!plain.complete) {
-    if (error != HPE_OK) o.verdict = Verdict::kRejected;
-    return o;
-  }
-  o.verdict = Verdict::kAccepted;
+  PlainHead plain(HTTP_REQUEST, bytes);
+  Outcome o{.verdict = plain.verdict, .target = std::move(plain.target), .fields = std::move(plain.fields)};
+  if (o.verdict != Verdict::kAccepted) return o;
+  const llhttp_t& parser = plain.parser;
   o.method = llhttp_method_name(static_cast<llhttp_method_t>(parser.method));
   o.version_minor = parser.http_minor;
   o.chunked = (parser.flags & F_CHUNKED) != 0;
   o.content_length = (parser.flags & F_CONTENT_LENGTH) != 0 ? parser.content_length : 0;
-  o.bytes = static_cast<std::size_t>(llhttp_get_error_pos(&parser) - bytes.data());
-  for (auto& [name, value] : o.fields) value = std::string(trim(value));
+  o.bytes = plain.size;
   return o;
 }
 
@@ -158,26 +99,16 @@ std::string with_narrow_target(const std::string& bytes) {
 // An accepted head, read in the simplest way.
 Outcome by_lines(std::string_view text) {
   Outcome o{.verdict = Verdict::kAccepted};
-  const std::size_t all = text.size();
-  while (text.starts_with("\r\n")) text.remove_prefix(2);
-  const auto line = [&text] {
-    const std::size_t end = text.find("\r\n");
-    expect(end != std::string_view::npos, "an accepted head consists of lines that end in CRLF", text);
-    const std::string_view taken = text.substr(0, end);
-    text.remove_prefix(end + 2);
-    return taken;
-  };
-  const std::string_view request = line();
+  Lines lines(text);
+  lines.skip_empty();
+  const std::string_view request = lines.next();
   const std::size_t first = request.find(' '), last = request.rfind(' ');
   expect(first < last, "a request line has two spaces", request);
   o.method = request.substr(0, first);
   o.target = request.substr(first + 1, last - first - 1);
   o.version_minor = request.back() - '0';
-  for (std::string_view field = line(); !field.empty(); field = line()) {
-    const std::size_t colon = field.find(':');
-    expect(colon != std::string_view::npos, "a field line has a colon", field);
-    o.fields.emplace_back(field.substr(0, colon), trim(field.substr(colon + 1)));
-    const auto& [name, value] = o.fields.back();
+  o.fields = lines.fields();
+  for (const auto& [name, value] : o.fields) {
     if (equals_ignoring_case(name, "Transfer-Encoding")) o.chunked = true;
     if (equals_ignoring_case(name, "Content-Length")) {
       o.content_length = 0;
@@ -185,7 +116,7 @@ Outcome by_lines(std::string_view text) {
         o.content_length = o.content_length * 10 + static_cast<std::uint64_t>(c - '0');
     }
   }
-  o.bytes = all - text.size();
+  o.bytes = lines.taken();
   return o;
 }
 
@@ -278,16 +209,10 @@ void check_head(fuzz::Input input) {
   const Outcome whole = ours(bytes, {bytes.size()}, limits, &seen);
   compare(bytes, whole, seen, limits);
 
-  const std::size_t at = 1 + split % bytes.size();
-  std::vector<std::size_t> ends{at};
-  if (at < bytes.size()) ends.push_back(bytes.size());
-  const Outcome halves = ours(bytes, ends, limits);
+  const Outcome halves = ours(bytes, two_pieces(bytes, split), limits);
   expect(same(whole, halves), "a split does not change the outcome",
          describe(whole) + "\nsplit: " + describe(halves));
-  std::vector<std::size_t> every;
-  for (std::size_t i = 1; i < bytes.size(); i += bytes.size() > 512 ? 7 : 1) every.push_back(i);
-  every.push_back(bytes.size());
-  const Outcome pieces = ours(bytes, every, limits);
+  const Outcome pieces = ours(bytes, single_bytes(bytes), limits);
   expect(same(whole, pieces), "single bytes do not change the outcome",
          describe(whole) + "\nbytes: " + describe(pieces));
 }

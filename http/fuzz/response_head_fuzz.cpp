@@ -8,24 +8,17 @@
 // The input: limits and method, split point (2 bytes), head.
 //
 // Covers: http/wire/head_parser.cpp, http/wire/message_framing.cpp, http/wire/response_framing.cpp
-#include <llhttp.h>
-#include <tuza/http/wire/chars.h>
+#include <tuza/http/fuzz/heads.h>
 #include <tuza/http/wire/framing.h>
-#include <tuza/http/wire/head_parser.h>
-#include <tuza/sched/fuzz/fuzz.h>
 
-#include <cstring>
+#include <algorithm>
 #include <memory>
-#include <utility>
-#include <vector>
 
 namespace tuza::http {
 namespace {
 
 using fuzz::expect;
-using Fields = std::vector<std::pair<std::string, std::string>>;
-
-enum class Verdict : std::uint8_t { kIncomplete, kAccepted, kRejected };
+using namespace fuzz_heads;
 
 struct Answer {
   Verdict verdict = Verdict::kIncomplete;
@@ -42,7 +35,7 @@ std::string describe(const Answer& a) {
   std::string text = "verdict " + std::to_string(static_cast<int>(a.verdict)) + " | " +
                      std::to_string(a.status) + " " + a.reason + " " + a.body + " bytes " +
                      std::to_string(a.bytes);
-  for (const auto& [name, value] : a.fields) text.append(" | ").append(name).append("=").append(value);
+  append(text, a.fields);
   return text;
 }
 
@@ -54,102 +47,45 @@ std::string body_of(const ResponseHead& head) {
   return head.until_close ? "until close" : std::to_string(head.content_length);
 }
 
-// The bytes arrive in pieces that end at `ends`; each time they move to an allocation of exactly their size, so that
-// AddressSanitizer sees every byte read too many.
 Answer ours(std::string_view bytes, const std::vector<std::size_t>& ends, const HeadLimits& limits,
             Method asked) {
   const auto head = std::make_unique<ResponseHead>();
   HeadParser parser;
   parser.begin(*head, limits);
-  std::unique_ptr<char[]> buffer;
-  std::size_t have = 0;
-  for (const std::size_t end : ends) {
-    auto larger = std::make_unique<char[]>(end);
-    if (have > 0) std::memcpy(larger.get(), buffer.get(), have);
-    std::memcpy(larger.get() + have, bytes.data() + have, end - have);
-    buffer = std::move(larger);
-    const auto complete = parser.feed_head(buffer.get(), end - std::exchange(have, end));
-    if (!complete) return {.verdict = Verdict::kRejected};
-    if (!*complete) continue;
-    const char* base = buffer.get();
+  const auto complete = [&](const char* base) -> Answer {
     if (!frame_response(base, *head, asked)) return {.verdict = Verdict::kRejected};
     Answer a{.verdict = Verdict::kAccepted,
              .status = head->status,
              .reason = std::string(head->reason.in(base)),
+             .fields = fields_of(*head, base),
              .body = body_of(*head),
              .bytes = head->bytes};
-    for (std::uint32_t i = 0; i < head->field_count; ++i) {
-      const Head::Field& field = head->fields[i];
-      a.fields.emplace_back(field.name.in(base), trim(field.value.in(base)));
-    }
     expect(a.bytes <= limits.head_bytes && a.fields.size() <= limits.fields, "limits are obeyed",
            describe(a));
     return a;
-  }
-  return {};
+  };
+  const auto refused = [](const ParseError&) { return Answer{.verdict = Verdict::kRejected}; };
+  return feed_in_pieces<Answer>(parser, bytes, ends, complete, refused);
 }
 
-// llhttp as it comes.
-struct Plain {
-  Answer answer;
-  bool complete = false;
-
-  static Plain& self(llhttp_t* p) { return *static_cast<Plain*>(p->data); }
-};
-
 Answer plain_llhttp(std::string_view bytes) {
-  llhttp_settings_t settings;
-  llhttp_settings_init(&settings);
-  settings.on_header_field = [](llhttp_t* p, const char* at, std::size_t size) {
-    Plain::self(p).answer.fields.emplace_back(std::string(at, size), "");
-    return 0;
-  };
-  settings.on_header_value = [](llhttp_t* p, const char* at, std::size_t size) {
-    Plain::self(p).answer.fields.back().second.append(at, size);
-    return 0;
-  };
-  settings.on_headers_complete = [](llhttp_t* p) {
-    Plain::self(p).complete = true;
-    return static_cast<int>(HPE_PAUSED);
-  };
-  Plain plain;
-  llhttp_t parser;
-  llhttp_init(&parser, HTTP_RESPONSE, &settings);
-  parser.data = &plain;
-  const llhttp_errno_t error = llhttp_execute(&parser, bytes.data(), bytes.size());
-  Answer& a = plain.answer;
-  if (!plain.complete) {
-    if (error != HPE_OK) a.verdict = Verdict::kRejected;
-    return a;
-  }
-  a.verdict = Verdict::kAccepted;
-  a.status = parser.status_code;
-  a.bytes = static_cast<std::size_t>(llhttp_get_error_pos(&parser) - bytes.data());
-  for (auto& [name, value] : a.fields) value = std::string(trim(value));
-  return a;
+  PlainHead plain(HTTP_RESPONSE, bytes);
+  return {.verdict = plain.verdict,
+          .status = plain.parser.status_code,
+          .fields = std::move(plain.fields),
+          .bytes = plain.size};
 }
 
 // An accepted head, read in the simplest way.
 Answer by_lines(std::string_view text) {
   Answer a{.verdict = Verdict::kAccepted};
-  const std::size_t all = text.size();
-  const auto line = [&text] {
-    const std::size_t end = text.find("\r\n");
-    expect(end != std::string_view::npos, "an accepted head consists of lines that end in CRLF", text);
-    const std::string_view taken = text.substr(0, end);
-    text.remove_prefix(end + 2);
-    return taken;
-  };
-  const std::string_view status = line();
+  Lines lines(text);
+  const std::string_view status = lines.next();
   expect(status.size() >= 12, "a status line has a version and a status", status);
   for (const char c : status.substr(9, 3)) a.status = a.status * 10 + (c - '0');
   a.reason = status.substr(std::min<std::size_t>(13, status.size()));
-  for (std::string_view field = line(); !field.empty(); field = line()) {
-    const std::size_t colon = field.find(':');
-    expect(colon != std::string_view::npos, "a field line has a colon", field);
-    a.fields.emplace_back(field.substr(0, colon), trim(field.substr(colon + 1)));
-  }
-  a.bytes = all - text.size();
+  a.fields = lines.fields();
+  a.bytes = lines.taken();
   return a;
 }
 
@@ -187,16 +123,10 @@ void check_response_head(fuzz::Input input) {
 
   const Answer whole = ours(bytes, {bytes.size()}, limits, asked);
   compare(bytes, whole);
-  const std::size_t at = 1 + split % bytes.size();
-  std::vector<std::size_t> ends{at};
-  if (at < bytes.size()) ends.push_back(bytes.size());
-  const Answer halves = ours(bytes, ends, limits, asked);
+  const Answer halves = ours(bytes, two_pieces(bytes, split), limits, asked);
   expect(whole == halves, "a split does not change the outcome",
          describe(whole) + "\nsplit: " + describe(halves));
-  std::vector<std::size_t> every;
-  for (std::size_t i = 1; i < bytes.size(); i += bytes.size() > 512 ? 7 : 1) every.push_back(i);
-  every.push_back(bytes.size());
-  const Answer pieces = ours(bytes, every, limits, asked);
+  const Answer pieces = ours(bytes, single_bytes(bytes), limits, asked);
   expect(whole == pieces, "single bytes do not change the outcome",
          describe(whole) + "\nbytes: " + describe(pieces));
 }
