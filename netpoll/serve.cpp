@@ -235,7 +235,7 @@ void Server::run(Conn conn, AddressCounts::Held held) {
     Server& server;
     AddressCounts::Held held;
     ~Ended() {
-      rt::destroy_locals();  // they may refer to what whoever waits for the connections then destroys
+      rt::destroy_locals();  // before shutdown() returns, whose caller may destroy what they refer to
       held = {};
       server.end_connection();
     }

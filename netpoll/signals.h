@@ -7,8 +7,8 @@
 //
 // The signal handler counts the signal and wakes the goroutine through a pipe: nothing else runs in signal context. No
 // signal is lost, and no flood of one signal delays another: different signals are returned by turns, not in the order of
-// their arrival. While a SignalSet is open, its signals have no other effect, and they arrive also if the program, or
-// whoever started it, has blocked them: a thread of the runtime receives them. close() or the destructor restores their
+// their arrival. While a SignalSet is open, its signals have no other effect, and they arrive also if the program
+// has blocked them, or was started with them blocked: a thread of the runtime receives them. close() or the destructor restores their
 // previous disposition, after which another SignalSet may be opened. Signals not received by then are lost. The end of
 // tuza::run closes a set that lies on a goroutine left behind; one that lies elsewhere remains open, and a later run may go
 // on with it.

@@ -53,7 +53,7 @@ class ServedFolder {
   const FileCache::Limits limits_;
   const FileRules rules_;
   const std::chrono::nanoseconds look_every_;
-  // Of the folder that is served. Relaxed: whoever sees only half of a change takes changing_, and looks again.
+  // Of the folder that is served. Relaxed: a reader that sees half of a change takes changing_, and looks again.
   std::atomic<std::uint64_t> device_{0}, inode_{0};
   std::atomic<std::int64_t> looked_at_ns_{0};  // relaxed: nothing else depends on it
   Mutex changing_;

@@ -103,7 +103,7 @@ TEST_F(HostileLogTest, AccessLogs) {
   }
 }
 
-// One line for each request, whoever answers it.
+// One line for each request, no matter which part of the server answers it.
 TEST_F(HostileLogTest, EveryRefusedRequestHasALineInTheAccessLog) {
   run_with(1, [] {
     std::vector<std::string> lines;

@@ -160,7 +160,10 @@ TEST_P(DialNameTest, AnUnspecifiedHostIsThisMachine) {
 TEST(DialItself, IsRefused) {
   int low = 0, high = 0;
   std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> low >> high;
-  if (low == 0) GTEST_SKIP() << "the range of the system's ports is unknown";
+  if (low == 0) {  // no /proc: what Linux begins with
+    low = 32'768;
+    high = 60'999;
+  }
   run_with(1, [=] {
     std::string address;
     for (int port = low + ((high - low) / 4 & ~1); address.empty() && port < high; port += 2) {

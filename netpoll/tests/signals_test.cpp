@@ -156,7 +156,6 @@ TEST_P(SignalsTest, EveryWaiterIsWokenAlsoIfTheirPipeIsFull) {
 
 // A whole process group is signalled by Ctrl-C and by service managers.
 TEST_P(SignalsTest, OfAChildBeforeItsExecDoNotReachTheParent) {
-  if (rt::kTsan) GTEST_SKIP() << "TSan does not deliver the signal in the child";
   run_with(GetParam(), [] {
     SignalSet signals = SignalSet::open({SIGUSR1, SIGUSR2}).value();
     std::array<int, 2> ready{};
@@ -170,10 +169,14 @@ TEST_P(SignalsTest, OfAChildBeforeItsExecDoNotReachTheParent) {
     char byte;
     ASSERT_EQ(::read(ready[0], &byte, 1), 1);
     ::kill(child, SIGUSR1);
+    if (rt::kTsan) ::kill(child, SIGKILL);  // TSan keeps the signal from a child of several threads
     int status = 0;
     while (::waitpid(child, &status, 0) != child) {
     }
-    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR1) << "it does what it did before the set";
+    EXPECT_TRUE(WIFSIGNALED(status)) << status;
+    if (!rt::kTsan) {
+      EXPECT_EQ(WTERMSIG(status), SIGUSR1) << "it does what it did before the set";
+    }
     ::kill(::getpid(), SIGUSR2);
     EXPECT_EQ(signals.wait().value_or(-1), SIGUSR2) << "not the child's";
     ::close(ready[0]);
@@ -182,7 +185,6 @@ TEST_P(SignalsTest, OfAChildBeforeItsExecDoNotReachTheParent) {
 }
 
 TEST_P(SignalsTest, OfAVforkedChildDoNotReachTheParent) {
-  if (rt::kTsan) GTEST_SKIP() << "TSan makes a fork of it, and delivers the child no signal before it ends";
   run_with(GetParam(), [] {
     SignalSet signals = SignalSet::open({SIGUSR1, SIGUSR2}).value();
     const pid_t child = ::vfork();
@@ -193,13 +195,15 @@ TEST_P(SignalsTest, OfAVforkedChildDoNotReachTheParent) {
     int status = 0;
     while (::waitpid(child, &status, 0) != child) {
     }
-    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR1);
+    if (!rt::kTsan) {  // which makes a fork of it, whose child ends before it gets the signal
+      EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR1);
+    }
     ::kill(::getpid(), SIGUSR2);
     EXPECT_EQ(signals.wait().value_or(-1), SIGUSR2);
   });
 }
 
-// A mask that the program, or whoever started it, has set.
+// A mask that the program has set, or has inherited.
 TEST_P(ClosedSignalsTest, TheyArriveAlsoIfTheyAreBlocked) {
   const auto ended = tuza::testing::in_fork([procs = GetParam()] {
     sigset_t blocked;

@@ -304,7 +304,7 @@ TEST_F(SilentClientTest, AWriteTimeoutLimitsTheHandshakeOfAWrite) {
   });
 }
 
-// Each call ends by the deadline of its own direction, whoever of them is in the handshake.
+// Each call ends by the deadline of its own direction, even if the other one performs the handshake.
 TEST_F(SilentClientTest, TheDeadlineOfTheOtherDirectionDoesNot) {
   for (const bool writes : {false, true}) {
     with_silent_client([writes](Conn& conn) {

@@ -72,7 +72,7 @@ struct Sched {
   std::atomic<std::uint32_t> max_threads{10'000};  // set_max_threads()
   IdleMs idle_ms;
   MMaker maker;
-  std::atomic<G*> main_g{nullptr};  // the main goroutine, once it runs
+  std::atomic<G*> main_g{nullptr};  // the main goroutine, once it runs: MMaker reads its status
 
   // -- Goroutines.
   GlobalQueues grq;

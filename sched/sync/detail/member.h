@@ -6,7 +6,7 @@ namespace tuza::rt {
 void destroy_locals() noexcept;  // sched/sync/goroutine_local.h
 
 // The first object on the stack of such a goroutine. When everything else there is destroyed, it destroys the
-// goroutine-locals, and tells the group: a local may refer to what whoever waits for the group then destroys.
+// goroutine-locals, and tells the group: a local may refer to what the waiter for the group then destroys.
 template <class Group, void (Group::*kEnded)()>
 class MemberEnd {
  public:
