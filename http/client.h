@@ -27,6 +27,7 @@
 #include <tuza/sched/detail/language.h>  // first
 
 #include <tuza/http/header_range.h>
+#include <tuza/http/hijacked_stream.h>
 #include <tuza/http/method.h>
 #include <tuza/http/url.h>
 #include <tuza/netpoll/tls.h>
@@ -42,6 +43,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 namespace tuza::http {
 
@@ -80,21 +83,41 @@ struct ClientOptions {
 
 class ClientRequest {
  public:
-  // Fills a part of the memory, and returns how much; 0: the end of the body. May park.
-  using BodySource = std::move_only_function<Result<std::size_t>(std::span<std::byte>)>;
+  // Fills a part of the memory, and returns how much; 0: the end of the body. May park, until the context ends: the call's
+  // context does, or the server has answered. A source that waits for nobody can do without the context.
+  using BodySource = std::move_only_function<Result<std::size_t>(const Context&, std::span<std::byte>)>;
+  template <class Source>
+  static constexpr bool is_plain_source =
+      std::is_invocable_r_v<Result<std::size_t>, Source&, std::span<std::byte>>;
 
-  // A malformed URL is an error of Client::send().
-  ClientRequest(Method method, std::string_view url) : method_(method), url_(url) {}
+  // A malformed URL is an error of Client::send(). One that is not made by Url::parse() is taken as it is.
+  ClientRequest(Method method, std::string_view url) : method_(method), url_(Url::parse(url)) {}
+  ClientRequest(Method method, Url url) : method_(method), url_(std::move(url)) {}
 
   // Throw std::invalid_argument for a name that is no token, a value with control characters, and fields that the client
-  // sets itself: Content-Length, Transfer-Encoding, Connection, Expect.
+  // sets itself: Content-Length, Transfer-Encoding, Connection, Expect, Upgrade.
   ClientRequest& set_header(std::string_view name, std::string_view value);
   ClientRequest& add_header(std::string_view name, std::string_view value);
+  ClientRequest& remove_header(std::string_view name);
+  ClientRequest& set_url(Url url) {
+    url_ = std::move(url);
+    return *this;
+  }
   // A text: it has a length, and can be sent again where a redirect or a lost connection asks for that.
   ClientRequest& set_body(std::string body, std::string_view content_type = {});
   // A body that is made while it is sent, no faster than the server takes it: in chunks, or with the length that is known.
-  // An error of the source is that of the call. A server that answers before the end gets no more of it.
+  // An error of the source is that of the call. A server that answers before the end gets no more of it, unless keep_sending()
+  // has been called.
   ClientRequest& set_body_source(BodySource source, std::optional<std::uint64_t> length = std::nullopt);
+  template <class Source>
+    requires is_plain_source<Source>
+  ClientRequest& set_body_source(Source source, std::optional<std::uint64_t> length = std::nullopt) {
+    return set_body_source(
+        BodySource([source = std::move(source)](const Context&, std::span<std::byte> into) mutable {
+          return source(into);
+        }),
+        length);
+  }
   // Behind a body in chunks. The source may still add them.
   ClientRequest& add_trailer(std::string_view name, std::string_view value);
   // The body waits until the server has said that it wants it ("100 Continue"), or for continue_timeout.
@@ -102,9 +125,22 @@ class ClientRequest {
     expects_continue_ = true;
     return *this;
   }
+  // The source goes on while the response is read, for servers that answer piece by piece; the end of the response ends it. The
+  // request must outlive the response.
+  ClientRequest& keep_sending() {
+    keeps_sending_ = true;
+    return *this;
+  }
+  // Asks the server to go on with another protocol over this connection, such as "websocket". A server that does answers 101,
+  // and ClientResponse::hijack() is the connection then; any other answer is a usual one. Throws as set_header().
+  ClientRequest& set_upgrade(std::string_view protocols);
 
   [[nodiscard]] Method method() const { return method_; }
-  [[nodiscard]] const std::string& url() const { return url_; }
+  [[nodiscard]] const Result<Url>& url() const { return url_; }
+  // Whether anything of it was sent by the last Client::send(). A request that failed without it has reached no server, so
+  // that it may be sent again, whatever it means.
+  [[nodiscard]] bool sent() const { return sent_; }
+  [[nodiscard]] bool keeps_sending() const { return keeps_sending_; }
   [[nodiscard]] HeaderLines headers() const { return HeaderLines(fields_); }
   [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const;
 
@@ -114,14 +150,17 @@ class ClientRequest {
   [[nodiscard]] bool has_body() const { return source_ || has_text_; }
 
   Method method_;
-  std::string url_;
+  Result<Url> url_;
   std::string fields_;  // lines "Name: value\r\n"
   std::string trailers_;
   std::string text_;
-  BodySource source_;  // if set, the body
+  std::string upgrade_;  // empty: none
+  BodySource source_;    // if set, the body
   std::optional<std::uint64_t> length_;
   bool has_text_ = false;
   bool expects_continue_ = false;
+  bool keeps_sending_ = false;
+  bool sent_ = false;
 };
 
 // A response whose head has arrived. Its connection goes back when the body has been read; a response that is destroyed
@@ -149,7 +188,11 @@ class ClientResponse {
   // Fields behind a body in chunks; none before its end.
   [[nodiscard]] HeaderLines trailers() const;
 
-  [[nodiscard]] ClientExchange& exchange() { return *exchange_; }  // for the client
+  // The connection, after a status of 101 that ClientRequest::set_upgrade() has asked for; Errc::kBadMessage otherwise. It is
+  // valid as long as this response, whose end closes it. The context and the timeouts of the call do not count any more.
+  [[nodiscard]] Result<HijackedStream> hijack();
+
+  [[nodiscard]] ClientExchange& exchange() { return *exchange_; }  // for other parts of the library
 
  private:
   struct GiveBack {

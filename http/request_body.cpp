@@ -17,7 +17,7 @@ constexpr BadRequest kCutOff{400, "request body truncated", 0};
 }  // namespace
 
 Result<std::size_t> RequestLoop::fail_body(BadRequest bad) {
-  keep_alive_ = false;
+  if (!body_.separate) keep_alive_ = false;  // otherwise the head says so, if the body has not ended before
   if (bad.status == 408 && !body_.error) ServerCounters::add(counters_.body_timeouts);
   body_.error = bad;
   const Errc code = bad.status == 408 ? Errc::kTimeout : Errc::kBadMessage;
@@ -29,11 +29,15 @@ Result<std::size_t> RequestLoop::fail_body(const Error& error) {
   return fail_body(error.timeout() ? kTooSlow : kCutOff);
 }
 
-// Sets the read deadline: the body must keep up with the minimum rate, after a grace period that covers slow
-// starts.
-// False: the connection is broken.
-bool RequestLoop::prepare_to_wait_for_body() {
-  // The client may wait for an answer that was held back. (Not once the handler has returned: see finish_request().)
+bool RequestLoop::separate_directions() {
+  if (body_.continue_wanted || body_.error || !flush()) return false;
+  body_read_.store(body_.reader.complete(), std::memory_order_relaxed);
+  return body_.separate = true;
+}
+
+// The client may wait for something before it sends the body. False: the connection is broken.
+bool RequestLoop::send_before_body() {
+  // An answer that was held back. (Not once the handler has returned: see finish_request().)
   if (in_handler_ != nullptr && response_.finished && !response_.started) give_held_back();
   // In the middle of the response, or after it, the client would take this line for a part of the response or
   // for another response.
@@ -41,6 +45,11 @@ bool RequestLoop::prepare_to_wait_for_body() {
     stop_early_sending(*buffers_);
     buffers_->out += "HTTP/1.1 100 Continue\r\n\r\n";
   }
+  return flush();
+}
+
+// The body must keep up with the minimum rate, after a grace period that covers slow starts.
+void RequestLoop::set_body_deadline() {
   if (body_.started_ns == 0) body_.started_ns = rt::now_ns();
   const std::chrono::duration<double> at_rate(
       static_cast<double>(body_.received) /
@@ -48,12 +57,12 @@ bool RequestLoop::prepare_to_wait_for_body() {
   const std::int64_t by_ns = rt::time_after(
       rt::time_after(body_.started_ns, rt::whole_ns(options_.body_timeout)), rt::whole_ns(at_rate));
   conn().set_read_deadline(std::min(net::TimePoint(std::chrono::nanoseconds(by_ns)), body_.deadline));
-  return flush();
 }
 
 // A read that ended with the caller's context takes nothing from the body: it may go on.
 Result<std::size_t> RequestLoop::read_for_body(std::span<std::byte> into, const Context* ctx) {
-  if (!prepare_to_wait_for_body()) return fail_body(kCutOff);
+  set_body_deadline();
+  if (!body_.separate && !send_before_body()) return fail_body(kCutOff);
   const Result<std::size_t> got = ctx != nullptr ? conn().read(*ctx, into) : conn().read(into);
   if (got && *got > 0) return got;
   if (got) return fail_body(kCutOff);
@@ -68,6 +77,7 @@ Result<std::size_t> RequestLoop::read_body(std::span<std::byte> into, const Cont
   if (!n) return n;
   body_.received += *n;
   if (body_.received > options_.body_bytes_max) return fail_body(kTooLarge);
+  if (body_.separate && body_.reader.complete()) body_read_.store(true, std::memory_order_release);
   return n;
 }
 

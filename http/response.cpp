@@ -73,8 +73,11 @@ void RequestLoop::append_head(std::optional<std::uint64_t> length) {
 void RequestLoop::start(std::optional<std::uint64_t> length) {
   stop_early_sending(*buffers_);
   // Whether the connection stays open must be known before the head is written.
-  const bool too_much_left = body_.reader.remaining() > kSkippedBodyMax;
-  if (session_.draining() || body_.continue_wanted || body_.error || too_much_left) keep_alive_ = false;
+  const auto body_ends_it = [this] {
+    return body_.continue_wanted || body_.error || body_.reader.remaining() > kSkippedBodyMax;
+  };
+  const bool being_read = body_.separate && !body_read_.load(std::memory_order_acquire);
+  if (session_.draining() || being_read || body_ends_it()) keep_alive_ = false;
   append_head(length);
 }
 

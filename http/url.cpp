@@ -103,6 +103,20 @@ Result<Url> Url::parse(std::string_view text) {
   return parse_authority(https, rest.substr(2), text);
 }
 
+Result<void> Url::check() const {
+  const std::string_view whole = target;
+  const std::string_view path = whole.substr(0, whole.find('?'));
+  const std::string_view query = whole.substr(path.size());
+  const auto all = [](std::string_view text, CharClass allowed) {
+    return std::all_of(text.begin(), text.end(), [allowed](char c) { return is(c, allowed); });
+  };
+  if (!path.starts_with('/') || !all(path, kPathChar) || !all(query, kQueryChar))
+    return bad(target, "malformed target");
+  if (authority.empty() || authority.front() == ':' || !is_host_and_port(authority))
+    return bad(authority, "malformed host or port");
+  return {};
+}
+
 Result<Url> Url::resolve(std::string_view reference) const {
   if (!scheme_of(reference).empty()) return parse(reference);
   if (has_control_char(reference) || reference.contains('\t')) return bad(reference, "control character");

@@ -29,6 +29,9 @@ struct Url {
   // What `reference` means on a page of this URL (RFC 3986 5.2): "../c", "/c", "?d", "//host/", or a whole URL.
   [[nodiscard]] Result<Url> resolve(std::string_view reference) const;
 
+  // Errc::kBadAddress for one made by hand whose parts no request may have.
+  [[nodiscard]] Result<void> check() const;
+
   // Without the brackets of an IPv6 address.
   [[nodiscard]] std::string_view host() const;
   // For net::dial(): "example.org:443".

@@ -16,8 +16,8 @@ namespace {
 
 // What the client sets itself: it decides how a message ends.
 void require_own(std::string_view name) {
-  constexpr std::array<std::string_view, 4> kOurs{"Content-Length", "Transfer-Encoding", "Connection",
-                                                  "Expect"};
+  constexpr std::array<std::string_view, 5> kOurs{"Content-Length", "Transfer-Encoding", "Connection",
+                                                  "Expect", "Upgrade"};
   const bool ours =
       std::ranges::any_of(kOurs, [&](std::string_view one) { return equals_ignoring_case(one, name); });
   if (ours) throw std::invalid_argument(std::string(name) + " is set by the client");
@@ -41,15 +41,27 @@ ClientRequest& ClientRequest::add_header(std::string_view name, std::string_view
   return *this;
 }
 
-ClientRequest& ClientRequest::set_header(std::string_view name, std::string_view value) {
-  require_field(name, value);
-  require_own(name);
+ClientRequest& ClientRequest::remove_header(std::string_view name) {
   std::string lines;
   for (const auto& [other, kept] : headers()) {
     if (!equals_ignoring_case(other, name)) append_line(lines, other, kept);
   }
-  append_line(lines, name, value);
   fields_ = std::move(lines);
+  return *this;
+}
+
+ClientRequest& ClientRequest::set_header(std::string_view name, std::string_view value) {
+  require_field(name, value);
+  require_own(name);
+  const std::string kept(value);  // perhaps one of the fields that are removed
+  if (header(name)) remove_header(name);
+  append_line(fields_, name, kept);
+  return *this;
+}
+
+ClientRequest& ClientRequest::set_upgrade(std::string_view protocols) {
+  require_field("Upgrade", protocols);
+  upgrade_ = trim(protocols);
   return *this;
 }
 
@@ -100,6 +112,8 @@ std::optional<std::uint64_t> ClientResponse::content_length() const {
   if (head.chunked || head.until_close) return std::nullopt;
   return head.content_length;
 }
+
+Result<HijackedStream> ClientResponse::hijack() { return exchange_->hijack(); }
 
 Result<std::size_t> ClientResponse::read(std::span<std::byte> into) { return exchange_->read_body(into); }
 

@@ -2,11 +2,11 @@
 
 #include <tuza/http/client/request_sender.h>
 #include <tuza/http/wire/framing.h>
-#include <tuza/sched/sync/wait_group.h>
 
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <optional>
 #include <utility>
 
 namespace tuza::http {
@@ -38,6 +38,7 @@ ClientExchange* ClientExchange::take() {
 }
 
 void ClientExchange::give_back(ClientExchange* exchange) {
+  exchange->sending_.reset();
   exchange->skip_rest();
   exchange->lease_.reset();
   exchange->state_.reset();
@@ -65,6 +66,7 @@ Result<void> ClientExchange::run(ClientPool::Lease lease, const Hop& hop) {
   lease_ = std::move(lease);
   url_ = hop.url;
   asked_ = hop.method;
+  asked_to_upgrade_ = !hop.upgrade.empty();
   conn().set_write_deadline(deadline_);
   if (Result<void> talked = talk(hop); !talked) {
     lease_.reset();
@@ -84,7 +86,7 @@ Result<void> ClientExchange::talk(const Hop& hop) {
     if (!told) return std::unexpected(told.error());
     if (*told && is_final()) return {};  // the server may still wait for the body
   }
-  return sender.fits_one_write() ? send_whole(sender) : send_beside(sender);
+  return sender.fits_one_write() ? send_whole(sender) : send_beside(sender, hop.request.keeps_sending());
 }
 
 // A server may refuse a request, and close, before it has read it: its answer counts for more than the failed write.
@@ -97,33 +99,28 @@ Result<void> ClientExchange::send_whole(RequestSender& sender) {
   return got || sent ? got : sent;
 }
 
-// Sends in a goroutine of its own, until the answer is there. The limit for the head begins with the end of the request.
-Result<void> ClientExchange::send_beside(RequestSender& sender) {
-  const auto both = with_cancel(ctx_);
-  Result<void> sent;
-  std::exception_ptr thrown;
-  conn().set_read_deadline(deadline_);
-  WaitGroup sending;
-  sending.go([&] {
-    try {
-      sent = sender.send_body(both.ctx());
-    } catch (...) {
-      thrown = std::current_exception();
-      if (!thrown) throw;  // not a C++ exception: goexit()
-    }
-    if (thrown || sender.source_error()) {
-      conn().close();  // nobody would answer
-    } else if (sent) {
-      conn().set_read_deadline(head_deadline());
-    }
-  });
+// Sends in a goroutine of its own, until the answer is there, or until it has been read.
+Result<void> ClientExchange::send_beside(const RequestSender& sender, bool keeps_sending) {
+  sending_.emplace(sender, conn(), ctx_,
+                   BodySending::Limits{.deadline = deadline_, .head_timeout = options().head_timeout});
   Result<void> got = read_final_head();
-  both.cancel();
-  sending.wait();
-  if (thrown) std::rethrow_exception(thrown);
-  if (sender.source_error()) return std::unexpected(*sender.source_error());
-  reusable_ = got && sent;
+  sending_->head_arrived();
+  if (got && keeps_sending) return got;
+  const Result<bool> whole = end_sending();
+  if (!whole) return std::unexpected(whole.error());
+  reusable_ = got && *whole;
   return got;
+}
+
+// Whether the whole request has been sent; the error of its source.
+Result<bool> ClientExchange::end_sending() {
+  const bool whole = sending_->end();
+  const std::exception_ptr thrown = sending_->thrown();
+  const std::optional<Error> error = sending_->source_error();
+  sending_.reset();
+  if (thrown) std::rethrow_exception(thrown);
+  if (error) return std::unexpected(*error);
+  return whole;
 }
 
 net::TimePoint ClientExchange::head_deadline() const {
@@ -168,6 +165,8 @@ Result<bool> ClientExchange::feed() {
   head_begun_ = false;
   if (const auto framed = frame_response(input_.request(), head_, asked_); !framed)
     return std::unexpected(bad_response(framed.error()));
+  if (head_.status == 101 && !asked_to_upgrade_)
+    return std::unexpected(Error(Errc::kBadMessage, "read response", "an upgrade that was not asked for"));
   if (!is_final()) {
     input_.end_request();
     return true;
@@ -177,7 +176,9 @@ Result<bool> ClientExchange::feed() {
   return true;
 }
 
+// After 101 the connection stays, for hijack().
 void ClientExchange::begin_body() {
+  if (head_.status == 101) return conn().set_deadline(net::kNoDeadline);
   if (head_.chunked) {
     body_.begin_chunks(chunks_, kChunkOverheadMax);
   } else if (head_.until_close) {
@@ -193,14 +194,24 @@ std::string_view ClientExchange::trailers() const {
   return body_.complete() && body_.chunked() ? chunks_.trailers() : std::string_view();
 }
 
-// The body is complete. Bytes behind it are no answer to anything: whatever they are, the connection ends.
+// The body is complete. Bytes behind it are no answer to anything: whatever they are, the connection ends. So does one whose
+// request is still being sent.
 void ClientExchange::finish() {
+  if (sending_) reusable_ = end_sending().value_or(false);
   const bool goes_on = reusable_ && head_.keep_alive && input_.empty() && head_.status != 101;
   if (goes_on) lease_->keep();
   lease_.reset();
 }
 
+Result<HijackedStream> ClientExchange::hijack() {
+  if (head_.status == 101) return HijackedStream(conn(), input_);
+  return std::unexpected(Error(Errc::kBadMessage, "hijack", "the server has not upgraded the connection"));
+}
+
 std::unexpected<Error> ClientExchange::fail(Error error) {
+  if (sending_) {
+    if (const Result<bool> whole = end_sending(); !whole) error = whole.error();
+  }
   failed_ = error;
   lease_.reset();
   return std::unexpected(std::move(error));
@@ -228,6 +239,14 @@ Result<std::size_t> ClientExchange::read_body(std::span<std::byte> into) {
     }
   }
   return std::size_t{0};
+}
+
+// The end of a chunk may have arrived behind its data, and with it the end of the body.
+bool ClientExchange::would_wait() {
+  if (failed_ || body_.complete()) return false;
+  (void)body_.take(input_, {});  // an error shows again in read_body()
+  if (body_.complete()) finish();
+  return !body_.complete() && !body_.has_data() && input_.empty();
 }
 
 // Without waiting.

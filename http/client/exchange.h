@@ -4,7 +4,7 @@
 //
 // A request that fits into one write is sent first. Any other body is sent by a goroutine of its own, while this one waits
 // for the answer: a server may answer before it has read everything, and would wait for us while we wait for it. The answer
-// ends the sending, and then the connection, too.
+// ends the sending, and then the connection, too; with keep_sending() the end of the answer does.
 //
 // An exchange takes about 15 KiB. They are cached per P, as those of the server (http/serve/exchange_buffers.h): a kept
 // connection has none.
@@ -12,6 +12,7 @@
 // Thread-unsafe: owned by a call of Client, then by the response. Every call that talks parks.
 #pragma once
 
+#include <tuza/http/client/body_sending.h>
 #include <tuza/http/client/pool.h>
 #include <tuza/http/client/state.h>
 #include <tuza/http/wire/body_reader.h>
@@ -52,13 +53,17 @@ class ClientExchange : public rt::CacheNode {
   [[nodiscard]] const Url& url() const { return url_; }
   [[nodiscard]] const ClientOptions& options() const { return state_->options(); }
   [[nodiscard]] bool body_ended() const { return body_.complete(); }
+  // Whether a call of read_body() would wait for the server.
+  [[nodiscard]] bool would_wait();
   [[nodiscard]] std::string_view trailers() const;
   [[nodiscard]] Result<std::size_t> read_body(std::span<std::byte> into);
+  [[nodiscard]] Result<HijackedStream> hijack();
 
  private:
   [[nodiscard]] Result<void> talk(const Hop& hop);
   [[nodiscard]] Result<void> send_whole(RequestSender& sender);
-  [[nodiscard]] Result<void> send_beside(RequestSender& sender);
+  [[nodiscard]] Result<void> send_beside(const RequestSender& sender, bool keeps_sending);
+  Result<bool> end_sending();
   [[nodiscard]] Result<void> read_final_head();
   [[nodiscard]] Result<bool> read_head();
   [[nodiscard]] Result<bool> feed();
@@ -77,8 +82,10 @@ class ClientExchange : public rt::CacheNode {
   HeadLimits limits_;
   Url url_;
   std::optional<ClientPool::Lease> lease_;  // until the end of the body
+  std::optional<BodySending> sending_;      // a body that needs more than one write; ends before the lease
   Method asked_{};
   bool answered_ = false;
+  bool asked_to_upgrade_ = false;
   bool head_begun_ = false;
   bool reusable_ = false;        // the whole request has been sent, and a head has answered it
   std::optional<Error> failed_;  // every further read of the body fails with it

@@ -24,35 +24,35 @@ bool expects_body(Method method) {
 }  // namespace
 
 RequestSender::RequestSender(net::Conn& conn, const Hop& hop, const ClientOptions& options, std::string& out)
-    : conn_(conn), hop_(hop), out_(out) {
-  append_head(options);
+    : conn_(conn), request_(hop.request), with_body_(hop.with_body), out_(out) {
+  append_head(hop, options);
 }
 
 bool RequestSender::fits_one_write() const {
-  return !hop_.with_body ||
-         (!hop_.request.source_ && out_.size() + hop_.request.text_.size() <= kOneWriteMax);
+  return !with_body_ || (!request_.source_ && out_.size() + request_.text_.size() <= kOneWriteMax);
 }
 
-void RequestSender::append_head(const ClientOptions& options) {
+void RequestSender::append_head(const Hop& hop, const ClientOptions& options) {
   out_.clear();
-  out_.append(name(hop_.method)).append(" ").append(hop_.url.target).append(" HTTP/1.1\r\n");
-  const HeaderLines fields(hop_.fields);
-  if (!fields.find("Host")) out_.append("Host: ").append(hop_.url.authority).append("\r\n");
+  out_.append(name(hop.method)).append(" ").append(hop.url.target).append(" HTTP/1.1\r\n");
+  const HeaderLines fields(hop.fields);
+  if (!fields.find("Host")) out_.append("Host: ").append(hop.url.authority).append("\r\n");
   if (!options.user_agent.empty() && !fields.find("User-Agent"))
     out_.append("User-Agent: ").append(options.user_agent).append("\r\n");
-  out_ += hop_.fields;
-  append_body_fields();
+  if (!hop.upgrade.empty())
+    out_.append("Connection: Upgrade\r\nUpgrade: ").append(hop.upgrade).append("\r\n");
+  out_ += hop.fields;
+  append_body_fields(hop);
   out_ += "\r\n";
 }
 
-void RequestSender::append_body_fields() {
-  const ClientRequest& request = hop_.request;
-  if (!hop_.with_body) {
-    if (expects_body(hop_.method)) out_ += "Content-Length: 0\r\n";
+void RequestSender::append_body_fields(const Hop& hop) {
+  if (!hop.with_body) {
+    if (expects_body(hop.method)) out_ += "Content-Length: 0\r\n";
     return;
   }
   const std::optional<std::uint64_t> length =
-      request.source_ ? request.length_ : std::optional<std::uint64_t>(request.text_.size());
+      request_.source_ ? request_.length_ : std::optional<std::uint64_t>(request_.text_.size());
   if (length) {
     out_ += "Content-Length: ";
     append_number(out_, *length);
@@ -60,10 +60,11 @@ void RequestSender::append_body_fields() {
   } else {
     out_ += "Transfer-Encoding: chunked\r\n";
   }
-  if (hop_.asks_first) out_ += "Expect: 100-continue\r\n";
+  if (hop.asks_first) out_ += "Expect: 100-continue\r\n";
 }
 
 Result<void> RequestSender::send_head(const Context& ctx) {
+  request_.sent_ = true;
   const Result<void> sent = conn_.write_all(ctx, out_);
   out_.clear();
   return sent;
@@ -71,10 +72,10 @@ Result<void> RequestSender::send_head(const Context& ctx) {
 
 // With the head, if that has not been sent.
 Result<void> RequestSender::send_body(const Context& ctx) {
-  const ClientRequest& request = hop_.request;
-  if (!hop_.with_body) return send_head(ctx);
-  if (request.source_) return send_from_source(ctx);
-  const std::string& text = request.text_;
+  if (!with_body_) return send_head(ctx);
+  if (request_.source_) return send_from_source(ctx);
+  request_.sent_ = true;
+  const std::string& text = request_.text_;
   std::array<struct iovec, 2> pieces{
       {{out_.data(), out_.size()}, {const_cast<char*>(text.data()), text.size()}}};
   const Result<void> sent = conn_.writev_all(ctx, pieces);
@@ -83,19 +84,19 @@ Result<void> RequestSender::send_body(const Context& ctx) {
 }
 
 Result<void> RequestSender::send_from_source(const Context& ctx) {
-  ClientRequest& request = hop_.request;
   std::array<std::byte, kSourcePiece> memory;
-  std::uint64_t left = request.length_.value_or(0);
+  std::uint64_t left = request_.length_.value_or(0);
   for (;;) {
     std::span<std::byte> room = memory;
-    if (request.length_)
+    if (request_.length_)
       room = room.first(static_cast<std::size_t>(std::min<std::uint64_t>(room.size(), left)));
     // The head of an empty body; otherwise nothing, and the server may have answered already.
-    if (request.length_ && left == 0) return out_.empty() ? Result<void>() : send_head(ctx);
-    const Result<std::size_t> n = request.source_(room);
+    if (request_.length_ && left == 0) return out_.empty() ? Result<void>() : send_head(ctx);
+    const Result<std::size_t> n = request_.source_(ctx, room);
+    if (!n && ctx.done()) return std::unexpected(n.error());
     if (!n) return source_failed(n.error());
     if (*n == 0) break;
-    if (request.length_) {
+    if (request_.length_) {
       left -= *n;
     } else {
       append_chunk_size(out_, *n);
@@ -103,16 +104,17 @@ Result<void> RequestSender::send_from_source(const Context& ctx) {
     const std::string_view piece(reinterpret_cast<const char*>(memory.data()), *n);
     if (Result<void> sent = send_piece(ctx, piece); !sent) return sent;
   }
-  if (request.length_)
+  if (request_.length_)
     return source_failed(Error(Errc::kEndOfStream, "read body", "its source has less than its length"));
-  out_.append("0\r\n").append(request.trailers_).append("\r\n");
+  out_.append("0\r\n").append(request_.trailers_).append("\r\n");
   return send_head(ctx);
 }
 
 // What is in `out`, and behind it a piece of the body.
 Result<void> RequestSender::send_piece(const Context& ctx, std::string_view piece) {
   static constexpr std::string_view kEnd = "\r\n";
-  const bool chunked = !hop_.request.length_;
+  request_.sent_ = true;
+  const bool chunked = !request_.length_;
   std::array<struct iovec, 3> pieces{{{out_.data(), out_.size()},
                                       {const_cast<char*>(piece.data()), piece.size()},
                                       {const_cast<char*>(kEnd.data()), chunked ? kEnd.size() : 0}}};

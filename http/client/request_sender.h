@@ -30,11 +30,12 @@ class RequestSender {
   [[nodiscard]] Result<void> send_from_source(const Context& ctx);
   [[nodiscard]] Result<void> send_piece(const Context& ctx, std::string_view piece);
   std::unexpected<Error> source_failed(Error error);
-  void append_head(const ClientOptions& options);
-  void append_body_fields();
+  void append_head(const Hop& hop, const ClientOptions& options);
+  void append_body_fields(const Hop& hop);
 
   net::Conn& conn_;
-  const Hop& hop_;
+  ClientRequest& request_;
+  const bool with_body_;
   std::string& out_;
   std::optional<Error> source_error_;
 };

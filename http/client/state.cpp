@@ -63,20 +63,23 @@ ClientStats ClientState::stats() const {
 }
 
 Result<ClientResponse> ClientState::send(const Context& ctx, ClientRequest& request) {
-  Result<Url> url = Url::parse(request.url_);
-  if (!url) return std::unexpected(url.error());
+  request.sent_ = false;
+  if (!request.url_) return std::unexpected(request.url_.error());
+  const Url& url = *request.url_;
+  if (Result<void> sound = url.check(); !sound) return std::unexpected(sound.error());
   const net::TimePoint deadline = sooner(net::kNoDeadline, options_.timeout);
   Result<ClientResponse> response =
       follow(ctx, deadline,
              {.request = request,
-              .url = *std::move(url),
+              .url = url,
               .method = request.method_,
               .with_body = request.has_body(),
               .asks_first = request.expects_continue_ && (request.source_ || !request.text_.empty()),
               .can_repeat_body = !request.source_,
+              .upgrade = request.upgrade_,
               .fields = request.fields_});
   if (!response)
-    return std::unexpected(errorf("{} {}: {}", name(request.method_), request.url_, response.error()));
+    return std::unexpected(errorf("{} {}: {}", name(request.method_), url.to_string(), response.error()));
   return response;
 }
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace tuza::http {
 
@@ -21,9 +22,10 @@ struct Hop {
   Url url;
   Method method;
   bool with_body;
-  bool asks_first;       // "Expect: 100-continue"
-  bool can_repeat_body;  // it is a text, or there is none
-  std::string fields;    // lines "Name: value\r\n"
+  bool asks_first;           // "Expect: 100-continue"
+  bool can_repeat_body;      // it is a text, or there is none
+  std::string_view upgrade;  // protocols, or none
+  std::string fields;        // lines "Name: value\r\n"
 };
 
 class ClientState : public std::enable_shared_from_this<ClientState> {

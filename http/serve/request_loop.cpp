@@ -321,6 +321,7 @@ void RequestLoop::run_handler() {
     throw;
   }
   end_context();
+  body_.separate = false;
   if (outcome == Outcome::kReturned) return;
   keep_alive_ = false;
   if (outcome == Outcome::kThrown) return;

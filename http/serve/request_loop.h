@@ -24,6 +24,7 @@
 #include <tuza/sched/rt/base/relaxed.h>
 #include <tuza/sched/rt/report/activity.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -57,6 +58,7 @@ class RequestLoop final : public Exchange, private net::LazyBuffer {
   [[nodiscard]] std::string_view remote() override;
   [[nodiscard]] Result<net::Endpoint> remote_endpoint() override { return conn().remote_endpoint(); }
   [[nodiscard]] bool body_ended() override { return body_.reader.complete(); }
+  [[nodiscard]] bool separate_directions() override;
   [[nodiscard]] std::optional<net::TlsInfo> tls_info() override { return conn().tls_info(); }
 
  private:
@@ -73,6 +75,8 @@ class RequestLoop final : public Exchange, private net::LazyBuffer {
     std::int64_t started_ns = 0;   // when the handler first had to wait for the body
     net::TimePoint deadline = net::kNoDeadline;  // in addition to the deadline from the minimum rate
     std::optional<BadRequest> error;
+    bool separate =
+        false;  // another goroutine may read the body than writes the response: all this is the reader's
   };
 
   // Maximum size of an unwanted body that is read in order to keep the connection.
@@ -125,7 +129,8 @@ class RequestLoop final : public Exchange, private net::LazyBuffer {
   Result<std::size_t> fail_body(const Error& error);  // for an error of a read
   Result<std::size_t> read_for_body(std::span<std::byte> into, const Context* ctx);
   Result<std::size_t> take_from_body(std::span<std::byte> into, const Context* ctx);
-  bool prepare_to_wait_for_body();
+  bool send_before_body();
+  void set_body_deadline();
 
   void append_head(std::optional<std::uint64_t> length);
   void append_chunk(std::string_view data);
@@ -145,9 +150,10 @@ class RequestLoop final : public Exchange, private net::LazyBuffer {
   std::int64_t request_began_ns_ = 0;    // if there is a request_timeout
   Framing framing_;
   Body body_;
-  std::size_t requests_ = 0;        // so far, if they are limited
-  std::int64_t ends_ns_ = 0;        // of the connection's life; 0: no limit
-  bool head_begun_ = false;         // the parser is in the middle of a head
+  std::atomic<bool> body_read_ = false;  // by that goroutine, to its end: the writer may look at body_
+  std::size_t requests_ = 0;             // so far, if they are limited
+  std::int64_t ends_ns_ = 0;             // of the connection's life; 0: no limit
+  bool head_begun_ = false;              // the parser is in the middle of a head
   bool after_cr_ = false;           // of an empty line in front of a head, whose line feed has not arrived
   bool head_deadline_set_ = false;  // header_timeout is running
   bool keep_alive_ = true;

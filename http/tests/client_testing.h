@@ -71,6 +71,12 @@ inline std::string url_of(const TestServer& server, std::string_view target = "/
   return "http://" + server.address() + std::string(target);
 }
 
+// Where nobody listens any more.
+inline std::string closed_url() {
+  const ScriptedServer server("");
+  return server.url("");
+}
+
 // `/echo` answers the body, and in fields what else came with it.
 inline Router echo_router() {
   Router router;

@@ -50,6 +50,7 @@ std::expected<std::size_t, ParseError> BodyReader::take_chunked(Input& input, st
     }
   }
   const std::size_t n = std::min(slice_.size(), into.size());
+  if (n == 0) return 0;
   std::memcpy(into.data(), slice_.data(), n);
   slice_.remove_prefix(n);
   return n;

@@ -33,8 +33,11 @@ class BodyReader {
   // Of a body with a length; otherwise 0.
   [[nodiscard]] std::uint64_t remaining() const { return remaining_; }
 
-  // Takes what has arrived, as far as `into` has room. 0: complete, or nothing more has arrived.
+  // Takes what has arrived, as far as `into` has room. 0: complete, or nothing more has arrived. Without room it takes only
+  // what delimits chunks, up to their next data.
   std::expected<std::size_t, ParseError> take(Input& input, std::span<std::byte> into);
+  // Data of a chunk, which has been taken out of the input.
+  [[nodiscard]] bool has_data() const { return !slice_.empty(); }
   // The input is used up. True: the next bytes may be read into the caller's memory, of which this is the usable part, and
   // took() says how many have come. False: they belong into the Input.
   [[nodiscard]] bool reads_directly() const { return kind_ != Kind::kChunks; }

@@ -1,0 +1,160 @@
+// What a client needs to pass requests on: upgrades, bodies that wait, URLs taken as they are.
+#include <gtest/gtest.h>
+#include <tuza/http/tests/client_testing.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace tuza::http::testing {
+namespace {
+
+using tuza::testing::run_with;
+using tuza::testing::WithProcs;
+
+class ClientUpgradeTest : public WithProcs {};
+TUZA_WITH_PROCS(ClientUpgradeTest);
+
+constexpr std::string_view kSwitch =
+    "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n";
+
+std::string read_exactly(HijackedStream& stream, std::size_t size) {
+  std::string got;
+  std::array<std::byte, 64> piece;
+  while (got.size() < size) {
+    const Result<std::size_t> n =
+        stream.read(std::span(piece).first(std::min(piece.size(), size - got.size())));
+    if (!n || *n == 0) break;
+    got.append(reinterpret_cast<const char*>(piece.data()), *n);
+  }
+  return got;
+}
+
+TEST_P(ClientUpgradeTest, TheConnectionIsTheCallersAfter101) {
+  run_with(GetParam(), [] {
+    std::string asked;
+    ScriptedServer server([&](net::Conn& conn, int) {
+      asked = ScriptedServer::read_request(conn);
+      (void)conn.write_all(std::string(kSwitch) +
+                           "early ");  // the first bytes of the protocol, with the head
+      std::array<char, 64> piece;
+      while (const auto n = conn.read(std::span(piece))) {
+        if (*n == 0 || !conn.write_all(std::string_view(piece.data(), *n))) return;
+      }
+    });
+    Client client({.head_timeout = 30s, .timeout = 30s});
+    ClientRequest request(Method::kGet, server.url());
+    request.set_upgrade("echo");
+    {
+      Result<ClientResponse> res = client.send(kNoContext, request);
+      ASSERT_TRUE(res) << res.error().message();
+      EXPECT_EQ(res->status(), 101);
+      EXPECT_EQ(res->header("Upgrade"), "echo");
+      EXPECT_TRUE(asked.contains("\r\nConnection: Upgrade\r\nUpgrade: echo\r\n")) << asked;
+      Result<HijackedStream> stream = res->hijack();
+      ASSERT_TRUE(stream) << stream.error().message();
+      ASSERT_TRUE(stream->write("and late"));
+      EXPECT_EQ(read_exactly(*stream, 14), "early and late");
+      ASSERT_TRUE(stream->conn().close_write());
+      EXPECT_EQ(read_exactly(*stream, 1), "") << "the server has closed";
+      EXPECT_EQ(client.stats().open, 1u);
+    }
+    EXPECT_EQ(client.stats().open, 0u) << "no such connection is kept";
+  });
+}
+
+TEST_P(ClientUpgradeTest, AServerMayDeclineAndMayNotInsist) {
+  run_with(GetParam(), [] {
+    TestServer server(echo_router());
+    Client client;
+    ClientRequest request(Method::kGet, url_of(server, "/echo"));
+    request.set_upgrade("echo");
+    Result<ClientResponse> declined = client.send(kNoContext, request);
+    ASSERT_TRUE(declined);
+    EXPECT_EQ(declined->status(), 200);
+    EXPECT_TRUE(declined->hijack().error().is(Errc::kBadMessage));
+    EXPECT_EQ(declined->body(), "");
+    EXPECT_EQ(client.stats().idle, 1u);
+
+    ScriptedServer insists{std::string(kSwitch)};
+    EXPECT_TRUE(client.get(kNoContext, insists.url()).error().is(Errc::kBadMessage));
+    EXPECT_THROW(ClientRequest(Method::kGet, "http://a/").set_upgrade("a\r\nb"), std::invalid_argument);
+    EXPECT_THROW(ClientRequest(Method::kGet, "http://a/").set_header("upgrade", "a"), std::invalid_argument);
+  });
+}
+
+TEST_P(ClientUpgradeTest, TheAnswerEndsASourceThatWaits) {
+  run_with(GetParam(), [] {
+    ScriptedServer server("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno");
+    Client client;
+    ClientRequest request(Method::kPost, server.url());
+    bool begun = false;
+    request.set_body_source([&](const Context& ctx, std::span<std::byte> into) -> Result<std::size_t> {
+      if (!std::exchange(begun, true)) return into[0] = std::byte{'x'}, 1;
+      ctx.wait();
+      return std::unexpected(ctx.cause());
+    });
+    Result<ClientResponse> res = client.send(kNoContext, request);
+    ASSERT_TRUE(res) << res.error().message();
+    EXPECT_EQ(res->status(), 413);
+    EXPECT_EQ(res->body(), "no");
+  });
+}
+
+TEST_P(ClientUpgradeTest, SaysWhetherARequestWasSent) {
+  run_with(GetParam(), [] {
+    std::string closed;
+    {
+      const ScriptedServer server("");
+      closed = server.url();
+    }
+    Client client;
+    ClientRequest request(Method::kPost, closed);
+    request.set_body("text");
+    EXPECT_FALSE(client.send(kNoContext, request));
+    EXPECT_FALSE(request.sent());
+    ScriptedServer dies("");
+    request.set_url(Url::parse(dies.url()).value());
+    EXPECT_FALSE(client.send(kNoContext, request));
+    EXPECT_TRUE(request.sent());
+    request.set_url(Url::parse(closed).value());
+    EXPECT_FALSE(client.send(kNoContext, request));
+    EXPECT_FALSE(request.sent());
+  });
+}
+
+TEST_P(ClientUpgradeTest, TakesAUrlMadeByHandAsItIs) {
+  run_with(GetParam(), [] {
+    TestServer server([](Request& req, ResponseWriter& res) { res.text(req.target()); });
+    Client client;
+    Url url{.https = false, .authority = server.address(), .target = "/a/../b%zz?{\xc3\xbc}"};
+    EXPECT_EQ(client.send(kNoContext, ClientRequest(Method::kGet, url))->body(), url.target);
+    for (const char* target : {"", "a", "*", "/a b", "/a\r\nX: y", "/{", "/?a b", "/#a"}) {
+      url.target = target;
+      EXPECT_TRUE(client.send(kNoContext, ClientRequest(Method::kGet, url)).error().is(Errc::kBadAddress))
+          << target;
+    }
+    url.target = "/";
+    for (const char* authority : {"", ":80", "a b", "a\r\nX: y", "u@a", "a/b"}) {
+      url.authority = authority;
+      EXPECT_TRUE(client.send(kNoContext, ClientRequest(Method::kGet, url)).error().is(Errc::kBadAddress))
+          << authority;
+    }
+  });
+}
+
+TEST_P(ClientUpgradeTest, RemovesFields) {
+  run_with(GetParam(), [] {
+    ClientRequest request(Method::kGet, "http://a/");
+    request.add_header("A", "1").add_header("B", "2").add_header("a", "3").add_header("C", "4");
+    request.remove_header("A");
+    EXPECT_FALSE(request.header("a"));
+    EXPECT_EQ(request.header("C"), "4");
+    request.set_header("B", *request.header("C"));
+    EXPECT_EQ(request.header("B"), "4");
+  });
+}
+
+}  // namespace
+}  // namespace tuza::http::testing
