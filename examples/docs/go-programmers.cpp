@@ -271,6 +271,12 @@ tuza::Result<std::string> read_page(const tuza::Context& ctx, tuza::http::Client
   return body;
 }
 
+void gateway(tuza::http::Router& router) {
+  //! [reverse-proxy]
+  router.handle("/api/", tuza::http::ReverseProxy({.upstreams = {"http://10.0.0.1:8080"}}));
+  //! [reverse-proxy]
+}
+
 void wait_for_signal() {
   //! [signal]
   auto signals = tuza::net::SignalSet::open({SIGTERM, SIGINT});

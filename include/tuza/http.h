@@ -36,6 +36,7 @@
 #include <tuza/http/refused_request.h>
 #include <tuza/http/request.h>
 #include <tuza/http/response_writer.h>
+#include <tuza/http/reverse_proxy.h>
 #include <tuza/http/router.h>
 #include <tuza/http/server.h>
 #include <tuza/http/server_stats.h>

@@ -1,0 +1,49 @@
+// A proxy in front of several servers: reverse_proxy --set 'proxy.upstreams=["http://127.0.0.1:8081", "http://127.0.0.1:8082"]'
+#include <tuza/framework/app.h>
+#include <tuza/http/reverse_proxy.h>
+
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+tuza::http::Balance balance_of(const std::string& name) {
+  using tuza::http::Balance;
+  static const std::map<std::string, Balance> kByName{
+      {"turns", Balance::kRoundRobin}, {"requests", Balance::kLeastRequests}, {"client", Balance::kHash}};
+  const auto found = kByName.find(name);
+  if (found == kByName.end()) throw std::invalid_argument("proxy.balance: turns, requests or client");
+  return found->second;
+}
+
+std::string table(const std::vector<tuza::http::UpstreamStats>& upstreams) {
+  std::string text;
+  for (const auto& one : upstreams) {
+    text += one.name + (one.left_out ? " left out" : " in use") + ", " + std::to_string(one.active) +
+            " active, " + std::to_string(one.requests) + " requests, " + std::to_string(one.failures) +
+            " failures, " + std::to_string(one.client.idle) + " idle connections\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  tuza::App app("reverse_proxy");
+  const auto upstreams = app.setting("proxy.upstreams", std::vector<std::string>{"http://127.0.0.1:8081"},
+                                     "The servers behind, as URLs without a path or as unix:PATH");
+  const auto balance =
+      app.setting("proxy.balance", "turns", "Who is asked next: by turns, requests or client");
+  const auto timeout = app.setting("proxy.timeout", std::chrono::milliseconds(30'000), "Wait for an answer");
+  return app.run(argc, argv, [&] {
+    tuza::http::ReverseProxyOptions options{.upstreams = *upstreams, .balance = balance_of(*balance)};
+    options.client.head_timeout = *timeout;
+    const tuza::http::ReverseProxy proxy(options);
+    app.router().handle("/", proxy);
+    app.admin().handle("GET /upstreams", [proxy](tuza::http::Request&, tuza::http::ResponseWriter& res) {
+      res.text(table(proxy.stats()));
+    });
+  });
+}

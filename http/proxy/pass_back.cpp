@@ -1,0 +1,95 @@
+#include <tuza/http/proxy/pass_back.h>
+
+#include <tuza/http/client/exchange.h>
+#include <tuza/http/proxy/passed_fields.h>
+#include <tuza/http/serve/exchange.h>
+#include <tuza/http/wire/field.h>
+#include <tuza/http/wire/input.h>
+#include <tuza/netpoll/copy.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace tuza::http {
+namespace {
+
+constexpr std::size_t kPassedPiece = 32 << 10;
+
+std::string_view as_text(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// The length of a body that goes nowhere is only known from its field.
+void set_length(Request& req, ResponseWriter& res, const ClientResponse& answer) {
+  if (req.method() == Method::kHead) {
+    const std::optional<std::string_view> length = answer.header("Content-Length");
+    if (length) return res.set_header("Content-Length", *length);
+    return req.exchange().forget_length();
+  }
+  if (const auto length = answer.content_length()) res.set_header("Content-Length", std::to_string(*length));
+}
+
+// What has been written goes out before a wait for more: a stream of events is of no use otherwise. A head alone waits for
+// the body that it announces.
+bool flush_before_wait(const Request& req, ResponseWriter& res, ClientResponse& answer) {
+  if (!answer.exchange().would_wait()) return true;
+  if (answer.content_length() && res.bytes_written() == 0) return true;
+  return res.flush(req.context()).has_value();
+}
+
+Result<void> pass_body(Request& req, ResponseWriter& res, ClientResponse& answer) {
+  const std::size_t size =
+      std::min<std::uint64_t>(answer.content_length().value_or(kPassedPiece), kPassedPiece);
+  if (size == 0) return {};
+  const auto memory = std::make_unique_for_overwrite<std::byte[]>(size);
+  const std::span<std::byte> room(memory.get(), size);
+  for (;;) {
+    if (!flush_before_wait(req, res, answer)) return {};  // the client has gone
+    const Result<std::size_t> n = answer.read(room);
+    if (!n) return std::unexpected(n.error());
+    if (*n == 0) return {};
+    if (!res.write(req.context(), as_text(room.first(*n)))) return {};
+  }
+}
+
+}  // namespace
+
+Result<void> pass_back(Request& req, ResponseWriter& res, ClientResponse& answer,
+                       const ReverseProxyOptions& options) {
+  if (answer.status() > 599)
+    return std::unexpected(Error(Errc::kBadMessage, "read response", "status out of range"));
+  res.status(answer.status());
+  pass_fields(answer, res);
+  set_length(req, res, answer);
+  if (options.on_response) options.on_response(answer, res);
+  if (Result<void> passed = pass_body(req, res, answer); !passed) return passed;
+  for (const auto& [name, value] : answer.trailers()) {
+    if (may_be_trailer(name)) res.add_trailer(name, value);
+  }
+  return {};
+}
+
+Result<void> pass_tunnel(Request& req, ResponseWriter& res, ClientResponse& answer) {
+  pass_fields(answer, res);
+  std::string first = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n";
+  if (const auto protocol = answer.header("Upgrade"))
+    first.append("Upgrade: ").append(*protocol).append("\r\n");
+  first.append(req.exchange().buffers().extra).append("\r\n");
+  const Context shutdown = req.exchange().server_shutdown();
+  Result<HijackedStream> upstream = answer.hijack();
+  if (!upstream) return std::unexpected(upstream.error());
+  Result<HijackedStream> client = res.hijack(101);
+  if (!client) return std::unexpected(client.error());
+  // Either side may have said something already.
+  first.append(upstream->received().unread());
+  if (!client->write(first)) return {};
+  if (!upstream->write(client->received().unread())) return {};
+  (void)net::relay(shutdown, client->conn(), upstream->conn());
+  return {};
+}
+
+}  // namespace tuza::http

@@ -1,0 +1,100 @@
+#include <tuza/http/proxy/passed_fields.h>
+
+#include <tuza/http/middleware/real_ip.h>
+#include <tuza/http/wire/chars.h>
+#include <tuza/http/wire/list.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+namespace tuza::http {
+namespace {
+
+constexpr std::string_view kXForwarded = "X-Forwarded-";
+
+bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
+  return std::ranges::any_of(names, [name](std::string_view one) { return equals_ignoring_case(one, name); });
+}
+
+// What the client or another proxy may have said about the client.
+bool says_who_asks(std::string_view name) {
+  return equals_ignoring_case(name.substr(0, kXForwarded.size()), kXForwarded) ||
+         equals_ignoring_case(name, "Forwarded") || equals_ignoring_case(name, "X-Real-IP");
+}
+
+// "192.0.2.1:80" and "[2001:db8::1]:80", without the port. Empty for the peer of a Unix socket.
+std::string_view address_of(std::string_view peer) {
+  return peer.starts_with("unix:") ? std::string_view() : peer.substr(0, peer.rfind(':'));
+}
+
+std::string_view without_brackets(std::string_view address) {
+  return address.starts_with('[') ? address.substr(1, address.size() - 2) : address;
+}
+
+// Always in quotes: an IPv6 address and a port are no tokens. A host has neither quotes nor backslashes.
+void append_pair(std::string& list, std::string_view name, std::string_view value) {
+  if (!list.empty()) list += ';';
+  list.append(name).append("=\"").append(value).append("\"");
+}
+
+}  // namespace
+
+HopFields::HopFields(const ReceivedHeaders& headers) {
+  for (const auto& [name, value] : headers) {
+    if (!equals_ignoring_case(name, "Connection")) continue;
+    std::string_view list = value;
+    while (!list.empty()) {
+      const std::string_view option = take_item(list, ',');
+      if (equals_ignoring_case(option, "upgrade")) {
+        upgrades_ = true;
+      } else if (!equals_ignoring_case(option, "keep-alive") && !equals_ignoring_case(option, "close")) {
+        named_.push_back(option);
+      }
+    }
+  }
+}
+
+bool HopFields::contains(std::string_view name) const {
+  constexpr std::array<std::string_view, 10> kAlways{
+      "Connection", "Keep-Alive",          "Proxy-Connection", "TE",     "Transfer-Encoding",
+      "Upgrade",    "Proxy-Authorization", "Content-Length",   "Expect", "Proxy-Authenticate"};
+  return is_one_of(name, kAlways) || is_one_of(name, named_);
+}
+
+void pass_fields(const Request& in, const HopFields& hop, ClientRequest& out) {
+  for (const auto& [name, value] : in.headers()) {
+    if (!equals_ignoring_case(name, "Host") && !says_who_asks(name) && !hop.contains(name))
+      out.add_header(name, value);
+  }
+}
+
+void pass_fields(const ClientResponse& in, ResponseWriter& out) {
+  const HopFields hop(in.headers());
+  for (const auto& [name, value] : in.headers()) {
+    if (!hop.contains(name)) out.add_header(name, value);
+  }
+}
+
+void add_forwarded(const Request& in, ForwardedFields kind, ClientRequest& out) {
+  if (kind == ForwardedFields::kNone) return;
+  const std::string_view address = address_of(in.remote());
+  const Forwarded* const told = in.get(kForwarded);
+  const std::string_view proto = told && !told->proto.empty() ? std::string_view(told->proto)
+                                 : in.tls_info()              ? "https"
+                                                              : "http";
+  const std::string_view host = told && !told->host.empty() ? std::string_view(told->host) : in.host();
+  if (kind == ForwardedFields::kXForwarded) {
+    if (!address.empty()) out.add_header("X-Forwarded-For", without_brackets(address));
+    out.add_header("X-Forwarded-Proto", proto);
+    if (!host.empty()) out.add_header("X-Forwarded-Host", host);
+    return;
+  }
+  std::string list;
+  append_pair(list, "for", address.empty() ? "unknown" : address);
+  append_pair(list, "proto", proto);
+  if (!host.empty()) append_pair(list, "host", host);
+  out.add_header("Forwarded", list);
+}
+
+}  // namespace tuza::http

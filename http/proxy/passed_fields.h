@@ -1,0 +1,37 @@
+// The fields of a message that a proxy passes on, and what it adds about the client.
+//
+// Thread-safe.
+#pragma once
+
+#include <tuza/http/client.h>
+#include <tuza/http/header_range.h>
+#include <tuza/http/request.h>
+#include <tuza/http/response_writer.h>
+#include <tuza/http/reverse_proxy.h>
+
+#include <string_view>
+#include <vector>
+
+namespace tuza::http {
+
+// The fields that concern one connection only (RFC 9110 7.6.1): those that always do, and those that Connection names. Also
+// those that each side sets itself, because it delimits the body: Content-Length, Expect.
+class HopFields {
+ public:
+  explicit HopFields(const ReceivedHeaders& headers);
+  [[nodiscard]] bool contains(std::string_view name) const;
+  // Connection has "upgrade".
+  [[nodiscard]] bool upgrades() const { return upgrades_; }
+
+ private:
+  std::vector<std::string_view> named_;  // usually none
+  bool upgrades_ = false;
+};
+
+// All but those; not Host, and nothing that says who the client is.
+void pass_fields(const Request& in, const HopFields& hop, ClientRequest& out);
+void pass_fields(const ClientResponse& in, ResponseWriter& out);
+// Who the client is, as this server knows it.
+void add_forwarded(const Request& in, ForwardedFields kind, ClientRequest& out);
+
+}  // namespace tuza::http

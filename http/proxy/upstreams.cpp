@@ -1,0 +1,131 @@
+#include <tuza/http/proxy/upstreams.h>
+
+#include <tuza/sched/detail/coarse_clock.h>
+#include <tuza/sched/log.h>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+namespace tuza::http {
+namespace {
+
+constexpr std::string_view kUnixSocket = "unix:";
+
+// FNV-1a: the same on every machine, unlike std::hash.
+std::uint64_t stable_hash(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+// The finalizer of SplitMix64 (Steele, Lea and Flood 2014): bits of the key reach all bits of the result.
+std::uint64_t mixed(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+Url url_of(const std::string& text) {
+  if (text.starts_with(kUnixSocket)) return Url{.https = false, .authority = "localhost", .target = "/"};
+  Result<Url> url = Url::parse(text);
+  if (!url)
+    throw std::invalid_argument("ReverseProxyOptions: upstream " + text + ": " + url.error().message());
+  if (url->target != "/")
+    throw std::invalid_argument("ReverseProxyOptions: upstream " + text + ": has a path; use rewrite");
+  return *std::move(url);
+}
+
+ClientOptions options_for(const std::string& upstream, ClientOptions options) {
+  if (upstream.starts_with(kUnixSocket)) options.address = upstream;
+  options.redirects_max = 0;
+  options.user_agent.clear();
+  return options;
+}
+
+bool is_among(const Upstream& upstream, std::span<Upstream* const> tried) {
+  return std::ranges::find(tried, &upstream) != tried.end();
+}
+
+void log_change(LogLevel level, const Upstream& upstream, std::string_view what) {
+  log_line(level, "tuza: upstream " + upstream.name + " " + std::string(what));
+}
+
+}  // namespace
+
+Upstream::Upstream(std::string text, const ClientOptions& options)
+    : name(std::move(text)), url(url_of(name)), seed(stable_hash(name)), client(options_for(name, options)) {}
+
+Upstreams::Upstreams(const ReverseProxyOptions& options)
+    : balance_(options.balance),
+      failures_max_(options.failures_max),
+      pause_ns_(std::chrono::nanoseconds(options.pause).count()) {
+  if (options.upstreams.empty()) throw std::invalid_argument("ReverseProxyOptions: no upstreams");
+  for (const std::string& upstream : options.upstreams) upstreams_.emplace_back(upstream, options.client);
+}
+
+// Whoever finds that the time has passed, and moves it on, is the one that tries the upstream.
+Upstream* Upstreams::choose(std::string_view key, std::span<Upstream* const> tried) {
+  const std::int64_t now = coarse_now_ns();
+  for (Upstream& upstream : upstreams_) {
+    std::int64_t until = upstream.left_out_until_ns.load(std::memory_order_relaxed);
+    if (until == 0 || now < until || is_among(upstream, tried)) continue;
+    if (upstream.left_out_until_ns.compare_exchange_strong(until, now + pause_ns_, std::memory_order_relaxed))
+      return &upstream;
+  }
+  return best(key, tried, now);
+}
+
+// By the lowest cost. Those that are left out come behind all others, the one that comes back first in front.
+Upstream* Upstreams::best(std::string_view key, std::span<Upstream* const> tried, std::int64_t now) {
+  const std::size_t count = upstreams_.size();
+  const std::size_t first = balance_ == Balance::kHash ? 0 : next_.fetch_add(1, std::memory_order_relaxed);
+  const std::uint64_t hash = balance_ == Balance::kHash ? stable_hash(key) : 0;
+  Upstream* found = nullptr;
+  std::pair<std::int64_t, std::uint64_t> lowest;
+  for (std::size_t i = 0; i < count; ++i) {
+    Upstream& upstream = upstreams_[(first + i) % count];
+    if (is_among(upstream, tried)) continue;
+    const std::int64_t until = upstream.left_out_until_ns.load(std::memory_order_relaxed);
+    std::uint64_t cost = i;
+    if (balance_ == Balance::kLeastRequests) cost = upstream.active.load(std::memory_order_relaxed);
+    if (balance_ == Balance::kHash) cost = mixed(hash ^ upstream.seed);
+    const std::pair<std::int64_t, std::uint64_t> total{std::max(until - now, std::int64_t{0}), cost};
+    if (found != nullptr && total >= lowest) continue;
+    found = &upstream;
+    lowest = total;
+  }
+  return found;
+}
+
+void Upstreams::answered(Upstream& upstream) {
+  if (upstream.failed_in_a_row.load(std::memory_order_relaxed) == 0) return;
+  upstream.failed_in_a_row.store(0, std::memory_order_relaxed);
+  if (upstream.left_out_until_ns.exchange(0, std::memory_order_relaxed) != 0)
+    log_change(LogLevel::kInfo, upstream, "answers again");
+}
+
+void Upstreams::failed(Upstream& upstream, const Error& error) {
+  upstream.failures.fetch_add(1, std::memory_order_relaxed);
+  const std::size_t in_a_row = upstream.failed_in_a_row.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (failures_max_ == 0 || in_a_row < failures_max_) return;
+  const std::int64_t until = coarse_now_ns() + pause_ns_;
+  if (upstream.left_out_until_ns.exchange(until, std::memory_order_relaxed) == 0)
+    log_change(LogLevel::kWarning, upstream, "is left out: " + error.message());
+}
+
+std::vector<UpstreamStats> Upstreams::stats() const {
+  std::vector<UpstreamStats> all;
+  for (const Upstream& upstream : upstreams_) {
+    all.push_back({.name = upstream.name,
+                   .left_out = upstream.left_out_until_ns.load(std::memory_order_relaxed) != 0,
+                   .active = upstream.active.load(std::memory_order_relaxed),
+                   .requests = upstream.requests.load(std::memory_order_relaxed),
+                   .failures = upstream.failures.load(std::memory_order_relaxed),
+                   .client = upstream.client.stats()});
+  }
+  return all;
+}
+
+}  // namespace tuza::http

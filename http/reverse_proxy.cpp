@@ -1,0 +1,207 @@
+#include <tuza/http/reverse_proxy.h>
+
+#include <tuza/http/middleware/detail/text.h>
+#include <tuza/http/proxy/pass_back.h>
+#include <tuza/http/proxy/passed_fields.h>
+#include <tuza/http/proxy/upstreams.h>
+#include <tuza/http/serve/exchange.h>
+#include <tuza/http/status_error.h>
+#include <tuza/http/wire/field.h>
+#include <tuza/sched/log.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tuza::http {
+namespace {
+
+// As nginx calls it. The client has gone and does not see it, but logs and metrics do.
+constexpr int kClientClosedRequest = 499;
+
+// For as long as the answer is passed back, too: balancing by requests counts those.
+class Active {
+ public:
+  explicit Active(Upstream& upstream) : upstream_(upstream) {
+    upstream_.active.fetch_add(1, std::memory_order_relaxed);
+    upstream_.requests.fetch_add(1, std::memory_order_relaxed);
+  }
+  Active(const Active&) = delete;
+  Active& operator=(const Active&) = delete;
+  ~Active() { upstream_.active.fetch_sub(1, std::memory_order_relaxed); }
+
+ private:
+  Upstream& upstream_;
+};
+
+// RFC 9110 9.2.2.
+bool is_idempotent(const Request& req) {
+  return (req.method() != Method::kPost && req.method() != Method::kPatch) || req.header("Idempotency-Key");
+}
+
+std::string target_of(const Request& req) {
+  if (req.mount_path().empty() && req.target().starts_with('/')) return std::string(req.target());
+  std::string target(req.path());
+  if (!req.query().empty()) target.append("?").append(req.query());
+  return target;
+}
+
+void log_failure(std::string_view upstream, const Error& error) {
+  static LogLimiter limiter(10);
+  std::string line = "tuza: no answer of upstream " + std::string(upstream) + ": ";
+  detail::append_log_escaped(line, error.message().substr(0, 1000));
+  limiter.log(LogLevel::kWarning, line);
+}
+
+// What all tries of one request share.
+struct ProxiedCall {
+  explicit ProxiedCall(Request& request) : req(request), hop(request.headers()) {}
+
+  Request& req;
+  const HopFields hop;
+  std::string_view body{};  // received as a whole
+  bool streams = false;     // the body is passed on as it arrives
+  bool separate = false;    // also while the answer is passed back
+  bool unreadable = false;  // the client has broken the rules, or gone: the server answers that
+};
+
+}  // namespace
+
+class ReverseProxy::Impl {
+ public:
+  explicit Impl(ReverseProxyOptions options) : options_(std::move(options)), upstreams_(options_) {}
+
+  void serve(Request& req, ResponseWriter& res);
+  [[nodiscard]] std::vector<UpstreamStats> stats() const { return upstreams_.stats(); }
+
+ private:
+  [[nodiscard]] bool receive_body(ProxiedCall& call) const;
+  [[nodiscard]] std::string hash_key(const Request& req) const;
+  void prepare(ProxiedCall& call, ClientRequest& out) const;
+  [[nodiscard]] bool attempt(Upstream& upstream, ProxiedCall& call, ResponseWriter& res, bool last);
+  void answer(Upstream& upstream, Request& req, ResponseWriter& res, ClientResponse& answer);
+  void fail(Upstream& upstream, Request& req, ResponseWriter& res, const Error& error) const;
+
+  const ReverseProxyOptions options_;
+  Upstreams upstreams_;
+};
+
+void ReverseProxy::Impl::serve(Request& req, ResponseWriter& res) {
+  if (!req.path().starts_with('/')) return res.error(400);  // "*", or the target of CONNECT
+  ProxiedCall call(req);
+  if (!receive_body(call)) return;
+  const std::string key = hash_key(req);
+  std::vector<Upstream*> tried;
+  Upstream* upstream = upstreams_.choose(key, tried);
+  for (;;) {
+    const bool last = tried.size() + 1 >= std::min(options_.tries_max, options_.upstreams.size());
+    if (attempt(*upstream, call, res, last)) return;
+    tried.push_back(upstream);
+    upstream = upstreams_.choose(key, tried);
+  }
+}
+
+// False: the server answers.
+bool ReverseProxy::Impl::receive_body(ProxiedCall& call) const {
+  Request& req = call.req;
+  if (req.exchange().too_large()) return false;
+  const std::optional<std::uint64_t> length = req.content_length();
+  call.streams = !length || *length > options_.repeatable_bytes_max;
+  if (call.streams) call.separate = req.exchange().separate_directions();
+  if (call.streams || *length == 0) return true;
+  const Result<std::string_view> body = req.body(req.context());
+  if (body) call.body = *body;
+  return body.has_value();
+}
+
+std::string ReverseProxy::Impl::hash_key(const Request& req) const {
+  if (options_.balance != Balance::kHash) return {};
+  if (options_.hash_key) return options_.hash_key(req);
+  return std::string(req.remote().substr(0, req.remote().rfind(':')));
+}
+
+void ReverseProxy::Impl::prepare(ProxiedCall& call, ClientRequest& out) const {
+  Request& req = call.req;
+  pass_fields(req, call.hop, out);
+  if (options_.keep_host && !req.host().empty()) out.add_header("Host", req.host());
+  add_forwarded(req, options_.forwarded, out);
+  if (call.streams) {
+    const auto source = [&call, &out](const Context& ctx, std::span<std::byte> into) {
+      const Result<std::size_t> n = call.req.read_body(ctx, into);
+      if (!n && !ctx.done()) call.unreadable = true;
+      if (!n || *n > 0) return n;
+      for (const auto& [name, value] : call.req.trailers()) {
+        if (may_be_trailer(name)) out.add_trailer(name, value);
+      }
+      return n;
+    };
+    out.set_body_source(source, req.content_length());
+    // A client that waits for the upstream's word before it sends the body has to have it before the answer.
+    if (req.header("Expect")) out.expect_continue();
+    if (call.separate) out.keep_sending();
+  } else if (!call.body.empty()) {
+    out.set_body(std::string(call.body));
+  } else if (const auto protocols = req.header("Upgrade"); protocols && call.hop.upgrades()) {
+    out.set_upgrade(*protocols);
+  }
+  if (options_.rewrite) options_.rewrite(req, out);
+}
+
+// False: another upstream may be asked.
+bool ReverseProxy::Impl::attempt(Upstream& upstream, ProxiedCall& call, ResponseWriter& res, bool last) {
+  Request& req = call.req;
+  const Active active(upstream);
+  Url url = upstream.url;
+  url.target = target_of(req);
+  ClientRequest out(req.method(), std::move(url));
+  prepare(call, out);
+  Result<ClientResponse> got = upstream.client.send(req.context(), out);
+  if (got) {
+    upstreams_.answered(upstream);
+    answer(upstream, req, res, *got);
+    return true;
+  }
+  if (call.unreadable) return true;
+  if (const Context& ctx = req.context(); ctx.done()) {
+    res.error(ctx.cause().timeout() ? 504 : kClientClosedRequest);
+    return true;
+  }
+  const Error& error = got.error();
+  upstreams_.failed(upstream, error);
+  const bool repeatable = is_idempotent(req) && !call.streams && !error.is(Errc::kBadMessage);
+  if (!last && (repeatable || !out.sent())) return false;
+  fail(upstream, req, res, error);
+  return true;
+}
+
+// What breaks off here does so for the client: it must not take a part for the whole.
+void ReverseProxy::Impl::answer(Upstream& upstream, Request& req, ResponseWriter& res,
+                                ClientResponse& answer) {
+  const Result<void> passed =
+      answer.status() == 101 ? pass_tunnel(req, res, answer) : pass_back(req, res, answer, options_);
+  if (passed || req.context().done()) return;
+  upstreams_.failed(upstream, passed.error());
+  if (!res.head_sent()) return fail(upstream, req, res, passed.error());
+  throw StatusError(502,
+                    "the answer of upstream " + upstream.name + " broke off: " + passed.error().message());
+}
+
+void ReverseProxy::Impl::fail(Upstream& upstream, Request& req, ResponseWriter& res,
+                              const Error& error) const {
+  log_failure(upstream.name, error);
+  const int status = error.timeout() ? 504 : 502;
+  if (!options_.on_failure) return res.error(status);
+  options_.on_failure(req, res, {.status = status, .error = error, .upstream = upstream.name});
+}
+
+ReverseProxy::ReverseProxy(ReverseProxyOptions options) : impl_(std::make_shared<Impl>(std::move(options))) {}
+
+void ReverseProxy::operator()(Request& req, ResponseWriter& res) const { impl_->serve(req, res); }
+
+std::vector<UpstreamStats> ReverseProxy::stats() const { return impl_->stats(); }
+
+}  // namespace tuza::http

@@ -1,0 +1,110 @@
+// Public header, part of <tuza/http.h>.
+//
+// A handler that passes requests on to other servers, and their answers back.
+//
+//     tuza::http::ReverseProxy proxy({.upstreams = {"http://10.0.0.1:8080", "http://10.0.0.2:8080"}});
+//     router.handle("/api/", proxy);            // "/api/x" is "/api/x" there, too
+//     router.mount("/files", proxy);            // "/files/x" is "/x" there
+//
+// Bodies are passed on as they arrive, both ways, no faster than the other side takes them; so are trailers, event streams and
+// upgraded connections such as WebSockets. Fields that concern one connection only (RFC 9110 7.6.1) are left out, in both
+// directions. What the client says of other proxies (Forwarded, X-Forwarded-*, X-Real-IP) is replaced by what this server knows:
+// Request::remote(), and real_ip() where trusted proxies stand in front.
+//
+// A request goes to another upstream if it has reached none, or if nothing of an answer has come and it may be repeated:
+// idempotent methods, or an Idempotency-Key, with a body of at most repeatable_bytes_max. An upstream that fails several times in
+// a row is left out for a while; then one request finds out. If all are left out, the one that has waited longest is asked.
+//
+// Without an answer the client gets 502, or 504 after a timeout. An answer that breaks off does so for the client, too.
+//
+// Thread-safe; copies share everything. Errors of the options are std::invalid_argument.
+#pragma once
+
+#include <tuza/http/client.h>
+#include <tuza/http/request.h>
+#include <tuza/http/response_writer.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tuza::http {
+
+enum class Balance : std::uint8_t {
+  kRoundRobin,     // by turns
+  kLeastRequests,  // the one with the fewest requests in progress; by turns among equal ones
+  // The same one for the same key, on all proxies with the same upstreams. One that is left out gives its keys to all others,
+  // and gets them back (rendezvous hashing, Thaler and Ravishankar 1998).
+  kHash,
+};
+
+// How upstreams learn who asks.
+enum class ForwardedFields : std::uint8_t {
+  kXForwarded,  // X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host
+  kRfc7239,     // Forwarded
+  kNone,
+};
+
+// Why a request was not answered by an upstream.
+struct ProxyFailure {
+  int status;                 // 502, or 504 after a timeout
+  const Error& error;         // of the last try
+  std::string_view upstream;  // as in the options
+};
+
+struct ReverseProxyOptions {
+  // "http://10.0.0.1:8080", "https://app.internal", without a path; or "unix:/run/app.sock".
+  std::vector<std::string> upstreams{};
+  Balance balance = Balance::kRoundRobin;
+  // For kHash; empty: the address of the client.
+  std::function<std::string(const Request&)> hash_key{};
+  std::size_t tries_max = 3;  // of one request, each with another upstream
+  // So many requests in a row without an answer, and an upstream is left out for this time. 0: never.
+  std::size_t failures_max = 3;
+  std::chrono::milliseconds pause{10'000};
+  // A body up to this size is received before an upstream is asked; a larger one, and one of unknown length, is passed on as
+  // it arrives.
+  std::size_t repeatable_bytes_max = 64 << 10;
+
+  ForwardedFields forwarded = ForwardedFields::kXForwarded;
+  bool keep_host = true;  // the upstream sees the client's Host field; otherwise that of its own URL
+
+  // Changes the request to an upstream, which is complete but for what the client sets itself: `out.set_url()`,
+  // `out.set_header()`. Called for each try, behind the removal of the fields of the connection, so that no client can have a
+  // field removed that is set here.
+  std::function<void(const Request& in, ClientRequest& out)> rewrite{};
+  // Before the body is passed back: status and fields of the answer have been set on `out`.
+  std::function<void(const ClientResponse& in, ResponseWriter& out)> on_response{};
+  // Answers instead of ResponseWriter::error().
+  std::function<void(Request&, ResponseWriter&, const ProxyFailure&)> on_failure{};
+
+  // Timeouts, connections and TLS, for each upstream. Redirects are passed back, whatever it says, and no User-Agent is added.
+  ClientOptions client{};
+};
+
+struct UpstreamStats {
+  std::string name;        // as in the options
+  bool left_out = false;   // after failures
+  std::size_t active = 0;  // requests in progress
+  std::uint64_t requests = 0, failures = 0;
+  ClientStats client{};
+};
+
+class ReverseProxy {
+ public:
+  explicit ReverseProxy(ReverseProxyOptions options);
+  // Parks.
+  void operator()(Request& req, ResponseWriter& res) const;
+  [[nodiscard]] std::vector<UpstreamStats> stats() const;
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace tuza::http
