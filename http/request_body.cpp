@@ -2,7 +2,7 @@
 #include <tuza/http/serve/early_sending.h>
 #include <tuza/http/serve/request_loop.h>
 #include <tuza/netpoll/tls.h>
-#include <tuza/sched/rt/base/clock.h>
+#include <tuza/sched/detail/clock_source.h>
 
 #include <algorithm>
 #include <chrono>
@@ -50,7 +50,7 @@ bool RequestLoop::send_before_body() {
 
 // The body must keep up with the minimum rate, after a grace period that covers slow starts.
 void RequestLoop::set_body_deadline() {
-  if (body_.started_ns == 0) body_.started_ns = rt::now_ns();
+  if (body_.started_ns == 0) body_.started_ns = rt::clock_now_ns();
   const std::chrono::duration<double> at_rate(
       static_cast<double>(body_.received) /
       static_cast<double>(std::max<std::size_t>(options_.body_rate_min_bytes_per_second, 1)));

@@ -1,7 +1,7 @@
 #include <tuza/http/sse.h>
 
 #include <tuza/http/method.h>
-#include <tuza/sched/detail/coarse_clock.h>
+#include <tuza/sched/detail/clock_source.h>
 #include <tuza/sched/detail/lock_guard.h>
 #include <tuza/sched/detail/thread_annotations.h>
 #include <tuza/sched/sync/mutex.h>
@@ -111,7 +111,7 @@ class EventStream::Impl {
     const auto [limited, cancel] = with_timeout(ctx, options_.write_timeout);
     Result<void> sent = res_.write(limited, text);
     if (sent) sent = res_.flush(limited);
-    last_ns_ = coarse_now_ns();
+    last_ns_ = rt::clock_coarse_ns();
     if (!sent) {
       failed_ = true;
       ended_.cancel(sent.error());
@@ -125,7 +125,7 @@ class EventStream::Impl {
     std::int64_t next_ns = interval_ns;
     try {
       const LockGuard lock(mutex_);
-      const std::int64_t idle_ns = coarse_now_ns() - last_ns_;
+      const std::int64_t idle_ns = rt::clock_coarse_ns() - last_ns_;
       if (idle_ns < interval_ns) {
         next_ns = interval_ns - idle_ns;
       } else if (!put(Context::background(), ":\n\n")) {

@@ -9,6 +9,7 @@
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/wait_group.h>
+#include <tuza/sched/time/clock.h>
 #include <tuza/sched/time/sleep.h>
 
 #include <algorithm>
@@ -72,7 +73,7 @@ Result<void> call_peer(const NewSocket& socket, const SocketName& peer, TimePoin
     if (ctx != nullptr && ctx->done()) return std::unexpected(ctx->cause());
     // Compare with the deadline, not with the remaining time, which overflows for a deadline before the
     // clock's zero.
-    const TimePoint now = std::chrono::steady_clock::now();
+    const TimePoint now = tuza::now();
     if (deadline <= now) return std::unexpected(Error(Errc::kTimeout, "dial"));
     sleep_for(std::min<std::chrono::nanoseconds>(pause, deadline - now));
   }
@@ -186,7 +187,7 @@ class Race {
     Result<Conn> conn;
   };
 
-  [[nodiscard]] bool is_late() const { return deadline_ <= std::chrono::steady_clock::now(); }
+  [[nodiscard]] bool is_late() const { return deadline_ <= tuza::now(); }
   // The first attempt is made in any case, and says what is wrong.
   [[nodiscard]] bool may_begin() const {
     return begun_ == 0 || (begun_ < peers_.size() && !racing_.ctx().done() && !is_late());
@@ -219,7 +220,7 @@ class Race {
   [[nodiscard]] std::chrono::nanoseconds delay() const {
     constexpr std::chrono::nanoseconds kDelay = std::chrono::milliseconds(250);
     const TimePoint end = std::min(deadline_, racing_.ctx().deadline().value_or(kNoDeadline));
-    const TimePoint now = std::chrono::steady_clock::now();
+    const TimePoint now = tuza::now();
     if (end <= now) return {};
     const auto shares = static_cast<std::int64_t>(peers_.size() - begun_ + 1);
     return std::min<std::chrono::nanoseconds>(kDelay, (end - now) / shares);

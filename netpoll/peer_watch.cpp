@@ -13,10 +13,10 @@ namespace tuza::net {
 // Two references: the watch's, and that of the descriptor or of the goroutine that it has started.
 class PeerWatch::Shared final : public HangUpHandler {
  public:
-  // Somebody waits for the poller, if only for what the context ends.
-  explicit Shared(Canceller canceller) : canceller_(std::move(canceller)) {
+  // Somebody waits for the poller, if only for what the context ends; not if the peer is a goroutine (`in_memory`).
+  Shared(Canceller canceller, bool in_memory) : canceller_(std::move(canceller)), in_memory_(in_memory) {
     run_.set();
-    rt::io_wait_begins();
+    if (!in_memory_) rt::io_wait_begins();
   }
 
   // The poller calls this, perhaps on the scheduler's stack, where nothing may be freed.
@@ -26,11 +26,11 @@ class PeerWatch::Shared final : public HangUpHandler {
       end(Error(Errc::kClosed, "peer"));
       unref();
     });
-    rt::io_wait_ends();  // after go(): somebody can run
+    if (!in_memory_) rt::io_wait_ends();  // after go(): somebody can run
   }
   // The watch ends before anything has happened.
   void forgotten() {
-    if (!run_.ended()) rt::io_wait_ends();
+    if (!run_.ended() && !in_memory_) rt::io_wait_ends();
     unref();
   }
   void end(Error cause) { canceller_(std::move(cause)); }
@@ -41,12 +41,15 @@ class PeerWatch::Shared final : public HangUpHandler {
  private:
   ~Shared() = default;
   const Canceller canceller_;
+  const bool in_memory_;
   rt::RunMark run_;
   std::atomic<int> references_{2};
 };
 
 PeerWatch::PeerWatch(Conn& conn, CancellableContext made)
-    : conn_(conn), context_(made.ctx()), shared_(new Shared(std::move(made.canceller()))) {
+    : conn_(conn),
+      context_(made.ctx()),
+      shared_(new Shared(std::move(made.canceller()), conn.descriptor().in_memory())) {
   conn.descriptor().watch_hang_up(shared_);
 }
 

@@ -23,7 +23,7 @@ void answer_plain_http(net::Conn& conn, std::chrono::milliseconds patience) {
   });
   if (!sent) return;
   if (!descriptor.control("shutdown", [](int fd) { return sys::invoke(SYS_shutdown, fd, SHUT_WR); })) return;
-  conn.set_read_deadline(std::chrono::steady_clock::now() + patience);
+  conn.set_read_deadline(net::time_after_now(patience));
   std::array<std::byte, 4096> scrap;
   for (;;) {
     const Result<std::size_t> n = descriptor.read(std::span(scrap));

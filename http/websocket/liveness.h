@@ -17,6 +17,7 @@
 #include <tuza/sched/detail/thread_annotations.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/mutex.h>
+#include <tuza/sched/time/clock.h>
 
 #include <atomic>
 #include <chrono>
@@ -40,7 +41,7 @@ class Liveness {
     if (got_bytes) {
       received_.store(received_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
     } else {
-      left_ = std::chrono::steady_clock::now();
+      left_ = tuza::now();
     }
   }
 
@@ -77,7 +78,7 @@ class Liveness {
   void go_on() {
     const LockGuard lock(mutex_);
     if (received_.load(std::memory_order_relaxed) != received_before_) return withdraw();
-    deadline_ += std::chrono::steady_clock::now() - left_;
+    deadline_ += tuza::now() - left_;
     if (!closing_) conn_.set_read_deadline(deadline_);
   }
   void withdraw() TUZA_REQUIRES(mutex_) {

@@ -12,6 +12,10 @@
 // so that a deadline that is moved just as it passes is either expired first and then moved, or moved and not
 // expired.
 //
+// Two clocks. A caller's time is one of tuza::now(). A deadline of the kernel's things runs on the real clock, since their
+// time cannot be faked: while there is a FakeClock, what remains on it is what has to pass. A deadline that is in memory
+// runs on the clock of tuza::now() itself.
+//
 // Thread-safe.
 #pragma once
 
@@ -27,13 +31,15 @@ class Deadline {
  public:
   // `on_expiry` is called with `argument`, on a scheduler thread, when the deadline has passed.
   using OnExpiry = void (*)(void* argument);
-  Deadline(OnExpiry on_expiry, void* argument);
+  Deadline(OnExpiry on_expiry, void* argument, bool in_memory = false);
   Deadline(const Deadline&) = delete;
   Deadline& operator=(const Deadline&) = delete;
 
-  // Monotonic time; kNone: no deadline. A deadline in the past expires at once, in this call.
+  // A time of tuza::now(); kNone: no deadline. A deadline in the past expires at once, in this call.
   static constexpr std::int64_t kNone = 0;
   void set(std::int64_t when_ns);
+  // `after_ns` from now; at once if that is not positive.
+  void set_after(std::int64_t after_ns);
 
   // Called in a new runtime: the timer of the previous runtime no longer exists. Does nothing if the timer is
   // armed.
@@ -51,10 +57,15 @@ class Deadline {
   static constexpr std::int64_t kExpired = 1;
 
   static void timer_fired(rt::Timer& timer);
+  [[nodiscard]] std::int64_t own_now_ns() const;
+  void set_near(std::int64_t when_ns);
+  void set_ahead(std::int64_t when_ns);
+  void expire();
   void arm(std::int64_t when_ns) TUZA_REQUIRES(mutex_);
 
   const OnExpiry on_expiry_;
   void* const argument_;
+  const bool in_memory_;
   std::atomic<std::int64_t> deadline_{kNone};
   std::atomic<std::int64_t> armed_{kNone};  // when the timer will fire; kNone: not armed
   rt::RawMutex mutex_;                      // serialises arming and firing

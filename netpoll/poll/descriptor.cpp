@@ -8,6 +8,7 @@
 #include <tuza/netpoll/poll/descriptor_pool.h>
 #include <tuza/netpoll/poll/netpoller.h>
 #include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/detail/clock_source.h>
 #include <tuza/sched/detail/pending_wait.h>
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/base/clock.h>
@@ -44,6 +45,15 @@ Result<Descriptor*> Descriptor::open(int fd, std::string_view op, Watch watch) {
   return std::unexpected(Error::from_errno(static_cast<int>(-error), op));
 }
 
+Descriptor* Descriptor::open_in_memory() {
+  Descriptor* d = DescriptorPool::take(/*in_memory=*/true);
+  if (d == nullptr) return nullptr;
+  d->holders_.store(2, std::memory_order_relaxed);
+  d->generation_.store(Netpoller::generation(), std::memory_order_relaxed);
+  d->watches_writes_ = true;
+  return d;
+}
+
 void Descriptor::close() {
   if (!mutex_.close()) return;
   // The closed mark is set: a goroutine that announces itself from now on sees the mark, and a parked
@@ -64,7 +74,7 @@ void Descriptor::close_number() {
   if (shared_) {
     if (const Result<Netpoller*> netpoller = Netpoller::get()) (*netpoller)->poller().remove(fd_);
   }
-  sys::invoke(SYS_close, fd_);  // also ends the registration
+  if (!in_memory_) sys::invoke(SYS_close, fd_);  // also ends the registration
   fd_ = -1;
   drop_holder();
 }
@@ -123,7 +133,8 @@ template <class GiveUp>
 bool Descriptor::wait_in_slot(Side side, GiveUp give_up) {
   Waiting waiting{*this, side};
   rt::PendingWait pending{kWithdrawal, &waiting};
-  return slot(side).wait(side == Side::kRead ? WaitReason::kIoRead : WaitReason::kIoWrite, give_up, &pending);
+  return slot(side).wait(side == Side::kRead ? WaitReason::kIoRead : WaitReason::kIoWrite, give_up, &pending,
+                         in_memory_ ? WaitSlot::Source::kGoroutine : WaitSlot::Source::kPoller);
 }
 
 // A separate function, so that waiting without a context pays nothing for contexts.
@@ -142,11 +153,15 @@ Result<void> Descriptor::wait_within(Side side, std::string_view op, const Conte
 // The descriptor was opened in a runtime that has ended, and its registration and timers have ended with that
 // runtime. Reader and writer may come here at the same time: the second finds the work of the first done.
 Result<void> Descriptor::register_again(std::string_view op) {
-  const Result<Netpoller*> netpoller = Netpoller::get();
-  if (!netpoller) return std::unexpected(netpoller.error());
-  const std::uint32_t generation = Netpoller::generation();
-  const long error = (*netpoller)->poller().add(fd_, cookie());
-  if (error != 0 && error != -EEXIST) return std::unexpected(Error::from_errno(static_cast<int>(-error), op));
+  std::uint32_t generation = Netpoller::generation();
+  if (!in_memory_) {
+    const Result<Netpoller*> netpoller = Netpoller::get();
+    if (!netpoller) return std::unexpected(netpoller.error());
+    generation = Netpoller::generation();
+    const long error = (*netpoller)->poller().add(fd_, cookie());
+    if (error != 0 && error != -EEXIST)
+      return std::unexpected(Error::from_errno(static_cast<int>(-error), op));
+  }
   read_deadline_.arm_again();
   write_deadline_.arm_again();
   generation_.store(generation, std::memory_order_relaxed);
@@ -190,7 +205,7 @@ Result<void> Descriptor::wait_to_read(const Context* ctx) {
     return wait(Side::kRead, "read", ctx);
   const std::int64_t timeout = write_timeout_ns_.load(std::memory_order_relaxed);
   if (timeout == 0) return wait(Side::kRead, "read", ctx);
-  write_deadline_.set(rt::time_after(rt::now_ns(), std::chrono::nanoseconds(timeout)));
+  write_deadline_.set_after(timeout);
   Result<void> waited = wait(Side::kRead, "read", ctx);
   if (waited || !must_not_wait(Side::kRead)) write_deadline_.set(Deadline::kNone);
   return waited;
@@ -199,13 +214,14 @@ Result<void> Descriptor::wait_to_read(const Context* ctx) {
 Result<void> Descriptor::wait_to_write(const Context* ctx) {
   const std::int64_t timeout = write_timeout_ns_.load(std::memory_order_relaxed);
   if (timeout == 0) return wait(Side::kWrite, "write", ctx);
-  const std::int64_t begun = rt::now_ns();
+  const auto now_ns = [this] { return in_memory_ ? rt::clock_now_ns() : rt::now_ns(); };
+  const std::int64_t begun = now_ns();
   // A peer that takes a byte now and then does not begin the timeout anew.
   const std::int64_t used = write_rate_min_ == 0 ? 0 : std::min(timeout, write_waited_us_ * kNsPerUs);
-  write_deadline_.set(rt::time_after(begun, std::chrono::nanoseconds(timeout - used)));
+  write_deadline_.set_after(timeout - used);
   Result<void> waited = wait(Side::kWrite, "write", ctx);
   if (write_rate_min_ != 0) {
-    const std::int64_t all_us = write_waited_us_ + (rt::now_ns() - begun) / kNsPerUs;
+    const std::int64_t all_us = write_waited_us_ + (now_ns() - begun) / kNsPerUs;
     write_waited_us_ =
         static_cast<std::uint32_t>(std::min<std::int64_t>(all_us, std::numeric_limits<std::uint32_t>::max()));
   }
@@ -218,7 +234,8 @@ void Descriptor::wake(Side side) {
   rt::G* g = slot(side).wake(false);
   if (g == nullptr) return;
   rt::ready(g);
-  rt::io_wait_ends();  // after ready(): a goroutine that neither waits nor can run would look like a deadlock
+  if (!in_memory_)
+    rt::io_wait_ends();  // after ready(): a goroutine that neither waits nor can run would look like a deadlock
 }
 
 // A deadline has expired, which is written. A wait that this does not concern looks again, and continues.
@@ -259,6 +276,7 @@ void Descriptor::watch_hang_up(HangUpHandler* handler) {
   // The registration may have ended with an earlier runtime.
   if (generation_.load(std::memory_order_acquire) != Netpoller::generation()) (void)register_again("watch");
   if (!hung_up_.load() && !mutex_.closed()) return;
+  if (in_memory_) return report_hang_up(sequence);
   // An earlier event may have been urgent data, which has been dealt with.
   struct pollfd now{.fd = -1, .events = POLLRDHUP, .revents = 0};
   const Result<long> ready = control("poll", [&now](int fd) {
@@ -277,6 +295,14 @@ Descriptor::Woken Descriptor::deliver(Events events, std::uint64_t cookie) {
     report_hang_up(cookie >> 32);
   }
   return {events.readable ? reader_.wake(true) : nullptr, events.writable ? writer_.wake(true) : nullptr};
+}
+
+void Descriptor::notify(Events events, std::uint64_t cookie) {
+  if (cookie != this->cookie()) return;  // closed
+  const Woken woken = deliver(events, cookie);
+  for (rt::G* g : {woken.reader, woken.writer}) {
+    if (g != nullptr) rt::ready(g);
+  }
 }
 
 Result<std::size_t> Descriptor::read_locked(std::span<std::byte> into, LazyBuffer* lazy, const Context* ctx) {

@@ -25,6 +25,10 @@
 // was tried, and changed nothing: the second report comes after the read has begun. Watching for EPOLLOUT
 // only while a write waits would help, at the price of one system call for each wait.
 //
+// A descriptor in memory has no number, and the poller does not know it: a transport that moves bytes between goroutines
+// (netpoll/memory) lends from here what a connection promises about locks, deadlines, contexts and close(), and reports
+// events itself, by notify().
+//
 // Thread-safe. Reads exclude each other, as do writes. Functions that wait park the goroutine.
 #pragma once
 
@@ -83,6 +87,8 @@ class Descriptor {
   // Registers the open, non-blocking `fd`, and owns it from then on, even on an error. The caller owns the
   // Descriptor until dispose().
   static Result<Descriptor*> open(int fd, std::string_view op, Watch watch = Watch::kReads);
+  // One in memory. To the calls of retry() and control() its number is -1. Null: there are too many descriptors.
+  static Descriptor* open_in_memory();
 
   // All calls return Errc::kClosed from now on, waiting calls included; the last of them closes the number.
   // May be called repeatedly, by any goroutine. Does not park.
@@ -119,6 +125,10 @@ class Descriptor {
   // Runs `call(fd)` with the descriptor kept open. Does not park by itself.
   template <class Call>
   Result<long> control(std::string_view op, Call call);
+  // A read or write of a transport in memory. Calls `step(moved)` until its Result is an error, or true; false: waits, as a
+  // read or a write of a socket would, for notify(). It adds to `moved` what it has moved. Parks.
+  template <class Step>
+  Result<void> transfer(Side side, Step step, const Context* ctx);
 
   // Deadline for calls of one direction, waiting ones included; see Deadline::set.
   void set_deadline(Side side, std::int64_t when_ns) { deadline(side).set(when_ns); }
@@ -166,7 +176,7 @@ class Descriptor {
   // The descriptor that an event's cookie refers to; null if that descriptor is gone.
   static Descriptor* from_cookie(std::uint64_t cookie);
   struct Events {
-    bool readable, writable, hung_up;
+    bool readable = false, writable = false, hung_up = false;
   };
   // Records the events, and returns the waiting goroutines, which the caller must ready; null for none.
   struct Woken {
@@ -176,16 +186,22 @@ class Descriptor {
   // `cookie`: of the event. The descriptor may have been recycled since it was looked up; then the wake-ups are spurious.
   Woken deliver(Events events, std::uint64_t cookie);
 
+  // -- For what stands in for the poller and the kernel, in memory.
+  // As deliver(), and readies whom it wakes. Any thread of the runtime; does not park.
+  void notify(Events events, std::uint64_t cookie);
+  [[nodiscard]] bool in_memory() const { return in_memory_; }
+
   // -- For code that keeps state of its own while it waits here (tls/hold.h).
   // At the end of the runtime: true if `g` was left behind in a wait for a descriptor.
   [[nodiscard]] static bool waits(const rt::G& g);
 
  private:
   friend class DescriptorPool;
-  explicit Descriptor(std::uint32_t index)
+  Descriptor(std::uint32_t index, bool in_memory)
       : index_(index),
-        read_deadline_(&Descriptor::wake_reader, this),
-        write_deadline_(&Descriptor::wake_writer, this) {}
+        in_memory_(in_memory),
+        read_deadline_(&Descriptor::wake_reader, this, in_memory),
+        write_deadline_(&Descriptor::wake_writer, this, in_memory) {}
 
   Deadline& deadline(Side side) { return side == Side::kRead ? read_deadline_ : write_deadline_; }
   // The deadline that ends waits of that side: its own, but for OneDeadline.
@@ -256,6 +272,7 @@ class Descriptor {
   };
 
   const std::uint32_t index_;
+  const bool in_memory_;  // also of all later uses: a late event of the poller never finds one in memory
   std::atomic<std::uint32_t> sequence_{0};    // incremented when the number is closed
   std::atomic<std::uint32_t> holders_{0};     // the owner, and the open number; at 0 the slot is recycled
   int fd_ = -1;                               // guarded by references: constant while one exists
@@ -291,6 +308,24 @@ Result<long> Descriptor::retry(Side side, std::string_view op, Call call, const 
     if (result == -EINTR) continue;
     if (result != -EAGAIN) return std::unexpected(Error::from_errno(static_cast<int>(-result), op));
     if (Result<void> waited = wait(side, op, ctx); !waited) return std::unexpected(waited.error());
+  }
+}
+
+template <class Step>
+Result<void> Descriptor::transfer(Side side, Step step, const Context* ctx) {
+  const std::string_view op = side == Side::kRead ? "read" : "write";
+  rt::parking_point();
+  const Use use(*this, side, ctx);
+  if (!use) return std::unexpected(refusal(op, ctx));
+  if (Result<void> may = may_begin(side, op, ctx); !may) return may;
+  for (;;) {
+    std::size_t moved = 0;
+    const Result<bool> done = step(moved);
+    if (side == Side::kWrite && write_waited_us_ != 0) pay_for_waits(moved);
+    if (!done) return std::unexpected(done.error());
+    if (*done) return {};
+    const Result<void> waited = side == Side::kRead ? wait_to_read(ctx) : wait_to_write(ctx);
+    if (!waited) return waited;
   }
 }
 

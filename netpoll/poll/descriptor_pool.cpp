@@ -17,15 +17,17 @@ constexpr std::uint32_t kSlabsMax = 4096;  // four million descriptors
 std::array<std::atomic<Descriptor*>, kSlabsMax> g_slabs{};  // written under g_pool_mutex
 rt::RawMutex g_pool_mutex;
 std::atomic<std::uint32_t> g_made{0};  // written under g_pool_mutex; all below it are constructed
-Descriptor* g_free TUZA_GUARDED_BY(g_pool_mutex) = nullptr;
+// Those of the system, and those in memory.
+std::array<Descriptor*, 2> g_free TUZA_GUARDED_BY(g_pool_mutex){};
 
 }  // namespace
 
-Descriptor* DescriptorPool::take() {
+Descriptor* DescriptorPool::take(bool in_memory) {
   const rt::Enter rt;  // a goroutine must not lose its P while it holds the mutex
   const LockGuard lock(g_pool_mutex);
-  if (Descriptor* d = g_free; d != nullptr) {
-    g_free = d->next_free_;
+  Descriptor*& first_free = g_free[in_memory ? 1 : 0];
+  if (Descriptor* d = first_free; d != nullptr) {
+    first_free = d->next_free_;
     return d;
   }
   const std::uint32_t index = g_made.load(std::memory_order_relaxed);
@@ -37,7 +39,7 @@ Descriptor* DescriptorPool::take() {
     g_slabs[slab].store(memory, std::memory_order_relaxed);
   }
   Descriptor* at = &g_slabs[slab].load(std::memory_order_relaxed)[index % kSlabDescriptors];
-  Descriptor* d = ::new (static_cast<void*>(at)) Descriptor(index);
+  Descriptor* d = ::new (static_cast<void*>(at)) Descriptor(index, in_memory);
   g_made.store(index + 1, std::memory_order_release);  // pairs with at(): the descriptor is visible
   return d;
 }
@@ -45,8 +47,9 @@ Descriptor* DescriptorPool::take() {
 void DescriptorPool::put(Descriptor* descriptor) {
   const rt::Enter rt;
   const LockGuard lock(g_pool_mutex);
-  descriptor->next_free_ = g_free;
-  g_free = descriptor;
+  Descriptor*& first_free = g_free[descriptor->in_memory() ? 1 : 0];
+  descriptor->next_free_ = first_free;
+  first_free = descriptor;
 }
 
 Descriptor* DescriptorPool::at(std::uint32_t index) {

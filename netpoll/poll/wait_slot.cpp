@@ -20,19 +20,22 @@ bool WaitSlot::announce() {
 
 bool WaitSlot::commit(rt::G* g, void* self) {
   auto& slot = *static_cast<WaitSlot*>(self);
-  rt::io_wait_begins();
   std::uintptr_t waiting = kWaiting;
   // release: the thread that takes the goroutine out of the slot sees it parked.
-  if (slot.state_.compare_exchange_strong(waiting, reinterpret_cast<std::uintptr_t>(g),
-                                          std::memory_order_acq_rel)) {
-    return true;
-  }
+  return slot.state_.compare_exchange_strong(waiting, reinterpret_cast<std::uintptr_t>(g),
+                                             std::memory_order_acq_rel);
+}
+
+bool WaitSlot::commit_to_poller(rt::G* g, void* self) {
+  rt::io_wait_begins();
+  if (commit(g, self)) return true;
   rt::io_wait_ends();
   return false;
 }
 
-void WaitSlot::park(WaitReason reason, rt::PendingWait* pending) {
-  rt::park(&WaitSlot::commit, this, reason, pending);
+void WaitSlot::park(WaitReason reason, rt::PendingWait* pending, Source source) {
+  rt::park(source == Source::kPoller ? &WaitSlot::commit_to_poller : &WaitSlot::commit, this, reason,
+           pending);
 }
 
 void WaitSlot::withdraw(rt::G& g) {

@@ -42,11 +42,14 @@ class WaitSlot {
 
   // Parks until an event arrives, and consumes it. False: woken for another reason, or `give_up` (which
   // checks the reasons not to wait) was true after the announcement. `pending` tells the end of the runtime
-  // how to withdraw the wait (with withdraw()); null for a slot that the runtime outlives.
+  // how to withdraw the wait (with withdraw()); null for a slot that the runtime outlives. `source`: of the event. A wait
+  // for a goroutine is no wait for the poller: it neither keeps a deadlock from being noticed nor a fake clock from jumping.
+  enum class Source : bool { kPoller, kGoroutine };
   template <class GiveUp>
-  [[nodiscard]] bool wait(WaitReason reason, GiveUp give_up, rt::PendingWait* pending = nullptr) {
+  [[nodiscard]] bool wait(WaitReason reason, GiveUp give_up, rt::PendingWait* pending = nullptr,
+                          Source source = Source::kPoller) {
     if (!announce()) return true;
-    if (!give_up()) park(reason, pending);
+    if (!give_up()) park(reason, pending, source);
     return retract();
   }
 
@@ -67,9 +70,10 @@ class WaitSlot {
   static constexpr std::uintptr_t kWaiting = 2;
 
   bool announce();  // false: an event was consumed instead
-  void park(WaitReason reason, rt::PendingWait* pending);
+  void park(WaitReason reason, rt::PendingWait* pending, Source source);
   bool retract();  // back to kNil; true if an event had arrived
   static bool commit(rt::G* g, void* self);
+  static bool commit_to_poller(rt::G* g, void* self);
 
   std::atomic<std::uintptr_t> state_{kNil};
 };

@@ -4,6 +4,7 @@
 #include <tuza/netpoll/tls/hold.h>
 #include <tuza/netpoll/tls/stream.h>
 #include <tuza/sched/rt/slice/handoff.h>
+#include <tuza/sched/time/clock.h>
 #include <tuza/sched/time/sleep.h>
 
 #include <algorithm>
@@ -88,7 +89,7 @@ Result<void> Stream::shake_hands(const Context* ctx) {
   }
   const LockGuard lock(ssl_mutex_);
   send_without_waiting();  // an alert tells the peer the reason
-  const bool in_time = std::chrono::steady_clock::now() < *shaken_by_;
+  const bool in_time = tuza::now() < *shaken_by_;
   const bool callers_own = result.error().closed() || parent.done() || (result.error().timeout() && in_time);
   if (callers_own) return result;
   if (result.error().timeout()) {

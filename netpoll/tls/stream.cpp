@@ -10,6 +10,7 @@
 #include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/slice/handoff.h>
+#include <tuza/sched/time/clock.h>
 #include <tuza/sched/time/sleep.h>
 
 #include <algorithm>
@@ -251,7 +252,7 @@ Result<void> Stream::encrypt(std::span<const std::byte> data, const Context* ctx
       if (Result<void> sent = send_out(ctx); !sent) return sent;
       continue;
     }
-    const TimePoint now = std::chrono::steady_clock::now();
+    const TimePoint now = tuza::now();
     if (!message_by) message_by = now + kMessageTime;
     if (now >= *message_by) return std::unexpected(Error(Errc::kTimeout, "tls write", side_->peer()));
     if (Result<void> read = read_message(pause, ctx); !read) return read;
@@ -388,7 +389,7 @@ Result<void> Stream::close_write() {
 
 void Stream::farewell() {
   if (aborted_.load(std::memory_order_relaxed)) return;
-  const TimePoint by = std::chrono::steady_clock::now() + kFarewellTime;
+  const TimePoint by = tuza::now() + kFarewellTime;
   {
     const Hold lock(writing_);
     bool sent_all = false;
@@ -431,7 +432,7 @@ void Stream::outlast_answer(TimePoint by) {
   (void)descriptor_.control("shutdown", [](int fd) { return sys::invoke(SYS_shutdown, fd, SHUT_WR); });
   Refill scrap;
   for (std::chrono::milliseconds pause = kLookAgain; queued(SIOCOUTQ) > 0; pause = longer(pause)) {
-    const TimePoint now = std::chrono::steady_clock::now();
+    const TimePoint now = tuza::now();
     if (now >= by) return;
     // The handler has returned, so its deadlines no longer apply.
     descriptor_.set_deadline(Direction::kRead, (now + pause).time_since_epoch().count());

@@ -1,5 +1,6 @@
 #include <tuza/sched/detail/clock_source.h>
 
+#include <tuza/sched/detail/coarse_clock.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/testing/fake_time.h>
 #include <tuza/sched/time/clock.h>
@@ -10,6 +11,11 @@ namespace rt {
 std::int64_t clock_now_ns() {
   const FakeTime* fake = FakeTime::installed();
   return fake == nullptr ? now_ns() : fake->now_ns();
+}
+
+std::int64_t clock_coarse_ns() {
+  const FakeTime* fake = FakeTime::installed();
+  return fake == nullptr ? coarse_now_ns() : fake->now_ns();
 }
 
 bool clock_is_fake() { return FakeTime::installed() != nullptr; }

@@ -17,8 +17,10 @@
 // testing/synctest.
 //
 // The clock also stands still while a goroutine waits for I/O, is in a blocking call or computes without a
-// P, and while there is a tuza::ExternalWaker: an outside event may then wake a goroutine. Deadlines of
-// connections, the scheduler and other clocks use real time. Timers that were started before the FakeClock
+// P, and while there is a tuza::ExternalWaker: an outside event may then wake a goroutine. The scheduler and other
+// clocks use real time. A deadline of a connection is a time of this clock: one of a socket is kept in real time, as what
+// remained when it was set, because the kernel's time cannot be faked; one in memory (netpoll/testing.h) is kept here, and
+// a goroutine that waits for such a connection does not hold the clock up. Timers that were started before the FakeClock
 // keep real time, and do not hold the fake clock up. If all goroutines wait and there is no timer to jump
 // to, they are deadlocked, and the process ends as usual.
 //

@@ -1,5 +1,6 @@
 #include <tuza/sched/rt/testing/fake_time.h>
 
+#include <tuza/sched/detail/clock_source.h>
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/enter.h>
@@ -11,6 +12,7 @@
 #include <tuza/sched/rt/slice/handoff.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace tuza::rt {
 
@@ -23,6 +25,7 @@ bool FakeTime::install() {
   if (fake.governs_) return false;
   fake.governs_ = true;
   fake.now_ns_.store(rt::now_ns(), std::memory_order_release);
+  clock_near_ns.store(std::numeric_limits<std::int64_t>::max() / 2, std::memory_order_relaxed);
   installed_.store(&fake, std::memory_order_release);
   return true;
 }
@@ -37,6 +40,7 @@ void FakeTime::uninstall() {
     const LockGuard lock(mutex_);
     governs_ = false;
     installed_.store(nullptr, std::memory_order_release);
+    clock_near_ns.store(kClockNearNs, std::memory_order_relaxed);
     P& p = rt.p() != nullptr ? *rt.p() : entry.sched()->p(0);
     heap_.move_all(p.timers, rt::now_ns() - now_ns());
     while (Waiter* w = settlers_.claim_first()) w->wait->wake();
@@ -50,6 +54,7 @@ void FakeTime::runtime_ended() {
   const LockGuard lock(fake->mutex_);
   fake->governs_ = false;
   installed_.store(nullptr, std::memory_order_release);
+  clock_near_ns.store(kClockNearNs, std::memory_order_relaxed);
   fake->heap_.disarm_all();
 }
 
