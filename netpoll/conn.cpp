@@ -1,5 +1,7 @@
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -35,6 +37,26 @@ Result<void> set_option(Descriptor& descriptor, int level, int name, int value) 
   return ignore_value(descriptor.control("setsockopt", [=](int fd) {
     return sys::invoke(SYS_setsockopt, fd, level, name, &value, sizeof value);
   }));
+}
+
+SocketStandIn* stand_in(const detail::TransportOwner& transport) {
+  return transport == nullptr ? nullptr : transport->stand_in();
+}
+
+// Of a socket only: an error if it is closed.
+Result<void> is_open(Descriptor& descriptor, std::string_view op) {
+  return ignore_value(descriptor.control(op, [](int) { return 0L; }));
+}
+
+Result<Endpoint> of_stand_in(Descriptor& descriptor, const Endpoint& endpoint, std::string_view op) {
+  const Result<void> open = is_open(descriptor, op);
+  if (!open) return std::unexpected(open.error());
+  return endpoint;
+}
+
+Result<std::string> as_text(const Result<Endpoint>& endpoint) {
+  if (!endpoint) return std::unexpected(endpoint.error());
+  return to_string(*endpoint);
 }
 
 Result<SocketName> get_name(Descriptor& descriptor, long call, std::string_view op) {
@@ -188,30 +210,63 @@ std::optional<TlsInfo> Conn::tls_info() const {
 
 Result<void> Conn::set_linger_zero() {
   if (transport_) transport_->aborting();
+  if (stand_in(transport_) != nullptr) return is_open(*descriptor_, "setsockopt");
   const struct linger linger{.l_onoff = 1, .l_linger = 0};
   return ignore_value(descriptor_->control("setsockopt", [&linger](int fd) {
     return sys::invoke(SYS_setsockopt, fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
   }));
 }
 
-Result<void> Conn::set_no_delay(bool on) { return set_option(*descriptor_, IPPROTO_TCP, TCP_NODELAY, on); }
-Result<void> Conn::set_keep_alive(bool on) { return set_option(*descriptor_, SOL_SOCKET, SO_KEEPALIVE, on); }
+Result<void> Conn::set_no_delay(bool on) {
+  if (stand_in(transport_) != nullptr) return is_open(*descriptor_, "setsockopt");
+  return set_option(*descriptor_, IPPROTO_TCP, TCP_NODELAY, on);
+}
+Result<void> Conn::set_keep_alive(bool on) {
+  if (stand_in(transport_) != nullptr) return is_open(*descriptor_, "setsockopt");
+  return set_option(*descriptor_, SOL_SOCKET, SO_KEEPALIVE, on);
+}
+
+Result<std::size_t> Conn::peek(std::span<char> into) {
+  SocketStandIn* memory = stand_in(transport_);
+  const Result<long> n = descriptor_->control("peek", [&](int fd) -> long {
+    if (memory != nullptr) return memory->receive(into, /*takes=*/false);
+    return sys::invoke(SYS_recvfrom, fd, into.data(), into.size(), MSG_PEEK | MSG_DONTWAIT, nullptr, nullptr);
+  });
+  if (!n) return std::unexpected(n.error());
+  return static_cast<std::size_t>(*n);
+}
+
+bool Conn::all_delivered() {
+  if (SocketStandIn* memory = stand_in(transport_)) return memory->unread() == 0;
+  int unsent = 0, unread = 0;
+  const Result<long> asked = descriptor_->control("ioctl", [&](int fd) {
+    const long error = sys::invoke(SYS_ioctl, fd, SIOCOUTQ, &unsent);
+    return error != 0 ? error : sys::invoke(SYS_ioctl, fd, SIOCINQ, &unread);
+  });
+  return asked && unsent == 0 && unread == 0;
+}
 
 Result<Endpoint> Conn::local_endpoint() const {
+  if (SocketStandIn* memory = stand_in(transport_))
+    return of_stand_in(*descriptor_, memory->local(), "getsockname");
   return get_endpoint(*descriptor_, SYS_getsockname, "getsockname");
 }
 Result<Endpoint> Conn::remote_endpoint() const {
   if (peer_) return *peer_;
   if (unix_peer_ != nullptr)
     return std::unexpected(Error::from_errno(EAFNOSUPPORT, "remote endpoint", *unix_peer_));
+  if (SocketStandIn* memory = stand_in(transport_))
+    return of_stand_in(*descriptor_, memory->remote(), "getpeername");
   return get_endpoint(*descriptor_, SYS_getpeername, "getpeername");
 }
 Result<std::string> Conn::local_address() const {
+  if (stand_in(transport_) != nullptr) return as_text(local_endpoint());
   return get_address(*descriptor_, SYS_getsockname, "getsockname");
 }
 Result<std::string> Conn::remote_address() const {
   if (peer_) return to_string(*peer_);
   if (unix_peer_ != nullptr) return *unix_peer_;
+  if (stand_in(transport_) != nullptr) return as_text(remote_endpoint());
   return get_address(*descriptor_, SYS_getpeername, "getpeername");
 }
 void Conn::set_client(const ProxyHeader& header) {

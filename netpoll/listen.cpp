@@ -2,6 +2,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/netpoll/socket/backlog.h>
 #include <tuza/netpoll/socket/new_socket.h>
 #include <tuza/netpoll/socket/resolve_for.h>
 #include <tuza/netpoll/socket/socket_name.h>
@@ -147,6 +148,10 @@ Result<Conn> Listener::accept() { return accept_within(nullptr); }
 Result<Conn> Listener::accept(const Context& ctx) { return accept_within(&ctx); }
 
 Result<Conn> Listener::accept_within(const Context* ctx) {
+  if (backlog_ != nullptr) [[unlikely]] {
+    if (tls_ != nullptr) return std::unexpected(Error::from_errno(EOPNOTSUPP, "accept", "TLS in memory"));
+    return backlog_->accept(*descriptor_, ctx);
+  }
   // The peer's address costs nothing here. Later, a peer that has reset the connection has none any more.
   SocketName peer;
   const auto accept_one = [&peer](int listener) {
@@ -182,8 +187,11 @@ void Listener::close() {
   // Shut down at once: the descriptor is closed only when the last accept() has noticed, and until then the
   // kernel would accept connections that are never served. Not if the service manager also holds the socket:
   // shutdown() would end it for all holders, and clients that connect from now on belong to our successor.
-  if (!adopted_)
+  if (backlog_ != nullptr) {
+    backlog_->close();
+  } else if (!adopted_) {
     (void)descriptor_->control("shutdown", [](int fd) { return sys::invoke(SYS_shutdown, fd, SHUT_RDWR); });
+  }
   descriptor_->close();
 }
 

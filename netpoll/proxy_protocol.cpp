@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/netpoll/socket/transport.h>
 #include <tuza/netpoll/tcp.h>
 #include <tuza/sched/arch/syscall.h>
 
@@ -180,7 +181,9 @@ Result<ProxyHeader> receive_proxy_header(Conn& conn) {
   Descriptor& descriptor = conn.descriptor();
   std::array<char, kProxyHeaderBytesMax> bytes;
   std::size_t have = 0;
-  const auto receive = [&bytes, &have](int fd, std::size_t n, int flags) {
+  SocketStandIn* memory = conn.transport() == nullptr ? nullptr : conn.transport()->stand_in();
+  const auto receive = [&bytes, &have, memory](int fd, std::size_t n, int flags) -> long {
+    if (memory != nullptr) return memory->receive(std::span(bytes.data() + have, n), flags != MSG_PEEK);
     return sys::invoke(SYS_recvfrom, fd, bytes.data() + have, n, flags, nullptr, nullptr);
   };
   for (;;) {

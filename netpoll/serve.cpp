@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/poll/descriptor_limit.h>
+#include <tuza/netpoll/socket/backlog.h>
 #include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/detail/coarse_clock.h>
 #include <tuza/sched/go.h>
@@ -11,6 +12,7 @@
 #include <tuza/sched/preempt.h>
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/sync/detail/member.h>
+#include <tuza/sched/time/clock.h>
 #include <tuza/sched/time/sleep.h>
 
 #include <algorithm>
@@ -24,7 +26,6 @@ namespace tuza::net {
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
 
 std::int64_t limit_on_connections(const ServeOptions& options) {
   return static_cast<std::int64_t>(options.max_connections != 0 ? options.max_connections
@@ -71,6 +72,7 @@ class SpareDescriptor {
   // descriptor first; then no connection is turned away, and the reserve is reopened when a descriptor is
   // free again.
   void drop_one_connection(Listener& listener) {
+    if (listener.backlog_ != nullptr) return listener.backlog_->drop_one();
     if (fd_ >= 0) sys::invoke(SYS_close, std::exchange(fd_, -1));
     (void)listener.descriptor_->control("accept", [](int fd) -> long {
       const long accepted = sys::invoke(SYS_accept4, fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -97,7 +99,7 @@ bool Session::begin_idle() {
 }
 
 void Session::interrupt_if_idle() {
-  if (idle_.exchange(false, std::memory_order_seq_cst)) conn_.set_read_deadline(Clock::now());
+  if (idle_.exchange(false, std::memory_order_seq_cst)) conn_.set_read_deadline(TimePoint::min());
 }
 
 void Session::take_interruption_back() {
@@ -170,7 +172,7 @@ Result<void> Server::serve() {
   begin_run();
   const Result<void> result = accept_loop();
   // Wait in short intervals: shutdown() may be called later, and give up.
-  while (!given_up_.load(std::memory_order_relaxed) && !wait_for_sessions(Clock::now() + 1ms)) {
+  while (!given_up_.load(std::memory_order_relaxed) && !wait_for_sessions(now() + 1ms)) {
   }
   return result;
 }
@@ -279,7 +281,7 @@ bool Server::wait_for_sessions(TimePoint deadline) {
   // Polls in short intervals instead of waiting for a notification: this wait happens once in the life of a
   // server, and so a connection that ends need not notify anyone.
   while (connections_.load(std::memory_order_seq_cst) > 0) {
-    if (Clock::now() >= deadline) return false;
+    if (now() >= deadline) return false;
     sleep_for(1ms);
   }
   return true;
@@ -300,7 +302,7 @@ bool Server::shutdown(TimePoint deadline) {
     forced_ = true;  // for a session whose goroutine has not reached add() yet
   }
   for_each_session([](Session& session) { session.conn_.close(); });
-  if (!wait_for_sessions(Clock::now() + kNoticeTime)) given_up_.store(true, std::memory_order_relaxed);
+  if (!wait_for_sessions(now() + kNoticeTime)) given_up_.store(true, std::memory_order_relaxed);
   return false;
 }
 

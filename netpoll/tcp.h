@@ -33,6 +33,7 @@
 #include <tuza/netpoll/endpoint.h>
 #include <tuza/netpoll/file_slice.h>
 #include <tuza/sched/result.h>
+#include <tuza/sched/time/clock.h>
 #include <tuza/sched/time/sleep.h>
 
 #include <chrono>
@@ -50,8 +51,13 @@ namespace tuza {
 class Context;
 }
 
+namespace tuza::net::testing {
+class MemoryNetwork;
+}
+
 namespace tuza::net {
 
+class Backlog;
 class Descriptor;
 class LazyBuffer;
 class TlsServer;
@@ -75,10 +81,10 @@ using TimePoint = std::chrono::steady_clock::time_point;
 // No deadline.
 inline constexpr TimePoint kNoDeadline = TimePoint::max();
 
-// `timeout` from now, for calls that take a deadline. A timeout beyond the clock's range is clamped.
+// `timeout` from now (tuza::now()), for calls that take a deadline. A timeout beyond the clock's range is clamped.
 template <class Rep, class Period>
 [[nodiscard]] TimePoint time_after_now(const std::chrono::duration<Rep, Period>& timeout) {
-  const TimePoint now = std::chrono::steady_clock::now();
+  const TimePoint now = tuza::now();
   return TimePoint(
       std::chrono::nanoseconds(rt::time_after(now.time_since_epoch().count(), rt::whole_ns(timeout))));
 }
@@ -141,7 +147,7 @@ class Conn {
   [[nodiscard]] Result<void> send_file(const Context& ctx, FileSlice& slice, std::string_view head = {});
 
   // From this point in time on, calls of that direction fail with Errc::kTimeout, calls that already wait
-  // included. A TLS handshake belongs to the call that needs it. The deadline stays until it is set again; kNoDeadline
+  // included. A time of tuza::now(): of a FakeClock (sched/time/fake_clock.h) too, if there is one. A TLS handshake belongs to the call that needs it. The deadline stays until it is set again; kNoDeadline
   // removes it. Cheap: two memory operations,
   // unless the new deadline is earlier than the old one. Does not park.
   void set_read_deadline(TimePoint when);
@@ -183,8 +189,16 @@ class Conn {
   // nullopt if the connection is not TLS, or before the handshake.
   [[nodiscard]] std::optional<TlsInfo> tls_info() const;
 
-  // For higher layers and tests that need more than this interface.
+  // -- For higher layers and tests that need more than this interface.
+  // What has arrived, without taking it: at most `into`, 0 at the end of the stream, EAGAIN if nothing is there. Over TLS it
+  // is ciphertext. Does not park.
+  [[nodiscard]] Result<std::size_t> peek(std::span<char> into);
+  // Whether the peer's system has acknowledged all that was written, and all that has arrived is read. Does not park.
+  [[nodiscard]] bool all_delivered();
+  // Of a connection in memory (netpoll/testing.h) it has no number.
   [[nodiscard]] Descriptor& descriptor() { return *descriptor_; }
+  // The layer above the descriptor; null if there is none.
+  [[nodiscard]] Transport* transport() { return transport_.get(); }
 
  private:
   friend class Server;     // farewell()
@@ -239,6 +253,7 @@ class Listener {
 
  private:
   friend class SpareDescriptor;
+  friend class testing::MemoryNetwork;  // inserts its backlog
   friend Result<Listener> listen_unix(std::string_view path, int backlog);
   [[nodiscard]] Result<Conn> accept_within(const Context* ctx);
   detail::DescriptorOwner descriptor_;
@@ -246,7 +261,8 @@ class Listener {
   std::string address_;
   detail::UnixSocketFileOwner file_;  // null: no file, or not ours to remove
   std::shared_ptr<TlsServer> tls_;
-  bool adopted_ = false;  // other processes may hold the socket, too
+  std::shared_ptr<Backlog> backlog_;  // in memory, instead of the socket's; null: the usual case
+  bool adopted_ = false;              // other processes may hold the socket, too
 };
 
 // `network` is "tcp", "tcp4", "tcp6" or "unix".

@@ -1,12 +1,9 @@
 #include <tuza/http/client/pool.h>
 
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <tuza/netpoll/poll/descriptor.h>
-#include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/time/clock.h>
 
 #include <mutex>
+#include <span>
 #include <utility>
 
 namespace tuza::http {
@@ -216,9 +213,7 @@ void ClientPool::Lease::set_conn(net::Conn conn, bool tls) {
 // What a peer sends unasked would be taken for the next response; over TLS it may be a ticket.
 bool ClientPool::Lease::is_fresh() {
   char byte = 0;
-  const Result<long> n = conn().descriptor().control("recv", [&byte](int fd) {
-    return sys::invoke(SYS_recvfrom, fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT, nullptr, nullptr);
-  });
+  const Result<std::size_t> n = conn().peek(std::span(&byte, 1));
   if (n) return *n > 0 && connection_.front().tls;
   return n.error().is(std::errc::operation_would_block);
 }

@@ -1,14 +1,10 @@
 #include <tuza/http/serve/request_loop.h>
 
-#include <linux/sockios.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <tuza/http/serve/early_sending.h>
 #include <tuza/http/serve/plain_http.h>
 #include <tuza/http/wire/framing.h>
 #include <tuza/netpoll/tls.h>
-#include <tuza/sched/arch/syscall.h>
-#include <tuza/sched/detail/coarse_clock.h>
+#include <tuza/sched/detail/clock_source.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/base/random.h>
@@ -25,12 +21,10 @@
 namespace tuza::http {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // A deadline `after` from now, by the coarse clock. That clock lags, which makes the deadline earlier by
 // milliseconds.
 net::TimePoint soon(std::chrono::milliseconds after) {
-  return net::TimePoint(std::chrono::nanoseconds(rt::time_after(coarse_now_ns(), rt::whole_ns(after))));
+  return net::TimePoint(std::chrono::nanoseconds(rt::time_after(rt::clock_coarse_ns(), rt::whole_ns(after))));
 }
 
 // How long a refused client may take to read the reason.
@@ -210,7 +204,7 @@ std::chrono::milliseconds RequestLoop::linger_time() const {
 bool RequestLoop::final_check() {
   // The second read asks the kernel: bytes may have arrived without having been reported yet.
   for (int look = 0; look < 2; ++look) {
-    conn().set_read_deadline(Clock::now() + kFinalCheck);
+    conn().set_read_deadline(net::time_after_now(kFinalCheck));
     const Result<std::size_t> n = conn().read(static_cast<net::LazyBuffer&>(*this));
     if (n && *n > 0) {
       buffers_->input.filled(*n);
@@ -232,13 +226,13 @@ void RequestLoop::begin_life() {
   const std::uint32_t part =
       rt::Random(reinterpret_cast<std::uintptr_t>(this) ^ static_cast<std::uint64_t>(rt::now_ns()))
           .below(1000);
-  ends_ns_ = rt::time_after(coarse_now_ns(), std::chrono::nanoseconds(most - most / 10'000 * part));
+  ends_ns_ = rt::time_after(rt::clock_coarse_ns(), std::chrono::nanoseconds(most - most / 10'000 * part));
 }
 
 // Counts the request that begins.
 bool RequestLoop::is_last_request() {
   const std::size_t most = options_.requests_per_connection_max;
-  return (most != 0 && ++requests_ >= most) || (ends_ns_ != 0 && coarse_now_ns() >= ends_ns_);
+  return (most != 0 && ++requests_ >= most) || (ends_ns_ != 0 && rt::clock_coarse_ns() >= ends_ns_);
 }
 
 // Interprets a complete head.
@@ -260,7 +254,7 @@ std::optional<BadRequest> RequestLoop::begin_request() {
   // A client that has already sent a part of the body does not wait for "100 Continue".
   body_.continue_wanted = head.expects_continue && !body_.reader.complete() && buffers_->input.empty();
   keep_alive_ = head.keep_alive && !is_last_request();
-  if (options_.request_timeout.count() > 0) request_began_ns_ = rt::now_ns();
+  if (options_.request_timeout.count() > 0) request_began_ns_ = rt::clock_now_ns();
   logged_ = false;
   too_large_ = head.content_length > options_.body_bytes_max;
   if (too_large_) refuse_body({413, "request body too large", head.bytes});
@@ -445,7 +439,7 @@ void RequestLoop::refuse(const BadRequest& bad) {
 // received yet. So this function ends our side of the stream, and reads on for a while.
 void RequestLoop::linger() {
   if (!conn().close_write()) return;
-  conn().set_read_deadline(Clock::now() + linger_time());
+  conn().set_read_deadline(net::time_after_now(linger_time()));
   Input& input = buffers_->input;
   input.consume(input.unread().size());
   input.end_request();
@@ -458,12 +452,7 @@ void RequestLoop::linger() {
 // False: the client has acknowledged everything, and has sent nothing that is still unread.
 bool RequestLoop::something_may_be_lost() {
   if (!body_.reader.complete() || !buffers_->input.empty()) return true;
-  int unsent = 0, unread = 0;
-  const Result<long> asked = conn().descriptor().control("ioctl", [&](int fd) {
-    const long error = sys::invoke(SYS_ioctl, fd, SIOCOUTQ, &unsent);
-    return error != 0 ? error : sys::invoke(SYS_ioctl, fd, SIOCINQ, &unread);
-  });
-  return !asked || unsent != 0 || unread != 0;
+  return !conn().all_delivered();
 }
 
 bool RequestLoop::flush(bool last, const Context* ctx) {

@@ -1,4 +1,5 @@
-// The interface of a layer between a Conn and its socket: TLS.
+// The interface of a layer between a Conn and its socket: TLS. Or of one that takes the place of the socket: connections in
+// memory (netpoll/memory).
 //
 // Conn checks for a transport with one branch, and otherwise uses the Descriptor directly. A transport keeps
 // the promises of Conn: reads exclude each other, and so do writes; deadlines, contexts and close() end every
@@ -15,6 +16,19 @@
 #include <span>
 
 namespace tuza::net {
+
+// What a Conn otherwise asks the kernel about its socket. Thread-safe; nothing parks.
+class SocketStandIn {
+ public:
+  // As recv(2) with MSG_DONTWAIT, and with MSG_PEEK unless it `takes`: -errno if it fails.
+  virtual long receive(std::span<char> into, bool takes) = 0;
+  [[nodiscard]] virtual std::size_t unread() = 0;
+  [[nodiscard]] virtual const Endpoint& local() const = 0;
+  [[nodiscard]] virtual const Endpoint& remote() const = 0;
+
+ protected:
+  ~SocketStandIn() = default;
+};
 
 class Transport {
  public:
@@ -43,6 +57,8 @@ class Transport {
   // The socket is about to be closed: announces the end of the stream if that needs no waiting. Does not
   // park.
   virtual void closing() = 0;
+  // Null: there is a socket below.
+  [[nodiscard]] virtual SocketStandIn* stand_in() { return nullptr; }
 };
 
 }  // namespace tuza::net
