@@ -60,6 +60,10 @@ struct ClientOptions {
   std::chrono::milliseconds idle_timeout{60'000};  // then a kept connection is closed
   // All connections go there, whatever host the URLs name: "unix:/run/docker.sock", "127.0.0.1:8080". Empty: to the host.
   std::string address{};
+  // Makes the connections instead, if set: to a proxy, through another library, in memory for a test. Called for many requests
+  // at once; may park until the context ends, which it does after dial_timeout. With an https URL, the client encrypts what
+  // it returns. Its errors are those of the call.
+  std::function<Result<net::Conn>(const Context& ctx, const Url& url)> dial{};
   net::TlsClientOptions tls{};  // whom to trust, a certificate of one's own; alpn is not used
 
   // -- Timeouts; 0: no limit.

@@ -141,8 +141,9 @@ Result<void> ClientState::dial(const Context& ctx, net::TimePoint deadline, cons
   const bool local = address.starts_with(kUnix);
   dialled_.fetch_add(1, std::memory_order_relaxed);
   Result<net::Conn> conn =
-      local ? net::dial(limited.ctx(), "unix", std::string_view(address).substr(kUnix.size()))
-            : net::dial(limited.ctx(), "tcp", address);
+      options_.dial ? options_.dial(limited.ctx(), url)
+      : local       ? net::dial(limited.ctx(), "unix", std::string_view(address).substr(kUnix.size()))
+                    : net::dial(limited.ctx(), "tcp", address);
   if (conn && url.https) {
     Result<std::shared_ptr<net::TlsClient>> client = tls();
     if (!client) return std::unexpected(client.error());

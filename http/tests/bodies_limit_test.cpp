@@ -59,7 +59,7 @@ std::string chunked(std::string_view path, std::size_t bytes) {
   return text + "0\r\n\r\n";
 }
 
-std::uint64_t refused(Server& server) {
+std::uint64_t refused(http::Server& server) {
   const ServerStats stats = server.stats();
   for (std::size_t i = 0; i < kRefusedStatuses.size(); ++i) {
     if (kRefusedStatuses[i] == 503) return stats.refused[i];

@@ -171,7 +171,7 @@ TEST_P(ClientPoolTest, EvictsTheOldestIdleConnection) {
 TEST_P(ClientPoolTest, SurvivesAServerThatRestarts) {
   run_with(GetParam(), [] {
     const auto serve = [](std::string_view address, const std::function<void(const std::string& url)>& use) {
-      Server server([](Request&, ResponseWriter& res) { res.send("text/plain", "ok"); });
+      http::Server server([](Request&, ResponseWriter& res) { res.send("text/plain", "ok"); });
       ASSERT_TRUE(server.listen(net::listen("tcp", address).value()));
       WaitGroup group;
       group.go([&] { (void)server.serve(); });
@@ -304,7 +304,7 @@ TEST_P(ClientPoolTest, ReachesAUnixSocket) {
       (std::filesystem::temp_directory_path() / ("tuza-client-" + std::to_string(getpid()) + ".sock"))
           .string();
   run_with(GetParam(), [&] {
-    Server server([](Request& req, ResponseWriter& res) { res.send("text/plain", req.host()); });
+    http::Server server([](Request& req, ResponseWriter& res) { res.send("text/plain", req.host()); });
     ASSERT_TRUE(server.listen(net::listen("unix", path).value()));
     WaitGroup group;
     group.go([&] { (void)server.serve(); });

@@ -49,7 +49,7 @@ class ScriptedServer {
   static std::string read_request(net::Conn& conn) {
     std::string got;
     char piece[4096];
-    conn.set_read_deadline(Clock::now() + 20s);
+    conn.set_read_deadline(net::time_after_now(20s));
     while (!got.contains("\r\n\r\n")) {
       const auto n = conn.read(std::span(piece));
       if (!n || *n == 0) return {};

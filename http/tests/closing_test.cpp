@@ -164,7 +164,7 @@ TEST_P(ClosingTest, TheAddressOfAClientThatHasResetIsKnown) {
 }
 
 TEST(ServerNameTest, MustBeOneLine) {
-  EXPECT_THROW(Server(hello_router(), {.server_name = "a\r\nX: y"}), std::invalid_argument);
+  EXPECT_THROW(http::Server(hello_router(), {.server_name = "a\r\nX: y"}), std::invalid_argument);
 }
 
 }  // namespace

@@ -61,8 +61,9 @@ TEST_P(ConnectionLimitsTest, BehindAProxyTheClientIsTheOneThatItNames) {
 }
 
 TEST(ConnectionLimits, AProxyProtocolNeedsProxies) {
-  EXPECT_THROW(Server([](Request&, ResponseWriter&) {}, {.proxy_protocol = net::ProxyProtocol::kRequired}),
-               std::invalid_argument);
+  EXPECT_THROW(
+      http::Server([](Request&, ResponseWriter&) {}, {.proxy_protocol = net::ProxyProtocol::kRequired}),
+      std::invalid_argument);
 }
 
 TEST_P(ConnectionLimitsTest, AnOldConnectionEndsWithItsNextResponse) {

@@ -199,7 +199,7 @@ TEST(Redirects, GoToAUriAndNowhereElse) {
 
 TEST(Options, BeyondWhatIsPossibleAreRefused) {
   const auto answer = [](Request&, ResponseWriter&) {};
-  EXPECT_THROW(Server(answer, {.headers_max = 257}), std::invalid_argument);
+  EXPECT_THROW(http::Server(answer, {.headers_max = 257}), std::invalid_argument);
   EXPECT_THROW((void)call(answer, "GET /", {.server = {.headers_max = 257}}), std::invalid_argument);
   EXPECT_EQ(call(answer, "GET /", {.server = {.headers_max = 256}}).status, 200);
 }

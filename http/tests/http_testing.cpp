@@ -101,7 +101,7 @@ void RawClient::send(std::string_view bytes) { (void)conn_.write_all(bytes); }
 
 bool RawClient::read_some(std::chrono::milliseconds patience) {
   std::array<char, 16384> buffer;
-  conn_.set_read_deadline(Clock::now() + patience);
+  conn_.set_read_deadline(net::time_after_now(patience));
   const Result<std::size_t> n = conn_.read(std::span(buffer));
   if (n && *n > 0) {
     received_.append(buffer.data(), *n);

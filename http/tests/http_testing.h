@@ -29,10 +29,10 @@ class TestServer {
   ~TestServer();
 
   [[nodiscard]] std::string address() const { return net::to_string(server_.endpoint()); }
-  Server& server() { return server_; }
+  http::Server& server() { return server_; }
 
  private:
-  Server server_;
+  http::Server server_;
   WaitGroup serving_;
 };
 

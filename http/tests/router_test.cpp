@@ -181,7 +181,7 @@ TEST(Router, RefusesPatternsThatMakeNoSense) {
   EXPECT_THROW(router.mount("/x/", naming("x")), std::invalid_argument);
   EXPECT_THROW(router.mount("/x", nullptr), std::invalid_argument);
   EXPECT_THROW((void)router.group(""), std::invalid_argument);
-  EXPECT_THROW(Server(nullptr), std::invalid_argument);
+  EXPECT_THROW(http::Server(nullptr), std::invalid_argument);
 }
 
 // Pairs of patterns, and whether they conflict: some request matches both, and neither is more specific.

@@ -449,7 +449,7 @@ TEST_P(ServerTest, ShutdownCutsOffWhatDoesNotFinishInTime) {
 
 TEST_P(ServerTest, ListenAndServeReturnAtOnceWhereTheyCannotServe) {
   run_with(GetParam(), [] {
-    Server server(hello_router());
+    http::Server server(hello_router());
     ASSERT_TRUE(server.listen("127.0.0.1:0"));
     const net::Endpoint first = server.endpoint();
     EXPECT_TRUE(server.listen("127.0.0.1:0").error().is(std::errc::device_or_resource_busy));
@@ -458,7 +458,7 @@ TEST_P(ServerTest, ListenAndServeReturnAtOnceWhereTheyCannotServe) {
     EXPECT_TRUE(server.serve());
     EXPECT_TRUE(server.listen("127.0.0.1:0").error().closed());
 
-    Server never(hello_router());
+    http::Server never(hello_router());
     EXPECT_TRUE(never.shutdown());
     EXPECT_TRUE(never.listen("127.0.0.1:0").error().closed());
     EXPECT_TRUE(never.serve());
