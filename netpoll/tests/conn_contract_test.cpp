@@ -173,10 +173,13 @@ TEST_P(ConnContractTest, AWriterWaitsForItsPeerAndAWriteDeadlineEndsTheWait) {
   on_ground([](Ground& ground) {
     TcpPair pair = ground.pair();
     const std::string much = more_than_fits();
-    pair.client.set_write_deadline(time_after_now(1ms));
-    EXPECT_TRUE(pair.client.write_all(much).error().timeout());
-    pair.client.set_write_deadline(kNoDeadline);
     WaitGroup group;
+    group.go([&] { EXPECT_TRUE(pair.client.write_all(much).error().timeout()); });
+    wait_until_parked(1, WaitReason::kIoWrite);
+    pair.client.set_write_deadline(long_ago());
+    group.wait();
+    EXPECT_TRUE(pair.client.write_all("x").error().timeout()) << "until it is set again";
+    pair.client.set_write_deadline(kNoDeadline);
     group.go([&] { EXPECT_TRUE(pair.client.write_all(much)); });
     wait_until_parked(1, WaitReason::kIoWrite);
     WaitGroup reading;
