@@ -14,7 +14,7 @@
 // (set_linger_zero()), write timeouts, addresses. Where TCP leaves a choice, it is that of Linux over loopback: an end that
 // closes with bytes it has not read resets the connection, and the first write to a closed peer succeeds. Unlike there, bytes
 // arrive at once, buffers have one size, and no port, descriptor, thread or system call is needed. Not in memory: TLS
-// (TlsClient::start() and Listener::use_tls() fail), urgent data, Unix sockets, names.
+// (TlsClient::start() fails, and so does accept() after use_tls()), urgent data, Unix sockets, names.
 //
 // Who waits for a connection in memory waits for another goroutine. So a FakeClock (sched/time/fake_clock.h) jumps over the
 // time of such waits, and their deadlines are times of its clock: a timeout of an hour takes microseconds, and is exact. And
