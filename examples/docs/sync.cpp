@@ -197,6 +197,30 @@ tuza::Result<void> rates(const tuza::Context& ctx, tuza::rate::Limiter& limiter)
   return {};
 }
 
+struct Client {
+  static tuza::Result<Client> dial(const tuza::Context& ctx, std::string_view address);
+  tuza::Result<void> ping(const tuza::Context& ctx);
+  tuza::Result<std::string> ask(const tuza::Context& ctx, std::string_view question);
+  [[nodiscard]] bool in_transaction() const;
+};
+
+tuza::Result<std::string> resource_pool(const tuza::Context& ctx, std::string_view question) {
+  //! [resource_pool]
+  tuza::ResourcePool<Client> clients({
+      .open = [](const tuza::Context& caller) { return Client::dial(caller, "db:7000"); },
+      .check = [](const tuza::Context& caller, Client& client) { return client.ping(caller).has_value(); },
+      .reset = [](Client& client) { return !client.in_transaction(); },
+      .limits = {.open_max = 8, .idle_max = 4, .idle_timeout = 5min, .life_max = 1h},
+  });
+
+  tuza::Result<tuza::ResourcePool<Client>::Lease> client = clients.acquire(ctx);  // waits while 8 are in use
+  if (!client) return std::unexpected(client.error());
+  tuza::Result<std::string> answer = (*client)->ask(ctx, question);
+  if (!answer) client->discard();  // perhaps in the middle of an answer: nobody else gets it
+  return answer;                   // otherwise the end of the lease gives it back
+  //! [resource_pool]
+}
+
 void pools(const std::string& text) {
   //! [pool]
   static tuza::Pool<std::string> buffers([] { return std::string(4096, '\0'); });

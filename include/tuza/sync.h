@@ -22,3 +22,5 @@
 #include <tuza/sched/sync/shared_chan.h>
 #include <tuza/sched/sync/singleflight.h>
 #include <tuza/sched/sync/wait_group.h>
+#include <tuza/sched/time/resource_limits.h>
+#include <tuza/sched/time/resource_pool.h>
