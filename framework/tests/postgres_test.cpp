@@ -228,6 +228,27 @@ TEST_P(PostgresTest, APoolReplacesWhatIsLostAndTakesBackWhatThrows) {
   });
 }
 
+TEST_P(PostgresTest, APoolCountsItsConnectionsAndLimitsTheirLives) {
+  run_with(GetParam(), [] {
+    Connection other = connect();
+    const auto there = [&other](const std::string& pid) {
+      const Rows rows =
+          other.query(kNoLimit, "SELECT count(*) FROM pg_stat_activity WHERE pid = $1", pid).value();
+      return rows.integer(0, 0) != 0;
+    };
+    Pool pool(server(), {.open_max = 2, .idle_timeout = 20ms, .life_max = 10ms});
+    const std::string pid(pool.query(kNoLimit, "SELECT pg_backend_pid()").value().text(0, 0));
+    tuza::testing::yield_until([&] { return !there(pid); });  // nobody has asked for it
+    EXPECT_EQ(pool.stats().opened, 1u);
+    EXPECT_EQ(pool.stats().closed(), 1u);
+    EXPECT_FALSE(pool.use(kNoLimit, [](Connection& db) { return db.query(kNoLimit, "SELEC"); }));
+    EXPECT_EQ(pool.stats().closed_broken, 0u) << "a refused statement leaves the connection as it was";
+    pool.close();
+    EXPECT_TRUE(pool.query(kNoLimit, "SELECT 1").error().closed());
+    tuza::testing::yield_until([&] { return pool.stats().open == 0; });  // one may be ending of age
+  });
+}
+
 TEST_P(PostgresTest, CopyIsRefused) {
   run_with(GetParam(), [] {
     Connection db = connect();
