@@ -4,12 +4,16 @@
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/sync/context.h>
 
-#include <mutex>
+#include <algorithm>
+#include <chrono>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace notes {
 namespace {
+
+using namespace std::chrono_literals;
 
 // In the order in which Statement::note() reads the columns.
 const std::string kColumns = "id, title, body, created, updated";
@@ -76,11 +80,23 @@ Stored<std::optional<Note>> only_row(Statement& statement) {
   }
 }
 
-Stored<sqlite3*> connect(const StoreOptions& options) {
+StoreError store_error(const tuza::Error& error) {
+  const bool busy = error.is(std::errc::device_or_resource_busy);
+  return {busy ? StoreError::Kind::kBusy : StoreError::Kind::kFailed, error.message()};
+}
+
+}  // namespace
+
+void Store::Close::operator()(sqlite3* db) const {
+  tuza::blocking([db] { sqlite3_close(db); });  // the last one writes the log back into the database
+}
+
+tuza::Result<Store::Connection> Store::connect(const StoreOptions& options) {
   sqlite3* db = nullptr;
   // Only one operation at a time uses a connection, so SQLite needs no lock of its own.
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
   int result = sqlite3_open_v2(options.path.c_str(), &db, flags, nullptr);
+  Connection owner(db);  // also after an error there is one
   if (result == SQLITE_OK) {
     sqlite3_busy_timeout(db, static_cast<int>(options.busy_timeout.count()));
     // With a write-ahead log, readers do not wait for the writer. FULL: a commit returns only when it is on the disk.
@@ -91,71 +107,40 @@ Stored<sqlite3*> connect(const StoreOptions& options) {
         " title TEXT NOT NULL, body TEXT NOT NULL, created TEXT NOT NULL, updated TEXT NOT NULL)",
         nullptr, nullptr, nullptr);
   }
-  if (result == SQLITE_OK) return db;
-  StoreError error = error_of(db);
-  error.message = options.path + ": " + error.message;
-  sqlite3_close(db);
-  return std::unexpected(std::move(error));
+  if (result == SQLITE_OK) return owner;
+  const StoreError error = error_of(db);
+  const std::errc code =
+      error.kind == StoreError::Kind::kBusy ? std::errc::device_or_resource_busy : std::errc::io_error;
+  return std::unexpected(
+      tuza::Error::from_text(std::make_error_code(code), options.path + ": " + error.message));
 }
 
-}  // namespace
+Store::Store(const StoreOptions& options)
+    : options_(options),
+      connections_(
+          {.open =
+               [this](const tuza::Context&) { return tuza::blocking([this] { return connect(options_); }); },
+           .limits = {.open_max = static_cast<std::size_t>(options.connections)}}) {}
 
 Stored<std::unique_ptr<Store>> Store::open(const StoreOptions& options) {
   std::unique_ptr<Store> store(new Store(options));
-  for (int i = 0; i < options.connections; ++i) {
-    const Stored<sqlite3*> db = tuza::blocking([&] { return connect(options); });
-    if (!db) return std::unexpected(db.error());
-    store->idle_.push_back(*db);
-  }
+  const auto first = store->connections_.acquire(tuza::Context());  // a wrong path is found now
+  if (!first) return std::unexpected(store_error(first.error()));
   return store;
 }
 
-Store::~Store() {
-  for (sqlite3* const db : idle_) sqlite3_close(db);
-}
-
-// Holds a connection and its permit for one operation.
-class Store::Lease {
- public:
-  // The caller has acquired the permit.
-  explicit Lease(Store& store) : store_(store) {
-    const std::scoped_lock lock(store_.mutex_);
-    db_ = store_.idle_.back();
-    store_.idle_.pop_back();
-  }
-  ~Lease() {
-    {
-      const std::scoped_lock lock(store_.mutex_);
-      store_.idle_.push_back(db_);  // never allocates: the connection came from this vector
-    }
-    store_.free_.release();
-  }
-  Lease(const Lease&) = delete;
-  Lease& operator=(const Lease&) = delete;
-  [[nodiscard]] sqlite3* db() const { return db_; }
-
- private:
-  Store& store_;
-  sqlite3* db_ = nullptr;
-};
-
-// Acquires a permit. While the database is locked, all connections wait for it, and the backlog of operations that
-// wait for a connection would grow without bound. So an operation waits for a connection no longer than the busy
-// timeout; then its client is told to try again.
-bool Store::acquire() {
-  if (free_.try_acquire()) return true;
-  const auto [ctx, cancel] = tuza::with_timeout(tuza::Context(), options_.busy_timeout);
-  return free_.acquire(ctx).has_value();
-}
-
-// Runs `operation` with a connection. All waiting happens here.
+// Runs `operation` with a connection. All waiting happens here. While the database is locked, all connections wait for it,
+// and the backlog of operations that wait for a connection would grow without bound. So an operation waits for a connection
+// no longer than the busy timeout; then its client is told to try again.
 template <class Operation>
 auto Store::with_connection(Operation operation) -> decltype(operation(nullptr)) {
-  if (!acquire()) {
+  const auto [ctx, cancel] = tuza::with_timeout(tuza::Context(), std::max(options_.busy_timeout, 1ms));
+  const auto connection = connections_.acquire(ctx);
+  if (!connection && connection.error().timeout()) {
     return std::unexpected(StoreError{StoreError::Kind::kBusy, "all connections to the database are in use"});
   }
-  const Lease lease(*this);
-  return tuza::blocking([&] { return operation(lease.db()); });
+  if (!connection) return std::unexpected(store_error(connection.error()));
+  return tuza::blocking([&] { return operation((*connection)->get()); });
 }
 
 Stored<Page> Store::list(std::int64_t after, int limit) {

@@ -1,15 +1,14 @@
 // The notes in an SQLite database.
 //
 // SQLite is used unchanged, as a library that blocks: each operation is one marked blocking call, so the goroutine and
-// its thread wait for the disk, and other goroutines continue. A connection belongs to one operation at a time. There
-// are a few connections; an operation that finds none free parks until one is.
+// its thread wait for the disk, and other goroutines continue. A connection belongs to one operation at a time. A pool has
+// a few connections; an operation that finds none free parks until one is.
 //
 // Thread-safe. All operations park.
 #pragma once
 
 #include <tuza/examples/sqlite_notes/note.h>
-#include <tuza/sched/sync/mutex.h>
-#include <tuza/sched/sync/semaphore.h>
+#include <tuza/sched/time/resource_pool.h>
 
 #include <chrono>
 #include <cstdint>
@@ -17,7 +16,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 struct sqlite3;
 
@@ -45,7 +43,6 @@ class Store {
   static Stored<std::unique_ptr<Store>> open(const StoreOptions& options);
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
-  ~Store();
 
   // Up to `limit` notes with ids greater than `after`.
   Stored<Page> list(std::int64_t after, int limit);
@@ -57,16 +54,18 @@ class Store {
   Stored<bool> remove(std::int64_t id);
 
  private:
-  class Lease;
-  explicit Store(const StoreOptions& options) : options_(options), free_(options.connections) {}
-  bool acquire();
+  struct Close {
+    void operator()(sqlite3* db) const;
+  };
+  using Connection = std::unique_ptr<sqlite3, Close>;
+
+  explicit Store(const StoreOptions& options);
+  static tuza::Result<Connection> connect(const StoreOptions& options);
   template <class Operation>
   auto with_connection(Operation operation) -> decltype(operation(nullptr));
 
   const StoreOptions options_;
-  tuza::Semaphore free_;  // one permit for each connection in `idle_`
-  tuza::Mutex mutex_;
-  std::vector<sqlite3*> idle_;  // guarded by mutex_
+  tuza::ResourcePool<Connection> connections_;
 };
 
 }  // namespace notes
