@@ -58,17 +58,8 @@ void parse_or_exit(CLI::App& app, int argc, char** argv, const std::string& vers
   }
 }
 
-std::string file_name_of(const char* path) {
-  const std::string_view text = path == nullptr ? "" : path;
-  return std::string(text.substr(text.rfind('/') + 1));
-}
-
-}  // namespace
-
-CommandLine parse_command_line(int argc, char** argv, std::string_view default_listen) {
-  CLI::App app("A server made with Tuza.", file_name_of(argv[0]));
-  CommandLine result{.listen = std::string(default_listen)};
-  app.add_option("--listen", result.listen, "Address to serve on")
+void add_address(CLI::App& app, std::string_view name, std::string_view help, std::string& value) {
+  app.add_option("--" + std::string(name), value, std::string(help))
       ->type_name("HOST:PORT")
       ->capture_default_str()
       ->check([](const std::string& text) -> std::string {
@@ -76,6 +67,21 @@ CommandLine parse_command_line(int argc, char** argv, std::string_view default_l
         const bool has_port = text.rfind(':') != std::string::npos && !text.ends_with(':');
         return has_port ? "" : "expected HOST:PORT, for example 127.0.0.1:8080, not '" + text + "'";
       });
+}
+
+std::string file_name_of(const char* path) {
+  const std::string_view text = path == nullptr ? "" : path;
+  return std::string(text.substr(text.rfind('/') + 1));
+}
+
+}  // namespace
+
+CommandLine parse_command_line(int argc, char** argv, std::string_view default_listen,
+                               std::initializer_list<AddressOption> more) {
+  CLI::App app("A server made with Tuza.", file_name_of(argv[0]));
+  CommandLine result{.listen = std::string(default_listen)};
+  add_address(app, "listen", "Address to serve on", result.listen);
+  for (const AddressOption& option : more) add_address(app, option.name, option.help, option.value);
   parse_or_exit(app, argc, argv, "");
   return result;
 }

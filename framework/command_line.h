@@ -4,12 +4,16 @@
 //
 //     const tuza::CommandLine args = tuza::parse_command_line(argc, argv, "127.0.0.1:8080");
 //
+//     std::string upstream = "127.0.0.1:9000";                                      // and --upstream HOST:PORT
+//     const auto args = tuza::parse_command_line(argc, argv, "127.0.0.1:8080", {{"upstream", "Address to ask", upstream}});
+//
 // An unknown option or a malformed address ends the program with status 2 and a line that names it; --help and --version
 // end it with status 0.
 #pragma once
 
 #include <tuza/sched/detail/language.h>  // first
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -19,7 +23,15 @@ struct CommandLine {
   std::string listen;  // HOST:PORT
 };
 
+// An option of the same kind, --NAME HOST:PORT.
+struct AddressOption {
+  std::string_view name;  // without the dashes
+  std::string_view help;
+  std::string& value;  // the default; changed if the option is given
+};
+
 // Returns, or ends the process. Call before tuza::run.
-CommandLine parse_command_line(int argc, char** argv, std::string_view default_listen);
+CommandLine parse_command_line(int argc, char** argv, std::string_view default_listen,
+                               std::initializer_list<AddressOption> more = {});
 
 }  // namespace tuza
