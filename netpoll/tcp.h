@@ -15,7 +15,8 @@
 // goroutines read or write: their calls return Errc::kClosed. Destroying the object during a call is not
 // allowed.
 //
-// Errors are values: Errc::kClosed, Errc::kTimeout, or the system's error. SIGPIPE is never raised, except by send_file().
+// Errors are values: Errc::kClosed, Errc::kTimeout, or the system's error. SIGPIPE is never raised, except by
+// send_file() and relay().
 //
 // A call with a Context returns the context's cause when the context ends, at once if the context has already
 // ended. The connection stays usable; of a write_all() some bytes may have been sent. The end of the context
@@ -38,6 +39,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -66,7 +68,9 @@ class UnixSocketFile;
 struct ProxyHeader;
 struct TlsInfo;
 
+class Conn;
 namespace detail {
+[[nodiscard]] Result<std::uint64_t> relay_one_way(const Context& ctx, Conn& to, Conn& from);
 struct Dispose {
   void operator()(Descriptor* descriptor) const;
   void operator()(Transport* transport) const;
@@ -204,6 +208,7 @@ class Conn {
   friend class Server;     // farewell()
   friend class TlsClient;  // inserts its transport
   friend Result<ProxyHeader> receive_proxy_header(Conn& conn);
+  friend Result<std::uint64_t> detail::relay_one_way(const Context& ctx, Conn& to, Conn& from);
   void set_client(const ProxyHeader& header);
   // Tells the peer that the stream ends, if closing the socket does not tell it. Parks if it has to wait.
   void farewell();

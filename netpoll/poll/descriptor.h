@@ -54,6 +54,7 @@ struct Withdrawal;
 
 namespace tuza::net {
 
+class SplicePipe;
 struct FileSlice;
 
 // A buffer that is allocated only once data may have arrived.
@@ -113,6 +114,13 @@ class Descriptor {
   Result<void> write_on(std::span<const std::byte>& data, const Context* ctx);
   // As Conn::send_file(), on this socket. Both become the unsent rest. Parks.
   Result<void> send_file(FileSlice& slice, std::string_view& head, const Context* ctx);
+  // Moves what this socket has received into the empty pipe, without waiting for it: 0 if there is nothing now, or at the
+  // end of the stream; the next read() tells which. Parks while another goroutine reads.
+  Result<std::size_t> splice_to(SplicePipe& pipe, const Context* ctx);
+  // Waits until a read or splice_to() may find something, the end, or an error. Parks.
+  Result<void> wait_for_data(const Context* ctx);
+  // Writes all that is in the pipe, or returns an error after a part may have been sent. Parks.
+  Result<void> splice_from(SplicePipe& pipe, const Context* ctx);
   // The error with which a call of that side would fail at once, if any. Does not park.
   [[nodiscard]] Result<void> may_start(Side side, std::string_view op, const Context* ctx) {
     if (mutex_.closed()) return std::unexpected(Error(Errc::kClosed, op));

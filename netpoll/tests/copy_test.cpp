@@ -1,9 +1,18 @@
 // copy() and relay(): from stream to stream.
 #include <tuza/netpoll/conn_stream.h>
 #include <tuza/netpoll/copy.h>
+#include <tuza/netpoll/poll/splice_pipe.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
 
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace tuza::net {
 namespace {
@@ -94,6 +103,165 @@ TEST_P(CopyTest, ARelayEndsWithItsContext) {
     wait_until_parked(2, WaitReason::kIoRead);
     cancel();
     group.wait();
+  });
+}
+
+// The peers of a relay: what is written to `left` arrives at `right`, and the other way round.
+struct Relay {
+  TcpPair in = tcp_pair(), out = tcp_pair();
+  Conn& left = in.client;
+  Conn& right = out.server;
+  WaitGroup group;
+  std::optional<Result<Relayed>> result;
+
+  // The way out holds little: the relay soon waits for `right` to read.
+  void narrow() {
+    const auto set = [](Conn& conn, int name) {
+      EXPECT_TRUE(conn.descriptor().control("setsockopt", [name](int fd) {
+        const int bytes = 128 << 10;
+        return long{::setsockopt(fd, SOL_SOCKET, name, &bytes, sizeof bytes)};
+      }));
+    };
+    set(out.client, SO_SNDBUF);
+    set(right, SO_RCVBUF);
+  }
+  void start(const Context& ctx = Context::background()) {
+    group.go([this, ctx] { result = relay(ctx, in.server, out.client); });
+  }
+};
+
+// Portions around the size of the buffer, with rests that the sockets hold back: the ways change in the middle.
+TEST_P(CopyTest, BytesKeepTheirOrderOnAllWays) {
+  run_with(GetParam(), [] {
+    Relay relay;
+    relay.start();
+    std::mt19937_64 random(seed());
+    std::string sent;
+    for (const std::size_t size : {1u, 32'767u, 32'768u, 32'769u, 700'000u, 100u, 65'536u, 5'000'000u, 3u}) {
+      sent += random_bytes(random, size);
+    }
+    WaitGroup group;
+    group.go([&] {
+      for (std::size_t at = 0; at < sent.size();) {
+        const std::size_t size = std::min<std::size_t>(random() % 200'000 + 1, sent.size() - at);
+        ASSERT_TRUE(relay.left.write_all(std::string_view(sent).substr(at, size)));
+        at += size;
+        if (random() % 4 == 0) yield();
+      }
+      EXPECT_TRUE(relay.left.close_write());
+    });
+    EXPECT_TRUE(read_to_end(relay.right) == sent);
+    group.wait();
+    EXPECT_TRUE(relay.right.write_all("and back"));
+    EXPECT_TRUE(relay.right.close_write());
+    EXPECT_EQ(read_to_end(relay.left), "and back");
+    relay.group.wait();
+    EXPECT_EQ((*relay.result)->first_to_second, sent.size());
+    EXPECT_EQ((*relay.result)->second_to_first, 8u);
+  });
+}
+
+TEST_P(CopyTest, AnIdleRelayHoldsNoPipe) {
+  if constexpr (!SplicePipe::kAvailable) return;
+  run_with(GetParam(), [] {
+    std::vector<std::unique_ptr<Relay>> relays;
+    for (std::size_t i = 0; i < 2 * SplicePipe::kKeptMax; ++i) {
+      relays.push_back(std::make_unique<Relay>());
+      relays.back()->narrow();
+      relays.back()->start();
+    }
+    // All at once: the receivers read nothing until each pipe is in use.
+    WaitGroup group;
+    for (const auto& relay : relays) {
+      group.go([&relay] { EXPECT_TRUE(relay->left.write_all(std::string(4 << 20, 'x'))); });
+    }
+    yield_until([&] { return SplicePipe::open_pipes() >= relays.size(); });
+    for (const auto& relay : relays) {
+      group.go([&relay] {
+        std::string all(4 << 20, '\0');
+        EXPECT_TRUE(relay->right.read_full(std::as_writable_bytes(std::span(all))));
+      });
+    }
+    group.wait();
+    yield_until([] { return SplicePipe::open_pipes() <= SplicePipe::kKeptMax; });
+    for (const auto& relay : relays) {
+      EXPECT_FALSE(relay->result) << "it waits for more";
+      relay->left.close();
+      relay->right.close();
+      relay->group.wait();
+    }
+  });
+}
+
+// The receiver does not read, so the pipe is full when the relay ends: its bytes are nobody else's.
+TEST_P(CopyTest, APipeWithBytesInItIsNotUsedAgain) {
+  if constexpr (!SplicePipe::kAvailable) return;
+  run_with(GetParam(), [] {
+    for (const bool reset : {false, true}) {
+      Relay broken;
+      const auto [ctx, cancel] = with_cancel(Context::background());
+      broken.narrow();
+      broken.start(ctx);
+      WaitGroup group;
+      group.go([&] { EXPECT_FALSE(broken.left.write_all(std::string(32 << 20, 'x'))); });
+      wait_until_parked(2, WaitReason::kIoWrite);  // the sender, and the relay that fills the pipe
+      if (reset) {
+        EXPECT_TRUE(broken.right.set_linger_zero());
+        broken.right.close();
+      } else {
+        cancel();
+      }
+      broken.group.wait();
+      group.wait();
+      EXPECT_FALSE(*broken.result);
+      Relay next;
+      next.start();
+      group.go([&] {
+        EXPECT_TRUE(next.left.write_all(much('y')));
+        EXPECT_TRUE(next.left.close_write());
+      });
+      EXPECT_TRUE(read_to_end(next.right) == much('y'));
+      EXPECT_TRUE(next.right.close_write());
+      next.group.wait();
+      group.wait();
+    }
+  });
+}
+
+// The descriptors are used up while the connections are open.
+TEST_P(CopyTest, WithoutDescriptorsForAPipeItCopies) {
+  run_with(GetParam(), [] {
+    Relay relay;
+    relay.start();
+    const std::size_t kept = SplicePipe::open_pipes();
+    std::vector<SplicePipe> all_kept;
+    for (std::size_t i = 0; i < kept; ++i) all_kept.push_back(SplicePipe::take());
+    struct rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    struct rlimit few = before;
+    few.rlim_cur = 8 * (kept + 16);
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    EXPECT_EQ(static_cast<bool>(SplicePipe::take()), SplicePipe::kAvailable) << "then the kernel refuses it";
+    std::vector<int> used;
+    for (int fd = 0; (fd = ::dup(2)) >= 0;) used.push_back(fd);
+    std::vector<SplicePipe> again;  // what the successful attempt has left
+    while (SplicePipe pipe = SplicePipe::take()) again.push_back(std::move(pipe));
+    WaitGroup group;
+    group.go([&] {
+      EXPECT_TRUE(relay.left.write_all(much('x')));
+      EXPECT_TRUE(relay.left.close_write());
+    });
+    EXPECT_TRUE(read_to_end(relay.right) == much('x'));
+    EXPECT_EQ(SplicePipe::open_pipes(), kept + again.size());
+    for (const int fd : used) ::close(fd);
+    few.rlim_cur = 8 * SplicePipe::open_pipes();
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    EXPECT_FALSE(SplicePipe::take()) << "pipes have a quarter of the descriptors, and no more";
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    EXPECT_TRUE(relay.right.close_write());
+    relay.group.wait();
+    group.wait();
+    EXPECT_EQ((*relay.result)->first_to_second, much('x').size());
   });
 }
 
