@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -112,7 +113,8 @@ struct Relay {
   Conn& left = in.client;
   Conn& right = out.server;
   WaitGroup group;
-  std::optional<Result<Relayed>> result;
+  std::optional<Result<Relayed>> result;  // when the group has ended
+  std::atomic<bool> ended = false;
 
   // The way out holds little: the relay soon waits for `right` to read.
   void narrow() {
@@ -126,7 +128,10 @@ struct Relay {
     set(right, SO_RCVBUF);
   }
   void start(const Context& ctx = Context::background()) {
-    group.go([this, ctx] { result = relay(ctx, in.server, out.client); });
+    group.go([this, ctx] {
+      result = relay(ctx, in.server, out.client);
+      ended = true;
+    });
   }
 };
 
@@ -137,7 +142,7 @@ TEST_P(CopyTest, BytesKeepTheirOrderOnAllWays) {
     relay.start();
     std::mt19937_64 random(seed());
     std::string sent;
-    for (const std::size_t size : {1u, 32'767u, 32'768u, 32'769u, 700'000u, 100u, 65'536u, 5'000'000u, 3u}) {
+    for (const std::size_t size : {1u, 32'767u, 32'768u, 32'769u, 700'000u, 100u, 65'536u, 2'000'000u, 3u}) {
       sent += random_bytes(random, size);
     }
     WaitGroup group;
@@ -185,7 +190,7 @@ TEST_P(CopyTest, AnIdleRelayHoldsNoPipe) {
     group.wait();
     yield_until([] { return SplicePipe::open_pipes() <= SplicePipe::kKeptMax; });
     for (const auto& relay : relays) {
-      EXPECT_FALSE(relay->result) << "it waits for more";
+      EXPECT_FALSE(relay->ended) << "it waits for more";
       relay->left.close();
       relay->right.close();
       relay->group.wait();

@@ -193,13 +193,14 @@ class Modelled {
 };
 
 TEST_P(ResourcePoolModel, DoesWhatItsModelDoes) {
-  std::random_device device;
-  const int rounds = scaled(40);
-  for (int round = 0; round < rounds && !HasFailure(); ++round) {
-    const std::uint64_t seed = device();
-    run_with(GetParam(), [seed] { Modelled(seed).run(400); });
-    EXPECT_FALSE(HasFailure()) << "seed " << seed;
-  }
+  run_with(GetParam(), [] {
+    std::random_device device;
+    for (int round = 0; round < scaled(40) && !HasFailure(); ++round) {
+      const std::uint64_t seed = device();
+      Modelled(seed).run(400);
+      EXPECT_FALSE(HasFailure()) << "seed " << seed;
+    }
+  });
 }
 
 }  // namespace
