@@ -36,7 +36,8 @@ KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 # The stage of the Dockerfile for each example that is a server.
 STAGES = {"hello": "app", "hostile": "app", "static_files": "app", "sqlite_notes": "app", "echo_tcp": "tcp",
           "crud": "app", "upload": "app", "sse_clock": "app",
-          "websocket_chat": "app", "reverse_proxy": "app", "chat_tcp": "tcp"}
+          "websocket_chat": "app", "reverse_proxy": "app", "aggregator": "app",
+          "chat_tcp": "tcp", "tcp_proxy": "tcp"}
 SIZE_MAX_MB = 60
 # Chroot isolation needs no user namespaces and no cgroups; vfs needs no overlay.
 ENVIRONMENT = os.environ | {"BUILDAH_ISOLATION": "chroot", "STORAGE_DRIVER": "vfs"}
