@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -93,21 +95,31 @@ TEST_P(ReverseProxyTest, OptionsAndHooksDecideWhatUpstreamsSee) {
   });
 }
 
+// Answers by the path that is asked for.
+const std::map<std::string, std::string, std::less<>> kAnswers{
+    {"/teapot",
+     "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 418 I'm a teapot\r\nServer: theirs\r\nDate: "
+     "theirs\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nConnection: keep-alive, X-Private\r\nX-Private: 1\r\n"
+     "Keep-Alive: 5\r\nContent-Length: 3\r\n\r\ntea"},
+    {"/length", "HTTP/1.1 200 OK\r\nContent-Length: 1234\r\n\r\n"},
+    {"/chunked", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"},
+    {"/204", "HTTP/1.1 204 No Content\r\nETag: \"x\"\r\n\r\n"},
+    {"/304", "HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n"},
+    {"/trailers",
+     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\nX-Sum: 1\r\nContent-Length: "
+     "9\r\n\r\n"}};
+
 TEST_P(ReverseProxyTest, PassesTheAnswerBack) {
   run_with(GetParam(), [] {
-    std::string answer;
-    ScriptedServer upstream([&](net::Conn& conn, int) {
-      while (!ScriptedServer::read_request(conn).empty()) {
-        if (!conn.write_all(answer)) return;
+    ScriptedServer upstream([](net::Conn& conn, int) {
+      for (std::string got; !(got = ScriptedServer::read_request(conn)).empty();) {
+        const std::size_t path = got.find('/');
+        const auto answer = kAnswers.find(std::string_view(got).substr(path, got.find(' ', path) - path));
+        if (answer == kAnswers.end() || !conn.write_all(answer->second)) return;
       }
     });
     TestServer proxy(ReverseProxy({.upstreams = {upstream.url("")}}));
-    answer =
-        "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 418 I'm a teapot\r\nServer: theirs\r\nDate: "
-        "theirs\r\nSet-Cookie: a\r\n"
-        "Set-Cookie: b\r\nConnection: keep-alive, X-Private\r\nX-Private: 1\r\nKeep-Alive: "
-        "5\r\nContent-Length: 3\r\n\r\ntea";
-    const Response teapot = fetch(proxy.address(), get("/"));
+    const Response teapot = fetch(proxy.address(), get("/teapot"));
     EXPECT_EQ(teapot.status, 418);
     EXPECT_EQ(teapot.body, "tea");
     EXPECT_EQ(teapot.header("server"), "theirs");
@@ -117,22 +129,18 @@ TEST_P(ReverseProxyTest, PassesTheAnswerBack) {
     for (const char* gone : {"x-private", "keep-alive", "link", "connection"})
       EXPECT_FALSE(teapot.has(gone)) << gone;
 
-    answer = "HTTP/1.1 200 OK\r\nContent-Length: 1234\r\n\r\n";
-    const Response head = fetch(proxy.address(), "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n", true);
-    EXPECT_EQ(head.header("content-length"), "1234");
-    answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-    EXPECT_FALSE(fetch(proxy.address(), "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n", true).has("content-length"));
-    for (const char* bodiless : {"204 No Content", "304 Not Modified"}) {
-      answer = "HTTP/1.1 " + std::string(bodiless) + "\r\nETag: \"x\"\r\n\r\n";
-      const Response res = fetch(proxy.address(), get("/"));
+    const auto head_of = [&](std::string_view path) {
+      return fetch(proxy.address(), "HEAD " + std::string(path) + " HTTP/1.1\r\nHost: a\r\n\r\n", true);
+    };
+    EXPECT_EQ(head_of("/length").header("content-length"), "1234");
+    EXPECT_FALSE(head_of("/chunked").has("content-length"));
+    for (const char* bodiless : {"/204", "/304"}) {
+      const Response res = fetch(proxy.address(), get(bodiless));
       EXPECT_EQ(res.header("etag"), "\"x\"");
       EXPECT_TRUE(res.complete);
     }
-    answer =
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\nX-Sum: 1\r\nContent-Length: "
-        "9\r\n\r\n";
     RawClient client(proxy.address());
-    client.send(get("/"));
+    client.send(get("/trailers"));
     client.read_until(
         [&] { return client.received().ends_with("\r\n\r\n") && client.received().contains("\r\n0\r\n"); });
     EXPECT_TRUE(client.received().ends_with("2\r\nab\r\n0\r\nX-Sum: 1\r\n\r\n")) << client.received();
