@@ -6,6 +6,7 @@
 #include <tuza/http/proxy/upstreams.h>
 #include <tuza/http/serve/exchange.h>
 #include <tuza/http/status_error.h>
+#include <tuza/http/wire/chars.h>
 #include <tuza/http/wire/field.h>
 #include <tuza/sched/log.h>
 
@@ -135,7 +136,7 @@ void ReverseProxy::Impl::prepare(ProxiedCall& call, ClientRequest& out) const {
       if (!n && !ctx.done()) call.unreadable = true;
       if (!n || *n > 0) return n;
       for (const auto& [name, value] : call.req.trailers()) {
-        if (may_be_trailer(name)) out.add_trailer(name, value);
+        if (may_be_trailer(name) && !says_who_asks(name)) out.add_trailer(name, value);
       }
       return n;
     };
@@ -145,8 +146,10 @@ void ReverseProxy::Impl::prepare(ProxiedCall& call, ClientRequest& out) const {
     if (call.separate) out.keep_sending();
   } else if (!call.body.empty()) {
     out.set_body(std::string(call.body));
-  } else if (const auto protocols = req.header("Upgrade"); protocols && call.hop.upgrades()) {
-    out.set_upgrade(*protocols);
+  } else if (const auto protocol = req.header("Upgrade"); protocol && call.hop.upgrades()) {
+    const bool allowed = std::ranges::any_of(
+        options_.upgrades, [&](const std::string& one) { return equals_ignoring_case(one, *protocol); });
+    if (allowed) out.set_upgrade(*protocol);
   }
   if (options_.rewrite) options_.rewrite(req, out);
 }

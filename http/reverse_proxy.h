@@ -74,6 +74,10 @@ struct ReverseProxyOptions {
   ForwardedFields forwarded = ForwardedFields::kXForwarded;
   bool keep_host = true;  // the upstream sees the client's Host field; otherwise that of its own URL
 
+  // Protocols that a client may ask an upstream to go on with (Upgrade); what asks for another one is passed on as a usual
+  // request. An upgrade to h2c would lead past every rule of this server: name it only if you want that.
+  std::vector<std::string> upgrades{"websocket"};
+
   // Changes the request to an upstream, which is complete but for what the client sets itself: `out.set_url()`,
   // `out.set_header()`. Called for each try, behind the removal of the fields of the connection, so that no client can have a
   // field removed that is set here.

@@ -3,6 +3,7 @@
 #include <tuza/http/client/exchange.h>
 #include <tuza/http/proxy/passed_fields.h>
 #include <tuza/http/serve/exchange.h>
+#include <tuza/http/wire/chars.h>
 #include <tuza/http/wire/field.h>
 #include <tuza/http/wire/input.h>
 #include <tuza/netpoll/copy.h>
@@ -74,10 +75,12 @@ Result<void> pass_back(Request& req, ResponseWriter& res, ClientResponse& answer
 }
 
 Result<void> pass_tunnel(Request& req, ResponseWriter& res, ClientResponse& answer) {
+  const std::string_view protocol = answer.header("Upgrade").value_or("");
+  if (!equals_ignoring_case(protocol, req.header("Upgrade").value_or("")))
+    return std::unexpected(Error(Errc::kBadMessage, "read response", "an upgrade to another protocol"));
   pass_fields(answer, res);
   std::string first = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n";
-  if (const auto protocol = answer.header("Upgrade"))
-    first.append("Upgrade: ").append(*protocol).append("\r\n");
+  first.append("Upgrade: ").append(protocol).append("\r\n");
   first.append(req.exchange().buffers().extra).append("\r\n");
   const Context shutdown = req.exchange().server_shutdown();
   Result<HijackedStream> upstream = answer.hijack();

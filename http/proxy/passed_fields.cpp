@@ -11,16 +11,18 @@
 namespace tuza::http {
 namespace {
 
-constexpr std::string_view kXForwarded = "X-Forwarded-";
-
 bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
   return std::ranges::any_of(names, [name](std::string_view one) { return equals_ignoring_case(one, name); });
 }
 
-// What the client or another proxy may have said about the client.
-bool says_who_asks(std::string_view name) {
-  return equals_ignoring_case(name.substr(0, kXForwarded.size()), kXForwarded) ||
-         equals_ignoring_case(name, "Forwarded") || equals_ignoring_case(name, "X-Real-IP");
+bool begins_as(std::string_view name, std::string_view beginning) {
+  const auto same = [](char a, char b) { return lower(a) == lower(b) || (a == '_' && b == '-'); };
+  return name.size() >= beginning.size() && std::equal(beginning.begin(), beginning.end(), name.begin(),
+                                                       [&](char b, char a) { return same(a, b); });
+}
+
+bool is_named(std::string_view name, std::string_view wanted) {
+  return name.size() == wanted.size() && begins_as(name, wanted);
 }
 
 // "192.0.2.1:80" and "[2001:db8::1]:80", without the port. Empty for the peer of a Unix socket.
@@ -60,6 +62,10 @@ bool HopFields::contains(std::string_view name) const {
       "Connection", "Keep-Alive",          "Proxy-Connection", "TE",     "Transfer-Encoding",
       "Upgrade",    "Proxy-Authorization", "Content-Length",   "Expect", "Proxy-Authenticate"};
   return is_one_of(name, kAlways) || is_one_of(name, named_);
+}
+
+bool says_who_asks(std::string_view name) {
+  return begins_as(name, "X-Forwarded-") || is_named(name, "Forwarded") || is_named(name, "X-Real-IP");
 }
 
 void pass_fields(const Request& in, const HopFields& hop, ClientRequest& out) {

@@ -28,6 +28,9 @@ class HopFields {
   bool upgrades_ = false;
 };
 
+// A field in which a client or another proxy may have said who asks. Also with "_" for "-": gateways to applications (CGI, WSGI)
+// take both for the same.
+[[nodiscard]] bool says_who_asks(std::string_view name);
 // All but those; not Host, and nothing that says who the client is.
 void pass_fields(const Request& in, const HopFields& hop, ClientRequest& out);
 void pass_fields(const ClientResponse& in, ResponseWriter& out);

@@ -55,7 +55,8 @@ TEST_P(ReverseProxyTest, PassesTheRequestOnAndNotWhatIsOfTheConnection) {
                 "PUT /a/../b%zz?{x}=%7B HTTP/1.1\r\nHost: www.example\r\nX-Mine: 1\r\nCookie: a=b\r\n"
                 "Connection: X-Private, keep-alive, X-Forwarded-Proto\r\nX-Private: 1\r\nKeep-Alive: 5\r\n"
                 "TE: trailers\r\nProxy-Authorization: x\r\nUpgrade: h2c\r\nX-Forwarded-For: 6.6.6.6\r\n"
-                "X-Forwarded-Port: 1\r\nForwarded: for=6.6.6.6\r\nX-Real-IP: 6.6.6.6\r\n"
+                "X-Forwarded-Port: 1\r\nForwarded: for=6.6.6.6\r\nX-Real-IP: 6.6.6.6\r\nX_Forwarded_For: "
+                "6.6.6.6\r\nx_real-ip: 6.6.6.6\r\n"
                 "Content-Length: 4\r\n\r\nbody");
     EXPECT_EQ(
         shown,
@@ -310,7 +311,7 @@ TEST_P(ReverseProxyTest, PassesUpgradedConnectionsOn) {
         if (!conn.write_all(std::string_view(piece.data(), *n))) return;
       }
     });
-    ReverseProxy handler({.upstreams = {upstream.url("")}});
+    ReverseProxy handler({.upstreams = {upstream.url("")}, .upgrades = {"websocket", "Echo"}});
     TestServer proxy(handler);
     RawClient client(proxy.address());
     client.send(
@@ -331,6 +332,24 @@ TEST_P(ReverseProxyTest, PassesUpgradedConnectionsOn) {
   });
 }
 
+TEST_P(ReverseProxyTest, PassesNoOtherUpgradeOn) {
+  run_with(GetParam(), [] {
+    const auto asking_for = [](std::string_view protocol) {
+      return "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: "
+             "x\r\nUpgrade: " +
+             std::string(protocol) + "\r\n\r\n";
+    };
+    TestServer upstream(show);
+    TestServer proxy(ReverseProxy({.upstreams = {url_of(upstream, "")}}));
+    for (const char* protocol : {"h2c", "websocket, h2c", "h2c, websocket"})
+      EXPECT_FALSE(through(proxy, asking_for(protocol)).contains("Upgrade")) << protocol;
+    EXPECT_TRUE(through(proxy, asking_for("WebSocket")).contains("\nUpgrade: WebSocket\n"));
+    ScriptedServer other("HTTP/1.1 101 OK\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n");
+    TestServer second(ReverseProxy({.upstreams = {other.url("")}}));
+    EXPECT_EQ(fetch(second.address(), asking_for("websocket")).status, 502);
+  });
+}
+
 TEST_P(ReverseProxyTest, TheShutdownEndsUpgradedConnections) {
   run_with(GetParam(), [] {
     ScriptedServer upstream([&](net::Conn& conn, int) {
@@ -338,7 +357,7 @@ TEST_P(ReverseProxyTest, TheShutdownEndsUpgradedConnections) {
       (void)conn.write_all("HTTP/1.1 101 OK\r\nUpgrade: echo\r\nConnection: upgrade\r\n\r\nhere");
       wait_for_end(conn);
     });
-    TestServer proxy(ReverseProxy({.upstreams = {upstream.url("")}}));
+    TestServer proxy(ReverseProxy({.upstreams = {upstream.url("")}, .upgrades = {"echo"}}));
     RawClient client(proxy.address());
     client.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n");
     client.read_until([&] { return client.received().ends_with("here"); });
