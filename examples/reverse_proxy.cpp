@@ -2,6 +2,7 @@
 #include <tuza/framework/app.h>
 #include <tuza/http/reverse_proxy.h>
 
+#include <chrono>
 #include <map>
 #include <stdexcept>
 #include <string>

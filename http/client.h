@@ -94,7 +94,7 @@ class ClientRequest {
   static constexpr bool is_plain_source =
       std::is_invocable_r_v<Result<std::size_t>, Source&, std::span<std::byte>>;
 
-  // A malformed URL is an error of Client::send(). One that is not made by Url::parse() is taken as it is.
+  // A malformed URL is an error of Client::send(). A Url goes out as it is, also one made by hand.
   ClientRequest(Method method, std::string_view url) : method_(method), url_(Url::parse(url)) {}
   ClientRequest(Method method, Url url) : method_(method), url_(std::move(url)) {}
 

@@ -22,6 +22,11 @@ constexpr std::string_view name(Method method) {
   return kNames[static_cast<int>(method)];
 }
 
+// RFC 9110 9.2.2: doing it twice is as good as once. CONNECT, which opens a tunnel, is none either.
+constexpr bool is_idempotent(Method method) {
+  return method != Method::kPost && method != Method::kPatch && method != Method::kConnect;
+}
+
 // Exact match: methods are case-sensitive.
 constexpr std::optional<Method> parse_method(std::string_view text) {
   for (int i = 0; i < kMethodCount; ++i) {

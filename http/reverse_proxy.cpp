@@ -39,11 +39,6 @@ class Active {
   Upstream& upstream_;
 };
 
-// RFC 9110 9.2.2.
-bool is_idempotent(const Request& req) {
-  return (req.method() != Method::kPost && req.method() != Method::kPatch) || req.header("Idempotency-Key");
-}
-
 std::string target_of(const Request& req) {
   if (req.mount_path().empty() && req.target().starts_with('/')) return std::string(req.target());
   std::string target(req.path());
@@ -66,7 +61,7 @@ struct ProxiedCall {
   const HopFields hop;
   std::string_view body{};  // received as a whole
   bool streams = false;     // the body is passed on as it arrives
-  bool separate = false;    // also while the answer is passed back
+  bool separate = false;    // also while the answer is passed back: Exchange::separate_directions()
   bool unreadable = false;  // the client has broken the rules, or gone: the server answers that
 };
 
@@ -122,7 +117,7 @@ bool ReverseProxy::Impl::receive_body(ProxiedCall& call) const {
 std::string ReverseProxy::Impl::hash_key(const Request& req) const {
   if (options_.balance != Balance::kHash) return {};
   if (options_.hash_key) return options_.hash_key(req);
-  return std::string(req.remote().substr(0, req.remote().rfind(':')));
+  return std::string(address_of(req.remote()));
 }
 
 void ReverseProxy::Impl::prepare(ProxiedCall& call, ClientRequest& out) const {
@@ -141,8 +136,8 @@ void ReverseProxy::Impl::prepare(ProxiedCall& call, ClientRequest& out) const {
       return n;
     };
     out.set_body_source(source, req.content_length());
-    // A client that waits for the upstream's word before it sends the body has to have it before the answer.
     if (req.header("Expect")) out.expect_continue();
+    // Otherwise the upload ends when the answer begins.
     if (call.separate) out.keep_sending();
   } else if (!call.body.empty()) {
     out.set_body(std::string(call.body));
@@ -175,7 +170,8 @@ bool ReverseProxy::Impl::attempt(Upstream& upstream, ProxiedCall& call, Response
   }
   const Error& error = got.error();
   upstreams_.failed(upstream, error);
-  const bool repeatable = is_idempotent(req) && !call.streams && !error.is(Errc::kBadMessage);
+  const bool idempotent = is_idempotent(req.method()) || req.header("Idempotency-Key");
+  const bool repeatable = idempotent && !call.streams && !error.is(Errc::kBadMessage);
   if (!last && (repeatable || !out.sent())) return false;
   fail(upstream, req, res, error);
   return true;

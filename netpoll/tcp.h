@@ -151,9 +151,9 @@ class Conn {
   [[nodiscard]] Result<void> send_file(const Context& ctx, FileSlice& slice, std::string_view head = {});
 
   // From this point in time on, calls of that direction fail with Errc::kTimeout, calls that already wait
-  // included. A time of tuza::now(): of a FakeClock (sched/time/fake_clock.h) too, if there is one. A TLS handshake belongs to the call that needs it. The deadline stays until it is set again; kNoDeadline
-  // removes it. Cheap: two memory operations,
-  // unless the new deadline is earlier than the old one. Does not park.
+  // included. A time of tuza::now(): of a FakeClock (sched/time/fake_clock.h) too, if there is one. A TLS handshake belongs
+  // to the call that needs it. The deadline stays until it is set again; kNoDeadline removes it. Cheap: two memory
+  // operations, unless the new deadline is earlier than the old one. Does not park.
   void set_read_deadline(TimePoint when);
   void set_write_deadline(TimePoint when);
   void set_deadline(TimePoint when);

@@ -22,11 +22,10 @@ ClientOptions checked(ClientOptions options) {
   return options;
 }
 
-// RFC 9110 9.2.2. The key is of a draft that many services know.
+// The key is of a draft that many services know.
 bool may_be_repeated(const Hop& hop) {
-  const bool idempotent =
-      hop.method != Method::kPost && hop.method != Method::kPatch && hop.method != Method::kConnect;
-  return hop.can_repeat_body && (idempotent || HeaderLines(hop.fields).find("Idempotency-Key"));
+  return hop.can_repeat_body &&
+         (is_idempotent(hop.method) || HeaderLines(hop.fields).find("Idempotency-Key"));
 }
 
 net::TimePoint sooner(net::TimePoint deadline, std::chrono::milliseconds limit) {

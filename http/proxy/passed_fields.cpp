@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 
 namespace tuza::http {
@@ -16,18 +17,15 @@ bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
 }
 
 bool begins_as(std::string_view name, std::string_view beginning) {
-  const auto same = [](char a, char b) { return lower(a) == lower(b) || (a == '_' && b == '-'); };
-  return name.size() >= beginning.size() && std::equal(beginning.begin(), beginning.end(), name.begin(),
-                                                       [&](char b, char a) { return same(a, b); });
+  const auto stands_for = [](char wanted, char c) {
+    return lower(c) == lower(wanted) || (c == '_' && wanted == '-');
+  };
+  return name.size() >= beginning.size() &&
+         std::equal(beginning.begin(), beginning.end(), name.begin(), stands_for);
 }
 
 bool is_named(std::string_view name, std::string_view wanted) {
   return name.size() == wanted.size() && begins_as(name, wanted);
-}
-
-// "192.0.2.1:80" and "[2001:db8::1]:80", without the port. Empty for the peer of a Unix socket.
-std::string_view address_of(std::string_view peer) {
-  return peer.starts_with("unix:") ? std::string_view() : peer.substr(0, peer.rfind(':'));
 }
 
 std::string_view without_brackets(std::string_view address) {
@@ -62,6 +60,10 @@ bool HopFields::contains(std::string_view name) const {
       "Connection", "Keep-Alive",          "Proxy-Connection", "TE",     "Transfer-Encoding",
       "Upgrade",    "Proxy-Authorization", "Content-Length",   "Expect", "Proxy-Authenticate"};
   return is_one_of(name, kAlways) || is_one_of(name, named_);
+}
+
+std::string_view address_of(std::string_view peer) {
+  return peer.starts_with("unix:") ? std::string_view() : peer.substr(0, peer.rfind(':'));
 }
 
 bool says_who_asks(std::string_view name) {

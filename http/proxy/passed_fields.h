@@ -28,6 +28,8 @@ class HopFields {
   bool upgrades_ = false;
 };
 
+// "192.0.2.1:80" and "[2001:db8::1]:80", without the port. Empty for the peer of a Unix socket.
+[[nodiscard]] std::string_view address_of(std::string_view peer);
 // A field in which a client or another proxy may have said who asks. Also with "_" for "-": gateways to applications (CGI, WSGI)
 // take both for the same.
 [[nodiscard]] bool says_who_asks(std::string_view name);

@@ -75,8 +75,8 @@ class RequestLoop final : public Exchange, private net::LazyBuffer {
     std::int64_t started_ns = 0;   // when the handler first had to wait for the body
     net::TimePoint deadline = net::kNoDeadline;  // in addition to the deadline from the minimum rate
     std::optional<BadRequest> error;
-    bool separate =
-        false;  // another goroutine may read the body than writes the response: all this is the reader's
+    // Another goroutine may read the body than writes the response: all this is the reader's.
+    bool separate = false;
   };
 
   // Maximum size of an unwanted body that is read in order to keep the connection.
@@ -150,10 +150,11 @@ class RequestLoop final : public Exchange, private net::LazyBuffer {
   std::int64_t request_began_ns_ = 0;    // if there is a request_timeout
   Framing framing_;
   Body body_;
-  std::atomic<bool> body_read_ = false;  // by that goroutine, to its end: the writer may look at body_
-  std::size_t requests_ = 0;             // so far, if they are limited
-  std::int64_t ends_ns_ = 0;             // of the connection's life; 0: no limit
-  bool head_begun_ = false;              // the parser is in the middle of a head
+  // By that goroutine, to its end (release, read_body()): the writer may look at body_ (acquire, start()).
+  std::atomic<bool> body_read_ = false;
+  std::size_t requests_ = 0;        // so far, if they are limited
+  std::int64_t ends_ns_ = 0;        // of the connection's life; 0: no limit
+  bool head_begun_ = false;         // the parser is in the middle of a head
   bool after_cr_ = false;           // of an empty line in front of a head, whose line feed has not arrived
   bool head_deadline_set_ = false;  // header_timeout is running
   bool keep_alive_ = true;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <tuza/http/middleware/real_ip.h>
 #include <tuza/http/reverse_proxy.h>
+#include <tuza/http/testing.h>
 #include <tuza/http/tests/client_testing.h>
 #include <tuza/sched/sync/semaphore.h>
 #include <tuza/sched/time/sleep.h>
@@ -347,6 +348,17 @@ TEST_P(ReverseProxyTest, PassesNoOtherUpgradeOn) {
     ScriptedServer other("HTTP/1.1 101 OK\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n");
     TestServer second(ReverseProxy({.upstreams = {other.url("")}}));
     EXPECT_EQ(fetch(second.address(), asking_for("websocket")).status, 502);
+  });
+}
+
+TEST_P(ReverseProxyTest, AnUpgradeNeedsAConnection) {
+  run_with(GetParam(), [] {
+    ScriptedServer upstream("HTTP/1.1 101 OK\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n");
+    ReverseProxy proxy({.upstreams = {upstream.url("")}});
+    const CallResult res =
+        call(proxy, "GET /", {.headers = {{"Connection", "upgrade"}, {"Upgrade", "websocket"}}});
+    EXPECT_EQ(res.status, 501);
+    EXPECT_EQ(proxy.stats()[0].failures, 0u) << "it was not the upstream's fault";
   });
 }
 

@@ -22,7 +22,7 @@ using namespace testing;
 class ResourcePoolModel : public WithProcs {};
 TUZA_WITH_PROCS(ResourcePoolModel);
 
-// The model says who has which resource, who waits, and what is idle.
+// The model tracks who holds each resource, who waits, and which resources are idle.
 class Modelled {
  public:
   explicit Modelled(std::uint64_t seed) : random_(seed), pool_(options()), clients_(kClients) {}
