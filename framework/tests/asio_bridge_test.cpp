@@ -184,13 +184,8 @@ TEST_P(AsioBridgeTest, AnErrorIsAResult) {
   run_with(GetParam(), [] {
     AsioContext context;
     tcp::socket socket(context.io());
-    std::uint16_t unused = 0;
-    {
-      net::Listener gone = net::listen("tcp", "127.0.0.1:0").value();
-      unused = gone.endpoint().port();
-    }
-    const Result<void> refused =
-        socket.async_connect({asio::ip::address_v4::loopback(), unused}, use_goroutine);
+    tcp::socket bound(context.io(), {asio::ip::address_v4::loopback(), 0});  // and does not listen
+    const Result<void> refused = socket.async_connect(bound.local_endpoint(), use_goroutine);
     ASSERT_FALSE(refused);
     EXPECT_TRUE(refused.error().is(std::errc::connection_refused));
     EXPECT_EQ(refused.error().message(), "asio: Connection refused");

@@ -418,9 +418,7 @@ TEST_P(ClientTest, NamesWhatAProgramAsksForWrongly) {
     EXPECT_THROW(request.set_header("content-length", "1"), std::invalid_argument);
     EXPECT_THROW(request.add_trailer("Authorization", "1"), std::invalid_argument);
     EXPECT_THROW(Client({.headers_max = 257}), std::invalid_argument);
-    net::Listener closed = net::listen("tcp", "127.0.0.1:0").value();
-    const std::string url = "http://" + closed.address() + "/x";
-    closed.close();
+    const std::string url = closed_url("/x");
     const Result<ClientResponse> refused = client.get(kNoContext, url);
     EXPECT_TRUE(refused.error().is(std::errc::connection_refused));
     EXPECT_TRUE(refused.error().message().starts_with("GET " + url + ": dial")) << refused.error().message();

@@ -4,6 +4,7 @@
 #include <tuza/http/client.h>
 #include <tuza/http/router.h>
 #include <tuza/http/tests/http_testing.h>
+#include <tuza/netpoll/tests/raw_socket.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/sync/wait_group.h>
 
@@ -71,10 +72,9 @@ inline std::string url_of(const TestServer& server, std::string_view target = "/
   return "http://" + server.address() + std::string(target);
 }
 
-// Where nobody listens any more.
-inline std::string closed_url() {
-  const ScriptedServer server("");
-  return server.url("");
+// Where nobody listens.
+inline std::string closed_url(std::string_view target = "") {
+  return "http://" + net::testing::refusing_address() + std::string(target);
 }
 
 // `/echo` answers the body, and in fields what else came with it.

@@ -104,13 +104,8 @@ TEST_P(ClientUpgradeTest, TheAnswerEndsASourceThatWaits) {
 
 TEST_P(ClientUpgradeTest, SaysWhetherARequestWasSent) {
   run_with(GetParam(), [] {
-    std::string closed;
-    {
-      const ScriptedServer server("");
-      closed = server.url();
-    }
     Client client;
-    ClientRequest request(Method::kPost, closed);
+    ClientRequest request(Method::kPost, closed_url());
     request.set_body("text");
     EXPECT_FALSE(client.send(kNoContext, request));
     EXPECT_FALSE(request.sent());
@@ -118,7 +113,7 @@ TEST_P(ClientUpgradeTest, SaysWhetherARequestWasSent) {
     request.set_url(Url::parse(dies.url()).value());
     EXPECT_FALSE(client.send(kNoContext, request));
     EXPECT_TRUE(request.sent());
-    request.set_url(Url::parse(closed).value());
+    request.set_url(Url::parse(closed_url()).value());
     EXPECT_FALSE(client.send(kNoContext, request));
     EXPECT_FALSE(request.sent());
   });

@@ -1,5 +1,6 @@
 // Listening and dialling: addresses, and errors.
 #include <tuza/netpoll/tests/netpoll_testing.h>
+#include <tuza/netpoll/tests/raw_socket.h>
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -82,11 +83,7 @@ TEST_P(DialTest, TheAddressesOfANameAreTriedInTurn) {
 
 TEST_P(DialTest, RefusedSaysWhereAndWhy) {
   run_with(GetParam(), [] {
-    std::string address;
-    {
-      const Listener gone = listen_on_loopback();
-      address = to_string(gone.endpoint());
-    }
+    const std::string& address = refusing_address();
     const Result<Conn> conn = dial("tcp", address);
     ASSERT_FALSE(conn);
     EXPECT_EQ(conn.error().message(), "dial " + address + ": Connection refused");

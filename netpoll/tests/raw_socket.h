@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <string>
 #include <utility>
 
 namespace tuza::net::testing {
@@ -27,13 +28,18 @@ class RawSocket {
     made.connected_ = ::connect(made.fd_, address.address(), address.length) == 0;
     return made;
   }
-  // A listener on a port of 127.0.0.1 that the system chooses.
-  static RawSocket listening(int backlog) {
+  // Has a port of 127.0.0.1 that the system chooses, and does not listen there.
+  static RawSocket bound() {
     RawSocket made(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_EQ(::bind(made.fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    return made;
+  }
+  // A listener on such a port.
+  static RawSocket listening(int backlog) {
+    RawSocket made = bound();
     EXPECT_EQ(::listen(made.fd_, backlog), 0);
     return made;
   }
@@ -53,6 +59,19 @@ inline SocketName name_of(const Endpoint& endpoint) {
   name.length = static_cast<socklen_t>(endpoint.size());
   std::memcpy(&name.storage, endpoint.data(), endpoint.size());
   return name;
+}
+
+// "127.0.0.1:PORT" where nobody listens as long as this process runs. A port that was given back would soon be somebody else's:
+// of the next listener here, or of a test beside this one.
+inline const std::string& refusing_address() {
+  static const RawSocket socket = RawSocket::bound();
+  static const std::string address = [] {
+    sockaddr_in name{};
+    socklen_t length = sizeof name;
+    EXPECT_EQ(::getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&name), &length), 0);
+    return "127.0.0.1:" + std::to_string(ntohs(name.sin_port));
+  }();
+  return address;
 }
 
 }  // namespace tuza::net::testing
