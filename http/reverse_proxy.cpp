@@ -4,6 +4,7 @@
 #include <tuza/http/proxy/pass_back.h>
 #include <tuza/http/proxy/passed_fields.h>
 #include <tuza/http/proxy/upstreams.h>
+#include <tuza/http/proxy/via.h>
 #include <tuza/http/serve/exchange.h>
 #include <tuza/http/status_error.h>
 #include <tuza/http/wire/chars.h>
@@ -53,6 +54,13 @@ void log_failure(std::string_view upstream, const Error& error) {
   limiter.log(LogLevel::kWarning, line);
 }
 
+void log_loop(const Request& req) {
+  static LogLimiter limiter(1);
+  std::string line = "tuza: a request goes round in a loop, because an upstream leads back to its proxy: ";
+  detail::append_log_escaped(line, req.target().substr(0, 1000));
+  limiter.log(LogLevel::kError, line);
+}
+
 // What all tries of one request share.
 struct ProxiedCall {
   explicit ProxiedCall(Request& request) : req(request), hop(request.headers()) {}
@@ -69,7 +77,8 @@ struct ProxiedCall {
 
 class ReverseProxy::Impl {
  public:
-  explicit Impl(ReverseProxyOptions options) : options_(std::move(options)), upstreams_(options_) {}
+  explicit Impl(ReverseProxyOptions options)
+      : options_(std::move(options)), upstreams_(options_), via_(options_.via) {}
 
   void serve(Request& req, ResponseWriter& res);
   [[nodiscard]] std::vector<UpstreamStats> stats() const { return upstreams_.stats(); }
@@ -84,10 +93,15 @@ class ReverseProxy::Impl {
 
   const ReverseProxyOptions options_;
   Upstreams upstreams_;
+  const Via via_;
 };
 
 void ReverseProxy::Impl::serve(Request& req, ResponseWriter& res) {
   if (!req.path().starts_with('/')) return res.error(400);  // "*", or the target of CONNECT
+  if (via_.loops(req)) {
+    log_loop(req);
+    return res.error(508);
+  }
   ProxiedCall call(req);
   if (!receive_body(call)) return;
   const std::string key = hash_key(req);
@@ -124,6 +138,7 @@ void ReverseProxy::Impl::prepare(ProxiedCall& call, ClientRequest& out) const {
   Request& req = call.req;
   pass_fields(req, call.hop, out);
   if (options_.keep_host && !req.host().empty()) out.add_header("Host", req.host());
+  via_.add(req, out);
   add_forwarded(req, options_.forwarded, out);
   if (call.streams) {
     const auto source = [&call, &out](const Context& ctx, std::span<std::byte> into) {

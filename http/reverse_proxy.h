@@ -72,6 +72,10 @@ struct ReverseProxyOptions {
   std::size_t repeatable_bytes_max = 64 << 10;
 
   ForwardedFields forwarded = ForwardedFields::kXForwarded;
+  // This proxy's name in the Via field of requests (RFC 9110 7.6.3), with a random number behind it. By it a request is recognised
+  // that goes round in a loop, because an upstream leads back here: it gets 508. Empty: no field, and loops run until something
+  // gives out.
+  std::string via = "tuza";
   bool keep_host = true;  // the upstream sees the client's Host field; otherwise that of its own URL
 
   // Protocols that a client may ask an upstream to go on with (Upgrade); what asks for another one is passed on as a usual

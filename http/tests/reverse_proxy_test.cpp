@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -50,7 +51,7 @@ void wait_for_end(net::Conn& conn) {
 TEST_P(ReverseProxyTest, PassesTheRequestOnAndNotWhatIsOfTheConnection) {
   run_with(GetParam(), [] {
     TestServer upstream(show);
-    TestServer proxy(ReverseProxy({.upstreams = {url_of(upstream, "")}}));
+    TestServer proxy(ReverseProxy({.upstreams = {url_of(upstream, "")}, .via = ""}));
     const std::string shown =
         through(proxy,
                 "PUT /a/../b%zz?{x}=%7B HTTP/1.1\r\nHost: www.example\r\nX-Mine: 1\r\nCookie: a=b\r\n"
@@ -69,8 +70,10 @@ TEST_P(ReverseProxyTest, PassesTheRequestOnAndNotWhatIsOfTheConnection) {
 TEST_P(ReverseProxyTest, OptionsAndHooksDecideWhatUpstreamsSee) {
   run_with(GetParam(), [] {
     TestServer upstream(show);
-    ReverseProxyOptions options{
-        .upstreams = {url_of(upstream, "")}, .forwarded = ForwardedFields::kRfc7239, .keep_host = false};
+    ReverseProxyOptions options{.upstreams = {url_of(upstream, "")},
+                                .forwarded = ForwardedFields::kRfc7239,
+                                .via = "",
+                                .keep_host = false};
     options.rewrite = [](const Request& in, ClientRequest& out) {
       Url url = *out.url();
       url.target = "/v2" + url.target;
@@ -94,6 +97,54 @@ TEST_P(ReverseProxyTest, OptionsAndHooksDecideWhatUpstreamsSee) {
                   "\nForwarded: for=\"[2001:db8::1]\";proto=\"https\";host=\"www.example\"\nX-Added: 1\n\n");
     EXPECT_EQ(res.header("x-status"), "200");
     EXPECT_FALSE(res.has("content-type"));
+  });
+}
+
+TEST_P(ReverseProxyTest, SaysThatItIsThere) {
+  run_with(GetParam(), [] {
+    TestServer upstream([](Request& req, ResponseWriter& res) {
+      std::string all;
+      for (const auto& [name, value] : req.headers()) {
+        if (name == "Via") all.append(value).append(";");
+      }
+      res.text(all);
+    });
+    TestServer proxy(ReverseProxy({.upstreams = {url_of(upstream, "")}, .via = "edge"}));
+    TestServer outer(ReverseProxy({.upstreams = {url_of(proxy, "")}, .via = "edge"}));
+    const std::string via = through(outer, "GET / HTTP/1.0\r\nHost: a\r\nVia: 1.1 a (edge-, b)\r\n\r\n");
+    EXPECT_TRUE(via.starts_with("1.1 a (edge-, b);1.0 edge-")) << via;
+    EXPECT_NE(via.find(";1.1 edge-"), std::string::npos) << via;
+    EXPECT_THROW(ReverseProxy({.upstreams = {"http://a"}, .via = "a b"}), std::invalid_argument);
+  });
+}
+
+// The server of a proxy, which knows its address only when it exists already.
+struct ProxyOf {
+  ProxyOf() : server([this](Request& req, ResponseWriter& res) { (*proxy)(req, res); }) {}
+  std::optional<ReverseProxy> proxy;
+  TestServer server;
+};
+
+TEST_P(ReverseProxyTest, StopsARequestThatGoesRoundInALoop) {
+  run_with(GetParam(), [] {
+    ProxyOf here, there;
+    here.proxy.emplace(ReverseProxyOptions{.upstreams = {url_of(there.server, ""), url_of(here.server, "")}});
+    there.proxy.emplace(ReverseProxyOptions{.upstreams = {url_of(here.server, "")}});
+    EXPECT_EQ(fetch(here.server.address(), get("/")).status, 508);
+    EXPECT_EQ(fetch(there.server.address(), post("/", "x")).status, 508);
+    EXPECT_LE(here.proxy->stats()[0].requests + here.proxy->stats()[1].requests, 8u);
+    for (const UpstreamStats& one : here.proxy->stats()) EXPECT_EQ(one.failures, 0u);
+    // The same proxy, by another path: meant so.
+    TestServer end([](Request&, ResponseWriter& res) { res.text("end"); });
+    ReverseProxyOptions options{.upstreams = {url_of(here.server, "")}};
+    options.rewrite = [&](const Request& req, ClientRequest& out) {
+      Url url = *out.url();
+      url.target += "x";
+      if (req.target() == "/xxx") url = Url::parse(url_of(end)).value();
+      out.set_url(std::move(url));
+    };
+    here.proxy.emplace(options);
+    EXPECT_EQ(through(here.server, get("/")), "end");
   });
 }
 
@@ -449,8 +500,10 @@ TEST_P(ReverseProxyTest, AsksOverUnixSocketsToo) {
     WaitGroup serving;
     serving.go([&] { (void)upstream.serve(); });
     {
-      TestServer proxy(ReverseProxy(
-          {.upstreams = {"unix:" + path}, .forwarded = ForwardedFields::kNone, .keep_host = false}));
+      TestServer proxy(ReverseProxy({.upstreams = {"unix:" + path},
+                                     .forwarded = ForwardedFields::kNone,
+                                     .via = "",
+                                     .keep_host = false}));
       EXPECT_EQ(through(proxy, get("/x")), "GET /x\nHost: localhost\n\n");
     }
     (void)upstream.shutdown();
