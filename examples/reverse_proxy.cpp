@@ -22,9 +22,13 @@ tuza::http::Balance balance_of(const std::string& name) {
 std::string table(const std::vector<tuza::http::UpstreamStats>& upstreams) {
   std::string text;
   for (const auto& one : upstreams) {
-    text += one.name + (one.left_out ? " left out" : " in use") + ", " + std::to_string(one.active) +
-            " active, " + std::to_string(one.requests) + " requests, " + std::to_string(one.failures) +
-            " failures, " + std::to_string(one.client.idle) + " idle connections\n";
+    text += one.name +
+            (one.unhealthy  ? " unhealthy"
+             : one.left_out ? " left out"
+                            : " in use") +
+            ", " + std::to_string(one.active) + " active, " + std::to_string(one.requests) + " requests, " +
+            std::to_string(one.failures) + " failures, " + std::to_string(one.client.idle) +
+            " idle connections\n";
   }
   return text;
 }
@@ -37,12 +41,19 @@ int main(int argc, char** argv) {
                                      "The servers behind, as URLs without a path or as unix:PATH");
   const auto balance =
       app.setting("proxy.balance", "turns", "Who is asked next: by turns, requests or client");
+  const auto health = app.setting(
+      "proxy.health", "", "A path that each server answers with 2xx while it is well; empty: no checks");
+  const auto every =
+      app.setting("proxy.health_every", std::chrono::milliseconds(5'000), "Time between checks");
   const auto timeout = app.setting("proxy.timeout", std::chrono::milliseconds(30'000), "Wait for an answer");
   return app.run(argc, argv, [&] {
     tuza::http::ReverseProxyOptions options{.upstreams = *upstreams, .balance = balance_of(*balance)};
     options.client.head_timeout = *timeout;
+    options.health.path = *health;
+    options.health.every = *every;
     const tuza::http::ReverseProxy proxy(options);
     app.router().handle("/", proxy);
+    app.metrics().add_proxy("proxy", [proxy] { return proxy.stats(); });
     app.admin().handle("GET /upstreams", [proxy](tuza::http::Request&, tuza::http::ResponseWriter& res) {
       res.text(table(proxy.stats()));
     });

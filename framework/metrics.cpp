@@ -24,6 +24,19 @@ MetricDeclaration declaration(MetricKind kind, std::string_view name, std::strin
           .bounds = std::move(bounds)};
 }
 
+// It is up if one of both is.
+void add(http::UpstreamStats& sum, const http::UpstreamStats& one) {
+  if (!one.left_out && !one.unhealthy) sum.left_out = sum.unhealthy = false;
+  sum.active += one.active;
+  sum.requests += one.requests;
+  sum.failures += one.failures;
+  sum.checks += one.checks;
+  sum.checks_failed += one.checks_failed;
+  sum.client.open += one.client.open;
+  sum.client.idle += one.client.idle;
+  sum.client.dialled += one.client.dialled;
+}
+
 }  // namespace
 
 Metrics::Metrics()
@@ -79,6 +92,11 @@ void Metrics::add_server(std::function<http::ServerStats()> stats) {
   servers_.push_back(std::move(stats));
 }
 
+void Metrics::add_proxy(std::string name, std::function<std::vector<http::UpstreamStats>()> stats) {
+  const LockGuard lock(mutex_);
+  proxies_.push_back({std::move(name), std::move(stats)});
+}
+
 void Metrics::set_log_lines_dropped(std::function<std::uint64_t()> dropped) {
   log_lines_dropped_ = std::move(dropped);
 }
@@ -107,6 +125,23 @@ http::ServerStats Metrics::all_servers() const {
   return sum;
 }
 
+// Prometheus refuses a page on which a series is twice; an upstream may be, to get two turns of three.
+void Metrics::add_upstreams_to(MetricsSnapshot& snapshot) const {
+  const LockGuard lock(mutex_);
+  for (const Proxy& proxy : proxies_) {
+    for (http::UpstreamStats& one : proxy.stats()) {
+      const auto same = std::ranges::find_if(snapshot.upstreams, [&](const ProxyUpstream& other) {
+        return other.proxy == proxy.name && other.stats.name == one.name;
+      });
+      if (same == snapshot.upstreams.end()) {
+        snapshot.upstreams.push_back({proxy.name, std::move(one)});
+      } else {
+        add(same->stats, one);
+      }
+    }
+  }
+}
+
 std::string Metrics::prometheus_text() const {
   MetricsSnapshot snapshot;
   snapshot.sched = sched_stats();
@@ -115,6 +150,7 @@ std::string Metrics::prometheus_text() const {
   snapshot.http = http_->sum();
   snapshot.routes = routes_->sums();
   snapshot.servers = all_servers();
+  add_upstreams_to(snapshot);
   snapshot.own = own_->snapshot();
   if (log_lines_dropped_) snapshot.log_lines_dropped = log_lines_dropped_();
   return tuza::prometheus_text(snapshot);

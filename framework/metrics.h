@@ -19,6 +19,7 @@
 
 #include <tuza/framework/metric.h>
 #include <tuza/http/middleware.h>
+#include <tuza/http/reverse_proxy.h>
 #include <tuza/http/server_stats.h>
 #include <tuza/sched/sync/mutex.h>
 
@@ -33,6 +34,7 @@
 namespace tuza {
 
 class HttpCounts;
+struct MetricsSnapshot;
 class OwnMetrics;
 class RouteCounts;
 
@@ -51,6 +53,8 @@ class Metrics {
   // Adds a source for counts of connections and refused requests; the counts of several servers are added up.
   // `stats` must stay callable for as long as this object may be queried.
   void add_server(std::function<http::ServerStats()> stats);
+  // Adds the upstreams of a proxy, with `name` as their label `proxy`; those of one name are added up. `stats`: as above.
+  void add_proxy(std::string name, std::function<std::vector<http::UpstreamStats>()> stats);
   void set_log_lines_dropped(std::function<std::uint64_t()> dropped);
 
   // -- The program's own metrics. A name consists of letters, digits, "_" and ":", and does not begin with a digit;
@@ -94,12 +98,18 @@ class Metrics {
 
  private:
   [[nodiscard]] http::ServerStats all_servers() const;
+  void add_upstreams_to(MetricsSnapshot& snapshot) const;
 
   std::shared_ptr<HttpCounts> http_;
   std::shared_ptr<RouteCounts> routes_;
   std::unique_ptr<OwnMetrics> own_;
   mutable Mutex mutex_;
   std::vector<std::function<http::ServerStats()>> servers_ TUZA_GUARDED_BY(mutex_);
+  struct Proxy {
+    std::string name;
+    std::function<std::vector<http::UpstreamStats>()> stats;
+  };
+  std::vector<Proxy> proxies_ TUZA_GUARDED_BY(mutex_);
   std::function<std::uint64_t()> log_lines_dropped_;
 };
 

@@ -1,6 +1,7 @@
 #include <tuza/http/reverse_proxy.h>
 
 #include <tuza/http/middleware/detail/text.h>
+#include <tuza/http/proxy/health_checks.h>
 #include <tuza/http/proxy/pass_back.h>
 #include <tuza/http/proxy/passed_fields.h>
 #include <tuza/http/proxy/upstreams.h>
@@ -78,10 +79,13 @@ struct ProxiedCall {
 class ReverseProxy::Impl {
  public:
   explicit Impl(ReverseProxyOptions options)
-      : options_(std::move(options)), upstreams_(options_), via_(options_.via) {}
+      : options_(std::move(options)),
+        upstreams_(std::make_shared<Upstreams>(options_)),
+        health_(options_, upstreams_),
+        via_(options_.via) {}
 
   void serve(Request& req, ResponseWriter& res);
-  [[nodiscard]] std::vector<UpstreamStats> stats() const { return upstreams_.stats(); }
+  [[nodiscard]] std::vector<UpstreamStats> stats() const { return upstreams_->stats(); }
 
  private:
   [[nodiscard]] bool receive_body(ProxiedCall& call) const;
@@ -92,12 +96,14 @@ class ReverseProxy::Impl {
   void fail(Upstream& upstream, Request& req, ResponseWriter& res, const Error& error) const;
 
   const ReverseProxyOptions options_;
-  Upstreams upstreams_;
+  const std::shared_ptr<Upstreams> upstreams_;
+  HealthChecks health_;
   const Via via_;
 };
 
 void ReverseProxy::Impl::serve(Request& req, ResponseWriter& res) {
   if (!req.path().starts_with('/')) return res.error(400);  // "*", or the target of CONNECT
+  health_.start();
   if (via_.loops(req)) {
     log_loop(req);
     return res.error(508);
@@ -106,12 +112,12 @@ void ReverseProxy::Impl::serve(Request& req, ResponseWriter& res) {
   if (!receive_body(call)) return;
   const std::string key = hash_key(req);
   std::vector<Upstream*> tried;
-  Upstream* upstream = upstreams_.choose(key, tried);
+  Upstream* upstream = upstreams_->choose(key, tried);
   for (;;) {
     const bool last = tried.size() + 1 >= std::min(options_.tries_max, options_.upstreams.size());
     if (attempt(*upstream, call, res, last)) return;
     tried.push_back(upstream);
-    upstream = upstreams_.choose(key, tried);
+    upstream = upstreams_->choose(key, tried);
   }
 }
 
@@ -174,7 +180,7 @@ bool ReverseProxy::Impl::attempt(Upstream& upstream, ProxiedCall& call, Response
   prepare(call, out);
   Result<ClientResponse> got = upstream.client.send(req.context(), out);
   if (got) {
-    upstreams_.answered(upstream);
+    upstreams_->answered(upstream);
     answer(upstream, req, res, *got);
     return true;
   }
@@ -184,7 +190,7 @@ bool ReverseProxy::Impl::attempt(Upstream& upstream, ProxiedCall& call, Response
     return true;
   }
   const Error& error = got.error();
-  upstreams_.failed(upstream, error);
+  upstreams_->failed(upstream, error);
   const bool idempotent = is_idempotent(req.method()) || req.header("Idempotency-Key");
   const bool repeatable = idempotent && !call.streams && !error.is(Errc::kBadMessage);
   if (!last && (repeatable || !out.sent())) return false;
@@ -198,7 +204,7 @@ void ReverseProxy::Impl::answer(Upstream& upstream, Request& req, ResponseWriter
   const Result<void> passed =
       answer.status() == 101 ? pass_tunnel(req, res, answer) : pass_back(req, res, answer, options_);
   if (passed || req.context().done()) return;
-  upstreams_.failed(upstream, passed.error());
+  upstreams_->failed(upstream, passed.error());
   if (!res.head_sent()) return fail(upstream, req, res, passed.error());
   throw StatusError(502,
                     "the answer of upstream " + upstream.name + " broke off: " + passed.error().message());

@@ -50,6 +50,17 @@ enum class ForwardedFields : std::uint8_t {
   kNone,
 };
 
+// Requests of the proxy's own, by which it learns how an upstream is. One that is not well is asked only if no other is left.
+struct HealthCheck {
+  std::string path{};  // "/healthz"; empty: no checks
+  std::chrono::milliseconds every{5'000};
+  std::chrono::milliseconds timeout{2'000};  // for the head of the answer, the connection included
+  std::size_t failures_max = 2;              // so many in a row, and the upstream is not well
+  std::size_t passes_min = 2;                // so many in a row, and it is
+  // Whether an answer is a good one. Must not throw. Otherwise: any status 2xx.
+  std::function<bool(const ClientResponse& answer)> passes{};
+};
+
 // Why a request was not answered by an upstream.
 struct ProxyFailure {
   int status;                 // 502, or 504 after a timeout
@@ -67,6 +78,7 @@ struct ReverseProxyOptions {
   // So many requests in a row without an answer, and an upstream is left out for this time. 0: never.
   std::size_t failures_max = 3;
   std::chrono::milliseconds pause{10'000};
+  HealthCheck health{};  // from the first request on
   // A body up to this size is received before an upstream is asked; a larger one, and one of unknown length, is passed on as
   // it arrives.
   std::size_t repeatable_bytes_max = 64 << 10;
@@ -98,8 +110,10 @@ struct ReverseProxyOptions {
 struct UpstreamStats {
   std::string name;        // as in the options
   bool left_out = false;   // after failures
+  bool unhealthy = false;  // by its checks
   std::size_t active = 0;  // requests in progress
   std::uint64_t requests = 0, failures = 0;
+  std::uint64_t checks = 0, checks_failed = 0;
   ClientStats client{};
 };
 

@@ -50,4 +50,12 @@ ReverseProxy sessions() {
 }
 //! [hash]
 
+//! [health]
+ReverseProxy checked() {
+  tuza::http::ReverseProxyOptions options{.upstreams = {"http://10.0.0.1:8080", "http://10.0.0.2:8080"}};
+  options.health = {.path = "/healthz"};
+  return ReverseProxy(options);
+}
+//! [health]
+
 }  // namespace reverse_proxy_page

@@ -5,11 +5,13 @@ import hashlib
 import http.client
 import http.server
 import os
+import socket
 import subprocess
 import sys
 import threading
 import time
 import unittest
+import urllib.request
 
 from serving import PATIENCE_S, Server
 
@@ -18,7 +20,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self):
-        self.answer(b"%d %s" % (self.server.server_port, self.headers["X-Forwarded-For"].encode()))
+        if self.path == "/healthz":
+            return self.send_error(503) if self.server.unwell else self.answer(b"well")
+        return self.answer(b"%d %s" % (self.server.server_port, self.headers["X-Forwarded-For"].encode()))
 
     def do_PUT(self):
         """Answers the body, in chunks if it came in chunks."""
@@ -51,6 +55,7 @@ class Upstream(http.server.ThreadingHTTPServer):
     def __init__(self, port=0):
         super().__init__(("127.0.0.1", port), Handler)
         self.connections = []
+        self.unwell = False
         threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}).start()
 
     def get_request(self):
@@ -72,7 +77,11 @@ class ReverseProxy(unittest.TestCase):
     def setUp(self):
         self.upstreams = [Upstream(), Upstream()]
         urls = ", ".join(f'"http://127.0.0.1:{one.server_port}"' for one in self.upstreams)
-        self.proxy = Server(sys.argv[1], f"proxy.upstreams=[{urls}]")
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.admin = probe.getsockname()[1]
+        self.proxy = Server(sys.argv[1], f"proxy.upstreams=[{urls}]", f"admin.listen=127.0.0.1:{self.admin}",
+                            "proxy.health=/healthz", "proxy.health_every=20ms")
 
     def tearDown(self):
         self.assertEqual(self.proxy.stop(), 0)
@@ -118,6 +127,28 @@ class ReverseProxy(unittest.TestCase):
         end = time.monotonic() + PATIENCE_S
         while self.proxy.ask("GET", "/")[0] != 200:
             self.assertLess(time.monotonic(), end)
+
+
+    def test_an_unwell_upstream_is_asked_no_more(self):
+        well, unwell = self.upstreams
+        unwell.unwell = True
+        up = f'proxy_upstream_up{{proxy="proxy",upstream="http://127.0.0.1:{unwell.server_port}"}} '
+        self.proxy.ask("GET", "/")
+        self.wait_for_metric(up + "0")
+        for _ in range(4):
+            self.assertEqual(self.proxy.ask("GET", "/")[2], b"%d 127.0.0.1" % well.server_port)
+        unwell.unwell = False
+        self.wait_for_metric(up + "1")
+        self.test_requests_go_to_both()
+
+    def wait_for_metric(self, line):
+        end = time.monotonic() + PATIENCE_S
+        while True:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.admin}/metrics", timeout=PATIENCE_S) as page:
+                if f"\n{line}\n" in page.read().decode():
+                    return
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.02)
 
 
 class Settings(unittest.TestCase):

@@ -201,6 +201,37 @@ void add_servers(Families& out, const http::ServerStats& s) {
   out.counter("http_handler_exceptions_total", "Exceptions that left a handler", s.handlers_thrown);
 }
 
+void add_upstreams(Families& out, const std::vector<ProxyUpstream>& upstreams) {
+  if (upstreams.empty()) return;
+  const auto family = [&](const char* name, const char* help, MetricType type, auto value_of) {
+    out.begin(name, help, type);
+    for (const auto& [proxy, stats] : upstreams)
+      out.add({{"proxy", proxy}, {"upstream", stats.name}}, value_of(stats));
+  };
+  using Stats = http::UpstreamStats;
+  const MetricType counter = MetricType::Counter, gauge = MetricType::Gauge;
+  family("proxy_upstream_requests_total", "Requests to an upstream, repeated ones included", counter,
+         [](const Stats& s) { return s.requests; });
+  family("proxy_upstream_failures_total", "Requests to an upstream without a whole answer", counter,
+         [](const Stats& s) { return s.failures; });
+  family("proxy_upstream_requests_in_flight", "Requests to an upstream in progress", gauge,
+         [](const Stats& s) { return s.active; });
+  family("proxy_upstream_up", "0 while an upstream is left out after failures, or unhealthy by its checks",
+         gauge, [](const Stats& s) { return s.left_out || s.unhealthy ? 0 : 1; });
+  family("proxy_upstream_checks_total", "Health checks of an upstream", counter,
+         [](const Stats& s) { return s.checks; });
+  family("proxy_upstream_checks_failed_total", "Health checks of an upstream that failed", counter,
+         [](const Stats& s) { return s.checks_failed; });
+  family("proxy_upstream_connections_dialled_total", "Connections made to an upstream for requests", counter,
+         [](const Stats& s) { return s.client.dialled; });
+  out.begin("proxy_upstream_connections", "Open connections to an upstream, by state", gauge);
+  for (const auto& [proxy, stats] : upstreams) {
+    const std::size_t idle = std::min(stats.client.idle, stats.client.open);
+    out.add({{"proxy", proxy}, {"upstream", stats.name}, {"state", "idle"}}, idle);
+    out.add({{"proxy", proxy}, {"upstream", stats.name}, {"state", "busy"}}, stats.client.open - idle);
+  }
+}
+
 MetricFamily converted(const OwnFamily& own) {
   const MetricDeclaration& declared = own.declaration;
   MetricFamily family{
@@ -229,6 +260,7 @@ Families families(const MetricsSnapshot& snapshot) {
   add_requests(out, snapshot.http, RouteCounts::total(snapshot.routes));
   add_routes(out, snapshot.routes);
   add_servers(out, snapshot.servers);
+  add_upstreams(out, snapshot.upstreams);
   if (snapshot.log_lines_dropped) {
     out.counter("log_lines_dropped_total",
                 "Log lines dropped because the queue was full or the output refused them",
@@ -246,6 +278,7 @@ std::set<std::string> names_of_tuzas_lines() {
   MetricsSnapshot snapshot;
   snapshot.log_lines_dropped = 0;
   snapshot.routes.emplace_back();
+  snapshot.upstreams.emplace_back();
   std::set<std::string> names;
   const Families tuzas = families(snapshot);
   for (const MetricFamily& family : tuzas.all()) {

@@ -5,6 +5,7 @@
 #include <tuza/framework/metrics/own_metrics.h>
 #include <tuza/framework/metrics/process_stats.h>
 #include <tuza/framework/metrics/route_counts.h>
+#include <tuza/http/reverse_proxy.h>
 #include <tuza/http/server_stats.h>
 #include <tuza/sched/stats.h>
 
@@ -15,6 +16,11 @@
 
 namespace tuza {
 
+struct ProxyUpstream {
+  std::string proxy;
+  http::UpstreamStats stats;
+};
+
 struct MetricsSnapshot {
   SchedStats sched;
   GoroutineCounts goroutines;
@@ -22,6 +28,7 @@ struct MetricsSnapshot {
   HttpCounts::Sum http;
   std::vector<RouteCounts::Sum> routes;
   http::ServerStats servers;
+  std::vector<ProxyUpstream> upstreams;  // each pair of names once
   std::optional<std::uint64_t> log_lines_dropped;
   std::vector<OwnFamily> own;
 };

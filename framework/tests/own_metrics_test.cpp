@@ -1,5 +1,6 @@
 // The metrics that a program declares: their names, labels and handles, and what /metrics shows of them.
 #include <tuza/framework/metrics.h>
+#include <tuza/http/reverse_proxy.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
 
@@ -173,6 +174,41 @@ TEST(OwnMetrics, HandlesAreSharedByGoroutinesAndOutliveTheMetrics) {
   metrics.reset();
   orders.with("a").add();
   EXPECT_EQ(orders.with("a").value(), 8 * kEach + 1);
+}
+
+// An upstream that is there twice gets two turns; Prometheus refuses a page with a series that is there twice.
+TEST(OwnMetrics, UpstreamsOfProxies) {
+  Metrics metrics;
+  EXPECT_EQ(lines(metrics, "proxy_"), "");
+  metrics.add_proxy("api", [] {
+    return std::vector<http::UpstreamStats>{
+        {.name = "http://a",
+         .unhealthy = true,
+         .requests = 3,
+         .failures = 1,
+         .checks = 5,
+         .checks_failed = 4},
+        {.name = "http://b", .left_out = true, .active = 2, .client = {.open = 5, .idle = 3, .dialled = 9}},
+        {.name = "http://a", .active = 1, .requests = 4}};
+  });
+  metrics.add_proxy("files", [] { return std::vector<http::UpstreamStats>{{.name = "http://a"}}; });
+  const std::string text = lines(metrics, "proxy_upstream");
+  for (const char* line :
+       {"requests_total{proxy=\"api\",upstream=\"http://a\"} 7\n",
+        "failures_total{proxy=\"api\",upstream=\"http://a\"} 1\n",
+        "requests_in_flight{proxy=\"api\",upstream=\"http://b\"} 2\n",
+        "up{proxy=\"api\",upstream=\"http://a\"} 1\n", "up{proxy=\"api\",upstream=\"http://b\"} 0\n",
+        "up{proxy=\"files\",upstream=\"http://a\"} 1\n",
+        "checks_total{proxy=\"api\",upstream=\"http://a\"} 5\n",
+        "checks_failed_total{proxy=\"api\",upstream=\"http://a\"} 4\n",
+        "connections_dialled_total{proxy=\"api\",upstream=\"http://b\"} 9\n",
+        "connections{proxy=\"api\",upstream=\"http://b\",state=\"idle\"} 3\n",
+        "connections{proxy=\"api\",upstream=\"http://b\",state=\"busy\"} 2\n"}) {
+    EXPECT_NE(text.find(std::string("\nproxy_upstream_") + line), std::string::npos) << line;
+  }
+  EXPECT_EQ(text.find("up{proxy=\"api\",upstream=\"http://a\"}"),
+            text.rfind("up{proxy=\"api\",upstream=\"http://a\"}"));
+  EXPECT_NE(refusal([&] { return metrics.counter("proxy_upstream_up", "Mine"); }), "");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
 namespace tuza::http {
@@ -37,13 +38,6 @@ Url url_of(const std::string& text) {
   return *std::move(url);
 }
 
-ClientOptions options_for(const std::string& upstream, ClientOptions options) {
-  if (upstream.starts_with(kUnixSocket)) options.address = upstream;
-  options.redirects_max = 0;
-  options.user_agent.clear();
-  return options;
-}
-
 bool is_among(const Upstream& upstream, std::span<Upstream* const> tried) {
   return std::ranges::find(tried, &upstream) != tried.end();
 }
@@ -54,8 +48,18 @@ void log_change(LogLevel level, const Upstream& upstream, std::string_view what)
 
 }  // namespace
 
+ClientOptions client_options_for(const std::string& upstream, ClientOptions options) {
+  if (upstream.starts_with(kUnixSocket)) options.address = upstream;
+  options.redirects_max = 0;
+  options.user_agent.clear();
+  return options;
+}
+
 Upstream::Upstream(std::string text, const ClientOptions& options)
-    : name(std::move(text)), url(url_of(name)), seed(stable_hash(name)), client(options_for(name, options)) {}
+    : name(std::move(text)),
+      url(url_of(name)),
+      seed(stable_hash(name)),
+      client(client_options_for(name, options)) {}
 
 Upstreams::Upstreams(const ReverseProxyOptions& options)
     : balance_(options.balance),
@@ -70,20 +74,23 @@ Upstream* Upstreams::choose(std::string_view key, std::span<Upstream* const> tri
   const std::int64_t now = coarse_now_ns();
   for (Upstream& upstream : upstreams_) {
     std::int64_t until = upstream.left_out_until_ns.load(std::memory_order_relaxed);
-    if (until == 0 || now < until || is_among(upstream, tried)) continue;
+    if (until == 0 || now < until || upstream.unhealthy.load(std::memory_order_relaxed)) continue;
+    if (is_among(upstream, tried)) continue;
     if (upstream.left_out_until_ns.compare_exchange_strong(until, now + pause_ns_, std::memory_order_relaxed))
       return &upstream;
   }
   return best(key, tried, now);
 }
 
-// By the lowest cost. Those that are left out come behind all others, the one that comes back first in front.
+// By the lowest cost. Those that are left out come behind all others, the one that comes back first in front; unhealthy ones come
+// last.
 Upstream* Upstreams::best(std::string_view key, std::span<Upstream* const> tried, std::int64_t now) {
   const std::size_t count = upstreams_.size();
   const std::size_t first = balance_ == Balance::kHash ? 0 : next_.fetch_add(1, std::memory_order_relaxed);
   const std::uint64_t hash = balance_ == Balance::kHash ? stable_hash(key) : 0;
   Upstream* found = nullptr;
-  std::pair<std::int64_t, std::uint64_t> lowest;
+  using Cost = std::tuple<bool, std::int64_t, std::uint64_t>;
+  Cost lowest;
   for (std::size_t i = 0; i < count; ++i) {
     Upstream& upstream = upstreams_[(first + i) % count];
     if (is_among(upstream, tried)) continue;
@@ -91,7 +98,8 @@ Upstream* Upstreams::best(std::string_view key, std::span<Upstream* const> tried
     std::uint64_t cost = i;
     if (balance_ == Balance::kLeastRequests) cost = upstream.active.load(std::memory_order_relaxed);
     if (balance_ == Balance::kHash) cost = mixed(hash ^ upstream.seed);
-    const std::pair<std::int64_t, std::uint64_t> total{std::max(until - now, std::int64_t{0}), cost};
+    const Cost total{upstream.unhealthy.load(std::memory_order_relaxed),
+                     std::max(until - now, std::int64_t{0}), cost};
     if (found != nullptr && total >= lowest) continue;
     found = &upstream;
     lowest = total;
@@ -115,14 +123,27 @@ void Upstreams::failed(Upstream& upstream, const Error& error) {
     log_change(LogLevel::kWarning, upstream, "is left out: " + error.message());
 }
 
+void Upstreams::healthy(Upstream& upstream) {
+  if (upstream.unhealthy.exchange(false, std::memory_order_relaxed))
+    log_change(LogLevel::kInfo, upstream, "is healthy again");
+}
+
+void Upstreams::unhealthy(Upstream& upstream, const Error& error) {
+  if (!upstream.unhealthy.exchange(true, std::memory_order_relaxed))
+    log_change(LogLevel::kWarning, upstream, "is unhealthy: " + error.message());
+}
+
 std::vector<UpstreamStats> Upstreams::stats() const {
   std::vector<UpstreamStats> all;
   for (const Upstream& upstream : upstreams_) {
     all.push_back({.name = upstream.name,
                    .left_out = upstream.left_out_until_ns.load(std::memory_order_relaxed) != 0,
+                   .unhealthy = upstream.unhealthy.load(std::memory_order_relaxed),
                    .active = upstream.active.load(std::memory_order_relaxed),
                    .requests = upstream.requests.load(std::memory_order_relaxed),
                    .failures = upstream.failures.load(std::memory_order_relaxed),
+                   .checks = upstream.checks.load(std::memory_order_relaxed),
+                   .checks_failed = upstream.checks_failed.load(std::memory_order_relaxed),
                    .client = upstream.client.stats()});
   }
   return all;

@@ -6,6 +6,8 @@
 //         | it answers                                         | pause  |
 //         `---------------- one request tries it <-------------'--------'
 //
+// Beside that, health checks say whether one is unhealthy (http/proxy/health_checks.h): it is then asked behind all others.
+//
 // Thread-safe, without a lock: every word stands for itself, and two requests that choose at once may choose by words of
 // different ages, which at worst gives one upstream a request more. Does not park.
 #pragma once
@@ -37,7 +39,12 @@ struct Upstream {
   std::atomic<std::uint64_t> requests{0}, failures{0};
   std::atomic<std::size_t> failed_in_a_row{0};
   std::atomic<std::int64_t> left_out_until_ns{0};  // of the monotonic clock; 0: it is available
+  std::atomic<bool> unhealthy{false};
+  std::atomic<std::uint64_t> checks{0}, checks_failed{0};
 };
+
+// Of the client that asks that upstream.
+[[nodiscard]] ClientOptions client_options_for(const std::string& upstream, ClientOptions options);
 
 class Upstreams {
  public:
@@ -48,6 +55,11 @@ class Upstreams {
   [[nodiscard]] Upstream* choose(std::string_view key, std::span<Upstream* const> tried);
   void answered(Upstream& upstream);
   void failed(Upstream& upstream, const Error& error);
+  // By its checks; may be repeated.
+  void healthy(Upstream& upstream);
+  void unhealthy(Upstream& upstream, const Error& error);
+
+  [[nodiscard]] std::deque<Upstream>& all() { return upstreams_; }
 
   [[nodiscard]] std::vector<UpstreamStats> stats() const;
 

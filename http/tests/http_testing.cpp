@@ -1,9 +1,11 @@
 #include <tuza/http/tests/http_testing.h>
 
 #include <tuza/http/wire/chars.h>
+#include <tuza/sched/goroutine_dump.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 
 namespace tuza::http::testing {
 
@@ -108,6 +110,7 @@ bool RawClient::read_some(std::chrono::milliseconds patience) {
     return true;
   }
   closed_ = n || !n.error().timeout();  // the end, or a reset
+  if (!closed_ && patience >= kPatience) std::fputs(dump_goroutines().c_str(), stderr);
   return false;
 }
 

@@ -57,14 +57,16 @@ class RawClient {
   explicit RawClient(net::Conn conn) : conn_(std::move(conn)) {}
 
   void send(std::string_view bytes);
+  // Nothing takes that long: a read that does dumps the goroutines, which shows who waits for whom.
+  static constexpr std::chrono::milliseconds kPatience = 20s;
   // Reads until `enough` is true of the received bytes, the peer closes, or `patience` passes without a byte.
   template <class Enough>
-  void read_until(Enough enough, std::chrono::milliseconds patience = 20s) {
+  void read_until(Enough enough, std::chrono::milliseconds patience = kPatience) {
     while (!closed_ && !enough()) {
       if (!read_some(patience)) return;
     }
   }
-  void read_until_closed(std::chrono::milliseconds patience = 20s) {
+  void read_until_closed(std::chrono::milliseconds patience = kPatience) {
     read_until([] { return false; }, patience);
   }
   // Reads until there are `n` complete final responses.
