@@ -5,7 +5,7 @@ find_package(ZLIB REQUIRED GLOBAL)  # the benchmarks are linked at the top
 add_library(tuza_codings INTERFACE)
 target_link_libraries(tuza_codings INTERFACE ZLIB::ZLIB)
 set(tuza_coding_flags -lz)
-set(tuza_coding_sources codec/codec.cpp codec/gzip.cpp)
+set(tuza_coding_sources codec/codec.cpp codec/coded_body.cpp codec/gzip.cpp)
 
 # tuza_optional_coding(<name> <header> <library>...)
 function(tuza_optional_coding coding header)

@@ -5,6 +5,7 @@
 #include <tuza/http/middleware/etag.h>
 #include <tuza/http/router.h>
 #include <tuza/http/testing.h>
+#include <tuza/http/tests/coded_text.h>
 #include <tuza/http/tests/http_testing.h>
 #include <tuza/sched/sync/chan.h>
 
@@ -15,14 +16,6 @@ namespace tuza::http::testing {
 namespace {
 
 using tuza::testing::run_with;
-
-std::vector<std::string> codings() {
-  std::vector<std::string> all;
-  for (const char* name : {"gzip", "br", "zstd"}) {
-    if (coding_named(name)) all.emplace_back(name);
-  }
-  return all;
-}
 
 // What can be decoded of `text`, through a buffer of `piece` bytes; `state`: where it ends.
 std::string decoded(std::string_view coding, std::string_view text, Decoder::State* state = nullptr,
@@ -36,23 +29,6 @@ std::string decoded(std::string_view coding, std::string_view text, Decoder::Sta
     const bool stuck = progress.produced == 0 && text.empty();
     if (progress.state == Decoder::State::kMalformed || stuck) return out;
   }
-}
-
-std::string encoded(std::string_view coding, std::string_view text) {
-  const auto encoder = make_encoder(*coding_named(coding), 0);
-  std::string out, buffer(700, '\0');
-  for (;;) {
-    const Encoder::Progress progress = encoder->encode(text, buffer, Encoder::Step::kEnd);
-    out.append(buffer, 0, progress.produced);
-    if (progress.done) return out;
-  }
-}
-
-std::string words(std::size_t bytes) {
-  std::string text;
-  for (int i = 0; text.size() < bytes; ++i) text += "line " + std::to_string(i * i) + " of some text\n";
-  text.resize(bytes);
-  return text;
 }
 
 std::string noise(std::size_t bytes) {
