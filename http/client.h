@@ -77,7 +77,15 @@ struct ClientOptions {
   // -- Limits on what a server may send. More: Errc::kBadMessage.
   std::size_t head_bytes_max = 64 << 10;
   std::size_t headers_max = 256;         // at most 256
-  std::size_t body_bytes_max = 8 << 20;  // of ClientResponse::body()
+  std::size_t body_bytes_max = 8 << 20;  // of ClientResponse::body(), decoded
+
+  // Asks for compressed bodies (Accept-Encoding: gzip, br, zstd, as far as the build has their libraries), and decodes them
+  // while they are read. Not for HEAD, and not for a request with an Accept-Encoding or a Range of its own: its body is as
+  // the server sends it.
+  bool decompress = true;
+  // Decoded to received bytes, at least 1; the first MiB is free. A decoder takes up to 8 MiB (zstd), 16 MiB (br) or 44 KiB
+  // (gzip) besides, as the server demands.
+  std::size_t decompress_ratio_max = 200;
 
   // Redirects that are followed (301, 302, 303, 307, 308); the next one is an error. 0: a redirect is a response like any
   // other. One to another origin carries neither Authorization nor Cookie nor Proxy-Authorization.
@@ -179,12 +187,15 @@ class ClientResponse {
   // Valid as long as this response.
   [[nodiscard]] ReceivedHeaders headers() const;
   [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const;
-  // Of the body that follows, so 0 after HEAD; nullopt: not known before the end.
+  // Of the body that follows, so 0 after HEAD; nullopt: not known before the end, as with each body that is decoded.
   [[nodiscard]] std::optional<std::uint64_t> content_length() const;
+  // Whether read() decodes a compressed body. Then headers() have neither its Content-Encoding nor its Content-Length.
+  [[nodiscard]] bool decompressed() const;
   // The one that has answered: after redirects, the last.
   [[nodiscard]] const Url& url() const;
 
-  // At least one byte; 0 at the end of the body. Parks.
+  // At least one byte; 0 at the end of the body. Errc::kBadMessage also for a compressed body that is malformed, truncated,
+  // coded more than once, or larger than decompress_ratio_max allows. Parks.
   [[nodiscard]] Result<std::size_t> read(std::span<std::byte> into);
   [[nodiscard]] Result<std::size_t> read(std::span<char> into) { return read(std::as_writable_bytes(into)); }
   // The rest of the body, at most `bytes_max`, or body_bytes_max of the client; more is Errc::kBadMessage. Parks.
@@ -216,7 +227,7 @@ struct ClientStats {
 
 class Client {
  public:
-  // Throws std::invalid_argument if headers_max is above 256.
+  // Throws std::invalid_argument if headers_max is above 256, or decompress_ratio_max is 0.
   explicit Client(ClientOptions options = {});
   // Closes idle connections. Responses that are still being read stay valid.
   ~Client();

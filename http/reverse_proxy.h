@@ -103,7 +103,8 @@ struct ReverseProxyOptions {
   // Answers instead of ResponseWriter::error().
   std::function<void(Request&, ResponseWriter&, const ProxyFailure&)> on_failure{};
 
-  // Timeouts, connections and TLS, for each upstream. Redirects are passed back, whatever it says, and no User-Agent is added.
+  // Timeouts, connections and TLS, for each upstream. Whatever it says, redirects and compressed bodies are passed back as
+  // they are, and no User-Agent is added.
   ClientOptions client{};
 };
 

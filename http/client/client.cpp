@@ -107,9 +107,11 @@ std::optional<std::string_view> ClientResponse::header(std::string_view name) co
 const Url& ClientResponse::url() const { return exchange_->url(); }
 HeaderLines ClientResponse::trailers() const { return HeaderLines(exchange_->trailers()); }
 
+bool ClientResponse::decompressed() const { return exchange_->decompresses(); }
+
 std::optional<std::uint64_t> ClientResponse::content_length() const {
   const ResponseHead& head = exchange_->head();
-  if (head.chunked || head.until_close) return std::nullopt;
+  if (head.chunked || head.until_close || decompressed()) return std::nullopt;
   return head.content_length;
 }
 

@@ -44,6 +44,7 @@ void ClientExchange::give_back(ClientExchange* exchange) {
   exchange->state_.reset();
   exchange->ctx_ = Context();
   exchange->failed_.reset();
+  exchange->decompressed_.reset();
   exchange->chunks_.drop_trailers();
   exchange->input_.consume(exchange->input_.unread().size());
   exchange->input_.end_request();
@@ -59,6 +60,7 @@ void ClientExchange::begin(std::shared_ptr<ClientState> state, const Context& ct
              .head_bytes = options().head_bytes_max,
              .fields = options().headers_max};
   answered_ = head_begun_ = reusable_ = false;
+  coding_.reset();
   body_.begin();
 }
 
@@ -67,6 +69,7 @@ Result<void> ClientExchange::run(ClientPool::Lease lease, const Hop& hop) {
   url_ = hop.url;
   asked_ = hop.method;
   asked_to_upgrade_ = !hop.upgrade.empty();
+  offered_codings_ = hop.offers_codings;
   conn().set_write_deadline(deadline_);
   if (Result<void> talked = talk(hop); !talked) {
     lease_.reset();
@@ -188,10 +191,25 @@ void ClientExchange::begin_body() {
   }
   if (body_.complete()) return finish();
   conn().set_read_deadline(deadline_);
+  if (offered_codings_) begin_decoding();
+}
+
+// A coding that nobody has asked for is the caller's, as it would be without us.
+void ClientExchange::begin_decoding() {
+  const ContentEncoding encoding = content_encoding({head_, base_});
+  const std::optional<Coding> known = encoding.coding ? coding_named(*encoding.coding) : std::nullopt;
+  if (encoding.several) {
+    (void)fail(Error(Errc::kBadMessage, "read response", "a body that is coded more than once"));
+  } else if (known) {
+    coding_ = known;
+    hide_coding(head_, base_);
+  }
 }
 
 std::string_view ClientExchange::trailers() const {
-  return body_.complete() && body_.chunked() ? chunks_.trailers() : std::string_view();
+  const bool all_read =
+      body_.complete() && (!coding_ || (decompressed_ != nullptr && decompressed_->ended()));
+  return all_read && body_.chunked() ? chunks_.trailers() : std::string_view();
 }
 
 // The body is complete. Bytes behind it are no answer to anything: whatever they are, the connection ends. So does one whose
@@ -218,6 +236,18 @@ std::unexpected<Error> ClientExchange::fail(Error error) {
 }
 
 Result<std::size_t> ClientExchange::read_body(std::span<std::byte> into) {
+  if (!coding_) return read_received(into);
+  if (failed_) return std::unexpected(*failed_);
+  if (decompressed_ == nullptr) {
+    const CodedBody::Limits limits{.ratio_max = options().decompress_ratio_max};
+    decompressed_ = std::make_unique<CodedBody>(*coding_, limits, "read response");
+  }
+  const Result<std::size_t> n =
+      decompressed_->read(into, [this](std::span<std::byte> piece) { return read_received(piece); });
+  return n || failed_ ? n : fail(n.error());
+}
+
+Result<std::size_t> ClientExchange::read_received(std::span<std::byte> into) {
   if (failed_) return std::unexpected(*failed_);
   while (!body_.complete() && !into.empty()) {
     const auto taken = body_.take(input_, into);
@@ -244,7 +274,7 @@ Result<std::size_t> ClientExchange::read_body(std::span<std::byte> into) {
 // The end of a chunk may have arrived behind its data, and with it the end of the body.
 bool ClientExchange::would_wait() {
   if (failed_ || body_.complete()) return false;
-  (void)body_.take(input_, {});  // an error shows again in read_body()
+  (void)body_.take(input_, {});  // an error shows again in read_received()
   if (body_.complete()) finish();
   return !body_.complete() && !body_.has_data() && input_.empty();
 }

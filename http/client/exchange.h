@@ -1,6 +1,7 @@
 // One request of a client and its response, over one connection.
 //
 //     send the request -> skip interim heads (1xx) -> the response's head -> its body -> the connection goes back
+//                                                                              `-> decoded, if we asked for compression
 //
 // A request that fits into one write is sent first. Any other body is sent by a goroutine of its own, while this one waits
 // for the answer: a server may answer before it has read everything, and would wait for us while we wait for it. The answer
@@ -15,6 +16,7 @@
 #include <tuza/http/client/body_sending.h>
 #include <tuza/http/client/pool.h>
 #include <tuza/http/client/state.h>
+#include <tuza/http/codec/coded_body.h>
 #include <tuza/http/wire/body_reader.h>
 #include <tuza/http/wire/chunk_decoder.h>
 #include <tuza/http/wire/head.h>
@@ -52,11 +54,13 @@ class ClientExchange : public rt::CacheNode {
   [[nodiscard]] const char* base() const { return base_; }
   [[nodiscard]] const Url& url() const { return url_; }
   [[nodiscard]] const ClientOptions& options() const { return state_->options(); }
-  [[nodiscard]] bool body_ended() const { return body_.complete(); }
-  // Whether a call of read_body() would wait for the server.
+  [[nodiscard]] bool decompresses() const { return coding_.has_value(); }
+  // Whether a call of read_received() would wait for the server.
   [[nodiscard]] bool would_wait();
   [[nodiscard]] std::string_view trailers() const;
   [[nodiscard]] Result<std::size_t> read_body(std::span<std::byte> into);
+  // The body as the server has sent it.
+  [[nodiscard]] Result<std::size_t> read_received(std::span<std::byte> into);
   [[nodiscard]] Result<HijackedStream> hijack();
 
  private:
@@ -70,6 +74,7 @@ class ClientExchange : public rt::CacheNode {
   [[nodiscard]] Result<void> frame();
   [[nodiscard]] net::TimePoint head_deadline() const;
   void begin_body();
+  void begin_decoding();
   void finish();
   void skip_rest();
   [[nodiscard]] net::Conn& conn() { return lease_->conn(); }
@@ -86,6 +91,7 @@ class ClientExchange : public rt::CacheNode {
   Method asked_{};
   bool answered_ = false;
   bool asked_to_upgrade_ = false;
+  bool offered_codings_ = false;
   bool head_begun_ = false;
   bool reusable_ = false;        // the whole request has been sent, and a head has answered it
   std::optional<Error> failed_;  // every further read of the body fails with it
@@ -95,6 +101,8 @@ class ClientExchange : public rt::CacheNode {
   HeadParser parser_;
   BodyReader body_;
   ChunkDecoder chunks_;
+  std::optional<Coding> coding_;             // of a body that is decoded
+  std::unique_ptr<CodedBody> decompressed_;  // since the first read of such a body
   std::string out_;
   Input input_;
 };

@@ -1,6 +1,7 @@
 #include <tuza/http/client/request_sender.h>
 
 #include <sys/uio.h>
+#include <tuza/http/codec/codec.h>
 #include <tuza/http/wire/number.h>
 
 #include <algorithm>
@@ -39,6 +40,7 @@ void RequestSender::append_head(const Hop& hop, const ClientOptions& options) {
   if (!fields.find("Host")) out_.append("Host: ").append(hop.url.authority).append("\r\n");
   if (!options.user_agent.empty() && !fields.find("User-Agent"))
     out_.append("User-Agent: ").append(options.user_agent).append("\r\n");
+  if (hop.offers_codings) out_.append("Accept-Encoding: ").append(known_codings()).append("\r\n");
   if (!hop.upgrade.empty())
     out_.append("Connection: Upgrade\r\nUpgrade: ").append(hop.upgrade).append("\r\n");
   out_ += hop.fields;

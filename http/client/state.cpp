@@ -19,7 +19,14 @@ constexpr std::size_t kSkippedMax = 64 << 10;
 ClientOptions checked(ClientOptions options) {
   if (options.headers_max > kHeadersLimit)
     throw std::invalid_argument("http::ClientOptions: headers_max is above " + std::to_string(kHeadersLimit));
+  if (options.decompress_ratio_max == 0)
+    throw std::invalid_argument("http::ClientOptions: decompress_ratio_max is at least 1");
   return options;
+}
+
+// A Range counts bytes of the coded body (RFC 9110 14.1), of which a part cannot be decoded.
+bool may_offer_codings(const ClientRequest& request) {
+  return request.method() != Method::kHead && !request.header("Accept-Encoding") && !request.header("Range");
 }
 
 // The key is of a draft that many services know.
@@ -35,7 +42,7 @@ net::TimePoint sooner(net::TimePoint deadline, std::chrono::milliseconds limit) 
 void skip_body(ClientResponse& response) {
   std::array<std::byte, 4096> scrap;
   for (std::size_t skipped = 0; skipped < kSkippedMax;) {
-    const Result<std::size_t> n = response.read(scrap);
+    const Result<std::size_t> n = response.exchange().read_received(scrap);
     if (!n || *n == 0) return;
     skipped += *n;
   }
@@ -76,6 +83,7 @@ Result<ClientResponse> ClientState::send(const Context& ctx, ClientRequest& requ
               .asks_first = request.expects_continue_ && (request.source_ || !request.text_.empty()),
               .can_repeat_body = !request.source_,
               .upgrade = request.upgrade_,
+              .offers_codings = options_.decompress && may_offer_codings(request),
               .fields = request.fields_});
   if (!response)
     return std::unexpected(errorf("{} {}: {}", name(request.method_), url.to_string(), response.error()));

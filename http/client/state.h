@@ -25,6 +25,7 @@ struct Hop {
   bool asks_first;           // "Expect: 100-continue"
   bool can_repeat_body;      // it is a text, or there is none
   std::string_view upgrade;  // protocols, or none
+  bool offers_codings;       // the client decodes what it has offered to
   std::string fields;        // lines "Name: value\r\n"
 };
 

@@ -29,6 +29,12 @@ std::optional<Coding> coding_named(std::string_view name) {
   return std::nullopt;
 }
 
+std::string_view known_codings() {
+  if (TUZA_HTTP_BROTLI && TUZA_HTTP_ZSTD) return "gzip, br, zstd";
+  if (TUZA_HTTP_BROTLI) return "gzip, br";
+  return TUZA_HTTP_ZSTD ? "gzip, zstd" : "gzip";
+}
+
 std::unique_ptr<Encoder> make_encoder(Coding coding, int level) {
   switch (coding) {
     case Coding::kGzip: return make_gzip_encoder(level);

@@ -20,6 +20,8 @@ inline constexpr std::size_t kCodingCount = 3;
 [[nodiscard]] std::string_view name(Coding coding);
 // Ignores case; "x-gzip" is gzip. nullopt: unknown, or its library is not part of this build.
 [[nodiscard]] std::optional<Coding> coding_named(std::string_view name);
+// All that this build knows, for an Accept-Encoding field: "gzip, br, zstd".
+[[nodiscard]] std::string_view known_codings();
 
 class Encoder {
  public:

@@ -51,6 +51,7 @@ void log_change(LogLevel level, const Upstream& upstream, std::string_view what)
 ClientOptions client_options_for(const std::string& upstream, ClientOptions options) {
   if (upstream.starts_with(kUnixSocket)) options.address = upstream;
   options.redirects_max = 0;
+  options.decompress = false;
   options.user_agent.clear();
   return options;
 }
