@@ -26,6 +26,7 @@
 
 #include <tuza/sched/detail/language.h>  // first
 
+#include <tuza/http/client_proxy.h>
 #include <tuza/http/header_range.h>
 #include <tuza/http/hijacked_stream.h>
 #include <tuza/http/method.h>
@@ -60,10 +61,13 @@ struct ClientOptions {
   std::chrono::milliseconds idle_timeout{60'000};  // then a kept connection is closed
   // All connections go there, whatever host the URLs name: "unix:/run/docker.sock", "127.0.0.1:8080". Empty: to the host.
   std::string address{};
-  // Makes the connections instead, if set: to a proxy, through another library, in memory for a test. Called for many requests
+  // Makes the connections instead, if set: through another library, in memory for a test. Called for many requests
   // at once; may park until the context ends, which it does after dial_timeout. With an https URL, the client encrypts what
   // it returns. Its errors are those of the call.
   std::function<Result<net::Conn>(const Context& ctx, const Url& url)> dial{};
+  // Not together with `address` or `dial`. A request's own Proxy-Authorization is not sent then, to anyone. A forwarded request
+  // that the proxy refuses has a response like any other (407); a tunnel that it refuses is an error.
+  ProxyOptions proxy{};
   net::TlsClientOptions tls{};  // whom to trust, a certificate of one's own; alpn is not used
 
   // -- Timeouts; 0: no limit.
@@ -227,7 +231,8 @@ struct ClientStats {
 
 class Client {
  public:
-  // Throws std::invalid_argument if headers_max is above 256, or decompress_ratio_max is 0.
+  // Throws std::invalid_argument if headers_max is above 256, or decompress_ratio_max is 0; for a malformed
+  // proxy, or one together with an address or dial.
   explicit Client(ClientOptions options = {});
   // Closes idle connections. Responses that are still being read stay valid.
   ~Client();

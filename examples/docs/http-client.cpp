@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace http_client_page {
@@ -66,6 +67,19 @@ Client careful({.connections_per_origin_max = 8,
                 .body_bytes_max = 64 << 10,
                 .redirects_max = 0});
 //! [options]
+
+//! [proxy]
+Client office({.proxy = {.http = "http://proxy.example:3128",
+                         .https = "http://user:secret@proxy.example:3128",
+                         .except = ".internal.example, 10.0.0.0/8"}});
+
+tuza::Result<std::string> page_outside(const tuza::Context& ctx, std::string_view url) {
+  TUZA_TRY(auto proxies, tuza::http::proxies_from_environment());
+  Client outside({.proxy = std::move(proxies)});
+  TUZA_TRY(auto res, outside.get(ctx, url));
+  return res.body();
+}
+//! [proxy]
 
 //! [many]
 std::vector<std::string> all(const tuza::Context& ctx, const std::vector<std::string>& urls) {

@@ -4,11 +4,19 @@
 #include <tuza/http/wire/chars.h>
 
 #include <algorithm>
-#include <initializer_list>
 #include <utility>
 
 namespace tuza::http {
 namespace {
+
+// RFC 9110 15.4.2 to 15.4.4: after 303 what follows is asked for with GET; after 301 and 302, a POST becomes one, too, as
+// all browsers do.
+bool becomes_get(int status, Method method) {
+  if (status == 303) return method != Method::kGet && method != Method::kHead;
+  return (status == 301 || status == 302) && method == Method::kPost;
+}
+
+}  // namespace
 
 void remove_fields(std::string& lines, std::initializer_list<std::string_view> names) {
   std::string kept;
@@ -19,15 +27,6 @@ void remove_fields(std::string& lines, std::initializer_list<std::string_view> n
   }
   lines = std::move(kept);
 }
-
-// RFC 9110 15.4.2 to 15.4.4: after 303 what follows is asked for with GET; after 301 and 302, a POST becomes one, too, as
-// all browsers do.
-bool becomes_get(int status, Method method) {
-  if (status == 303) return method != Method::kGet && method != Method::kHead;
-  return (status == 301 || status == 302) && method == Method::kPost;
-}
-
-}  // namespace
 
 bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;

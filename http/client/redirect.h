@@ -3,6 +3,7 @@
 
 #include <tuza/http/client/state.h>
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -14,5 +15,8 @@ namespace tuza::http {
 // Changes `hop` to what `status` makes of it at `next`: the method, the body and its fields; and no credentials for another
 // origin.
 void redirect(int status, Url next, Hop& hop);
+
+// Of lines "Name: value\r\n".
+void remove_fields(std::string& lines, std::initializer_list<std::string_view> names);
 
 }  // namespace tuza::http

@@ -35,11 +35,16 @@ bool RequestSender::fits_one_write() const {
 
 void RequestSender::append_head(const Hop& hop, const ClientOptions& options) {
   out_.clear();
-  out_.append(name(hop.method)).append(" ").append(hop.url.target).append(" HTTP/1.1\r\n");
+  const bool forwarded = hop.proxy != nullptr && hop.proxy->forwards(hop.url);
+  out_.append(name(hop.method)).append(" ");
+  if (forwarded) out_ += hop.url.origin();  // RFC 9112 3.2.2: a proxy needs all of the URL
+  out_.append(hop.url.target).append(" HTTP/1.1\r\n");
   const HeaderLines fields(hop.fields);
   if (!fields.find("Host")) out_.append("Host: ").append(hop.url.authority).append("\r\n");
   if (!options.user_agent.empty() && !fields.find("User-Agent"))
     out_.append("User-Agent: ").append(options.user_agent).append("\r\n");
+  if (forwarded && !hop.proxy->authorization.empty())
+    out_.append("Proxy-Authorization: ").append(hop.proxy->authorization).append("\r\n");
   if (hop.offers_codings) out_.append("Accept-Encoding: ").append(known_codings()).append("\r\n");
   if (!hop.upgrade.empty())
     out_.append("Connection: Upgrade\r\nUpgrade: ").append(hop.upgrade).append("\r\n");

@@ -1,6 +1,7 @@
 #include <tuza/http/client/state.h>
 
 #include <tuza/http/client/exchange.h>
+#include <tuza/http/client/proxy_dial.h>
 #include <tuza/http/client/redirect.h>
 #include <tuza/sched/errorf.h>
 
@@ -15,6 +16,7 @@ namespace {
 
 // Reading this much of a redirect's body is cheaper than another connection.
 constexpr std::size_t kSkippedMax = 64 << 10;
+constexpr std::string_view kProxyAuthorization = "Proxy-Authorization";
 
 ClientOptions checked(ClientOptions options) {
   if (options.headers_max > kHeadersLimit)
@@ -22,6 +24,14 @@ ClientOptions checked(ClientOptions options) {
   if (options.decompress_ratio_max == 0)
     throw std::invalid_argument("http::ClientOptions: decompress_ratio_max is at least 1");
   return options;
+}
+
+ProxyRules proxy_rules(const ClientOptions& options) {
+  Result<ProxyRules> rules = ProxyRules::parse(options.proxy);
+  if (!rules) throw std::invalid_argument("http::ClientOptions: " + rules.error().message());
+  if (!rules->empty() && (options.dial || !options.address.empty()))
+    throw std::invalid_argument("http::ClientOptions: a proxy together with an address or dial");
+  return *std::move(rules);
 }
 
 // A Range counts bytes of the coded body (RFC 9110 14.1), of which a part cannot be decoded.
@@ -52,6 +62,7 @@ void skip_body(ClientResponse& response) {
 
 ClientState::ClientState(ClientOptions options)
     : options_(checked(std::move(options))),
+      proxies_(proxy_rules(options_)),
       pool_(std::make_shared<ClientPool>(ClientPool::Limits{.per_origin = options_.connections_per_origin_max,
                                                             .in_all = options_.connections_max,
                                                             .idle_per_origin = options_.idle_per_origin_max,
@@ -74,6 +85,8 @@ Result<ClientResponse> ClientState::send(const Context& ctx, ClientRequest& requ
   const Url& url = *request.url_;
   if (Result<void> sound = url.check(); !sound) return std::unexpected(sound.error());
   const net::TimePoint deadline = sooner(net::kNoDeadline, options_.timeout);
+  std::string fields = request.fields_;
+  if (!proxies_.empty() && request.header(kProxyAuthorization)) remove_fields(fields, {kProxyAuthorization});
   Result<ClientResponse> response =
       follow(ctx, deadline,
              {.request = request,
@@ -84,7 +97,7 @@ Result<ClientResponse> ClientState::send(const Context& ctx, ClientRequest& requ
               .can_repeat_body = !request.source_,
               .upgrade = request.upgrade_,
               .offers_codings = options_.decompress && may_offer_codings(request),
-              .fields = request.fields_});
+              .fields = std::move(fields)});
   if (!response)
     return std::unexpected(errorf("{} {}: {}", name(request.method_), url.to_string(), response.error()));
   return response;
@@ -92,6 +105,7 @@ Result<ClientResponse> ClientState::send(const Context& ctx, ClientRequest& requ
 
 Result<ClientResponse> ClientState::follow(const Context& ctx, net::TimePoint deadline, Hop hop) {
   for (std::size_t redirects = 0;; ++redirects) {
+    hop.proxy = proxies_.choose(hop.url);
     Result<ClientResponse> response = once(ctx, deadline, hop);
     if (!response || options_.redirects_max == 0 || !is_redirect(response->status())) return response;
     const std::optional<std::string_view> location = response->header("Location");
@@ -108,7 +122,7 @@ Result<ClientResponse> ClientState::follow(const Context& ctx, net::TimePoint de
 Result<ClientResponse> ClientState::once(const Context& ctx, net::TimePoint deadline, const Hop& hop) {
   for (bool fresh = false;; fresh = true) {
     bool kept = false;
-    Result<ClientPool::Lease> lease = connect(ctx, deadline, hop.url, fresh, kept);
+    Result<ClientPool::Lease> lease = connect(ctx, deadline, hop, fresh, kept);
     if (!lease) return std::unexpected(lease.error());
     ClientResponse response(ClientExchange::take());
     ClientExchange& exchange = response.exchange();
@@ -123,34 +137,38 @@ Result<ClientResponse> ClientState::once(const Context& ctx, net::TimePoint dead
 }
 
 // `kept`: whether the connection has served a request before.
-Result<ClientPool::Lease> ClientState::connect(const Context& ctx, net::TimePoint deadline, const Url& url,
+Result<ClientPool::Lease> ClientState::connect(const Context& ctx, net::TimePoint deadline, const Hop& hop,
                                                bool fresh, bool& kept) {
   Result<ClientPool::Lease> lease = std::unexpected(Error(Errc::kTimeout, "wait for a connection"));
   if (deadline == net::kNoDeadline) {
-    lease = pool_->take(ctx, url.origin(), fresh);
+    lease = pool_->take(ctx, hop.url.origin(), fresh);
   } else {
     const auto limited = with_deadline(ctx, deadline);
-    lease = pool_->take(limited.ctx(), url.origin(), fresh);
+    lease = pool_->take(limited.ctx(), hop.url.origin(), fresh);
   }
   if (!lease) return lease;
   kept = lease->has_conn() && !fresh;
   if (kept) return lease;
-  if (Result<void> dialled = dial(ctx, deadline, url, *lease); !dialled)
+  if (Result<void> dialled = dial(ctx, deadline, hop, *lease); !dialled)
     return std::unexpected(dialled.error());
   return lease;
 }
 
-Result<void> ClientState::dial(const Context& ctx, net::TimePoint deadline, const Url& url,
+Result<net::Conn> ClientState::dial_plain(const Context& ctx, const Hop& hop) const {
+  constexpr std::string_view kUnix = "unix:";
+  if (hop.proxy != nullptr) return dial_through(ctx, *hop.proxy, hop.url);
+  if (options_.dial) return options_.dial(ctx, hop.url);
+  const std::string address = options_.address.empty() ? hop.url.address() : options_.address;
+  return address.starts_with(kUnix) ? net::dial(ctx, "unix", std::string_view(address).substr(kUnix.size()))
+                                    : net::dial(ctx, "tcp", address);
+}
+
+Result<void> ClientState::dial(const Context& ctx, net::TimePoint deadline, const Hop& hop,
                                ClientPool::Lease& lease) {
   const auto limited = with_deadline(ctx, sooner(deadline, options_.dial_timeout));
-  const std::string address = options_.address.empty() ? url.address() : options_.address;
-  constexpr std::string_view kUnix = "unix:";
-  const bool local = address.starts_with(kUnix);
+  const Url& url = hop.url;
   dialled_.fetch_add(1, std::memory_order_relaxed);
-  Result<net::Conn> conn =
-      options_.dial ? options_.dial(limited.ctx(), url)
-      : local       ? net::dial(limited.ctx(), "unix", std::string_view(address).substr(kUnix.size()))
-                    : net::dial(limited.ctx(), "tcp", address);
+  Result<net::Conn> conn = dial_plain(limited.ctx(), hop);
   if (conn && url.https) {
     Result<std::shared_ptr<net::TlsClient>> client = tls();
     if (!client) return std::unexpected(client.error());

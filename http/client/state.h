@@ -5,6 +5,7 @@
 
 #include <tuza/http/client.h>
 #include <tuza/http/client/pool.h>
+#include <tuza/http/client/proxy.h>
 #include <tuza/netpoll/tls.h>
 #include <tuza/sched/sync/mutex.h>
 
@@ -27,6 +28,7 @@ struct Hop {
   std::string_view upgrade;  // protocols, or none
   bool offers_codings;       // the client decodes what it has offered to
   std::string fields;        // lines "Name: value\r\n"
+  const Proxy* proxy{};      // null: directly to the server of the URL
 };
 
 class ClientState : public std::enable_shared_from_this<ClientState> {
@@ -43,13 +45,15 @@ class ClientState : public std::enable_shared_from_this<ClientState> {
  private:
   [[nodiscard]] Result<ClientResponse> follow(const Context& ctx, net::TimePoint deadline, Hop hop);
   [[nodiscard]] Result<ClientResponse> once(const Context& ctx, net::TimePoint deadline, const Hop& hop);
-  [[nodiscard]] Result<ClientPool::Lease> connect(const Context& ctx, net::TimePoint deadline, const Url& url,
+  [[nodiscard]] Result<ClientPool::Lease> connect(const Context& ctx, net::TimePoint deadline, const Hop& hop,
                                                   bool fresh, bool& kept);
-  [[nodiscard]] Result<void> dial(const Context& ctx, net::TimePoint deadline, const Url& url,
+  [[nodiscard]] Result<void> dial(const Context& ctx, net::TimePoint deadline, const Hop& hop,
                                   ClientPool::Lease& lease);
+  [[nodiscard]] Result<net::Conn> dial_plain(const Context& ctx, const Hop& hop) const;
   [[nodiscard]] Result<std::shared_ptr<net::TlsClient>> tls();
 
   const ClientOptions options_;
+  const ProxyRules proxies_;
   const std::shared_ptr<ClientPool> pool_;
   Mutex tls_mutex_;
   std::shared_ptr<net::TlsClient> tls_;  // null before the first https request

@@ -28,9 +28,7 @@ std::optional<std::string> decode(std::string_view text, std::string_view alphab
   return out;
 }
 
-}  // namespace
-
-std::string encode_base64url(std::string_view bytes) {
+std::string encode(std::string_view bytes, std::string_view alphabet) {
   std::string out;
   out.reserve(bytes.size() / 3 * 4 + 3);
   std::uint32_t bits = 0;
@@ -40,10 +38,20 @@ std::string encode_base64url(std::string_view bytes) {
     count += 8;
     while (count >= 6) {
       count -= 6;
-      out += kOfUrls[bits >> count & 63];
+      out += alphabet[bits >> count & 63];
     }
   }
-  if (count > 0) out += kOfUrls[bits << (6 - count) & 63];
+  if (count > 0) out += alphabet[bits << (6 - count) & 63];
+  return out;
+}
+
+}  // namespace
+
+std::string encode_base64url(std::string_view bytes) { return encode(bytes, kOfUrls); }
+
+std::string encode_base64(std::string_view bytes) {
+  std::string out = encode(bytes, kUsual);
+  out.append((4 - out.size() % 4) % 4, '=');
   return out;
 }
 

@@ -12,6 +12,7 @@ namespace tuza::http {
 // nullopt for other characters, padding, an impossible length, or bits that are left over.
 [[nodiscard]] std::optional<std::string> decode_base64url(std::string_view text);
 // The same in the usual alphabet, with its padding.
+[[nodiscard]] std::string encode_base64(std::string_view bytes);
 [[nodiscard]] std::optional<std::string> decode_base64(std::string_view text);
 
 }  // namespace tuza::http

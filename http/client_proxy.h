@@ -1,0 +1,40 @@
+// Public header, part of <tuza/http.h>.
+//
+// The proxies of a client: servers that its connections go through.
+//
+//     tuza::http::Client office({.proxy = {.http = "http://proxy.example:3128", .https = "http://proxy.example:3128"}});
+//     tuza::http::Client usual({.proxy = tuza::http::proxies_from_environment().value()});
+//
+// "http://user:password@host:port": plain requests are forwarded by the proxy, https goes through a tunnel (CONNECT).
+// "socks5://...": a tunnel for both, to an address that this machine looks up; "socks5h://...": the proxy looks it up. User and
+// password may be percent-encoded; a text without a scheme is "http://". Ports: 80, or 1080 of SOCKS. TLS to the proxy itself
+// is not spoken.
+//
+// Thread-compatible.
+#pragma once
+
+#include <tuza/sched/detail/language.h>  // first
+
+#include <tuza/sched/result.h>
+
+#include <string>
+
+namespace tuza::http {
+
+struct ProxyOptions {
+  std::string http{};   // for http:// URLs; empty: none
+  std::string https{};  // for https:// URLs; empty: none
+  // Who is asked directly, separated by commas: "example.org" (and all names below it), ".example.org" (only those below it),
+  // "10.1.2.3", "10.0.0.0/8", "fd00::/8"; a host or an address with a port, "example.org:8080", "[::1]:80", counts for that
+  // port only; "*": everyone.
+  std::string except{};
+  // Whether localhost and loopback addresses are asked through the proxy, too.
+  bool loopback = false;
+};
+
+// Of http_proxy, https_proxy and no_proxy, or else of the same names in capitals. HTTP_PROXY does not count in a CGI program,
+// that is, if REQUEST_METHOD is set: there it is a Proxy field of the request (CVE-2016-5385). Errc::kBadAddress for a value
+// that a Client would refuse; it does not show passwords. Reads the environment: not while another thread changes it.
+[[nodiscard]] Result<ProxyOptions> proxies_from_environment();
+
+}  // namespace tuza::http
