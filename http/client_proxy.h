@@ -10,6 +10,10 @@
 // password may be percent-encoded; a text without a scheme is "http://". Ports: 80, or 1080 of SOCKS. TLS to the proxy itself
 // is not spoken.
 //
+// A proxy that opens no tunnel is an error of the call, with what it has answered: std::errc::permission_denied, it wants other
+// credentials; of SOCKS5 also connection_refused, host_unreachable and others, as a direct connection would fail;
+// Errc::kBadMessage, it does not speak its protocol; Errc::kOther, another status of HTTP.
+//
 // Thread-compatible.
 #pragma once
 

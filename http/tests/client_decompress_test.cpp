@@ -24,8 +24,8 @@ using tuza::testing::WithProcs;
 class ClientDecompressTest : public WithProcs {};
 TUZA_WITH_PROCS(ClientDecompressTest);
 
-std::string with_length(std::string_view coding, std::string_view body, std::string_view status = "200 OK") {
-  std::string text = "HTTP/1.1 " + std::string(status) + "\r\n";
+std::string with_length(std::string_view coding, std::string_view body) {
+  std::string text = "HTTP/1.1 200 OK\r\n";
   if (!coding.empty()) text.append("Content-Encoding: ").append(coding).append("\r\n");
   return text.append("Content-Length: ").append(std::to_string(body.size())).append("\r\n\r\n").append(body);
 }
@@ -111,18 +111,22 @@ TEST_P(ClientDecompressTest, BodiesAreDecodedAndTheirConnectionsKept) {
   });
 }
 
+// The end of the coded body has been received long before: a decoder takes more than it gives.
 TEST_P(ClientDecompressTest, TrailersComeBehindTheLastDecodedByte) {
   run_with(GetParam(), [] {
     for (const std::string& coding : codings()) {
-      ScriptedServer server(
-          answering(in_chunks(coding, encoded(coding, words(50'000)), 5000, "X-Sum: 7\r\n")));
+      ScriptedServer server(answering(in_chunks(coding, encoded(coding, words(5000)), 5000, "X-Sum: 7\r\n")));
       Client client;
       Result<ClientResponse> res = client.get(kNoContext, server.url());
       ASSERT_TRUE(res) << res.error().message();
       std::array<std::byte, 10> piece;
-      ASSERT_TRUE(res->read(piece));
-      EXPECT_EQ(res->trailers().find("X-Sum"), std::nullopt);
-      EXPECT_EQ(res->body()->size(), 50'000 - piece.size());
+      for (std::size_t got = 0; got < 5000;) {
+        const Result<std::size_t> n = res->read(piece);
+        ASSERT_TRUE(n && *n > 0);
+        got += *n;
+        ASSERT_EQ(res->trailers().find("X-Sum"), std::nullopt) << coding << got;
+      }
+      EXPECT_EQ(res->body(), "");
       EXPECT_EQ(res->trailers().find("X-Sum"), "7");
     }
   });
@@ -308,9 +312,9 @@ TEST_P(ClientDecompressTest, BombsEndWhereTheLimitsAre) {
 
 TEST_P(ClientDecompressTest, WhatNobodyReadsIsNotDecoded) {
   run_with(GetParam(), [] {
-    // Malformed, which would show.
-    std::string answer = with_length("gzip", "no gzip at all", "302 Found");
-    answer.insert(answer.find("Content-Encoding"), "Location: /next\r\n");
+    // Malformed in its first chunk, which would end the connection.
+    std::string answer = in_chunks("gzip", "no gzip at all", 5);
+    answer.replace(answer.find("200 OK"), 6, "302 Found\r\nLocation: /next");
     ScriptedServer server([&](net::Conn& conn, int) {
       for (std::string asked; !(asked = ScriptedServer::read_request(conn)).empty();)
         (void)conn.write_all(asked.starts_with("GET /next ") ? with_length("gzip", encoded("gzip", "here"))
