@@ -27,6 +27,7 @@
 
 #include <tuza/sched/detail/language.h>  // first
 
+#include <tuza/http/client_middleware.h>
 #include <tuza/http/client_proxy.h>
 #include <tuza/http/header_range.h>
 #include <tuza/http/hijacked_stream.h>
@@ -47,6 +48,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace tuza::http {
 
@@ -96,6 +98,9 @@ struct ClientOptions {
   // other. One to another origin carries neither Authorization nor Cookie nor Proxy-Authorization.
   std::size_t redirects_max = 10;
   std::string user_agent = "Tuza";  // empty: no field
+
+  // Around each request that goes out, redirects included; the first is the outermost (http/client_middleware.h).
+  std::vector<ClientMiddleware> middleware{};
 };
 
 class ClientRequest {
@@ -158,13 +163,19 @@ class ClientRequest {
   // that it may be sent again, whatever it means.
   [[nodiscard]] bool sent() const { return sent_; }
   [[nodiscard]] bool keeps_sending() const { return keeps_sending_; }
+  // The text of set_body(), or ""; nullopt if the body has a source.
+  [[nodiscard]] std::optional<std::string_view> body() const {
+    if (without_body_) return std::string_view();
+    return source_ ? std::nullopt : std::optional<std::string_view>(text_);
+  }
   [[nodiscard]] HeaderLines headers() const { return HeaderLines(fields_); }
   [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const;
 
  private:
   friend class ClientState;
+  friend class MiddlewareChain;
   friend class RequestSender;
-  [[nodiscard]] bool has_body() const { return source_ || has_text_; }
+  [[nodiscard]] bool has_body() const { return !without_body_ && (source_ || has_text_); }
 
   Method method_;
   Result<Url> url_;
@@ -175,6 +186,7 @@ class ClientRequest {
   BodySource source_;    // if set, the body
   std::optional<std::uint64_t> length_;
   bool has_text_ = false;
+  bool without_body_ = false;  // a redirect has made a GET of it
   bool expects_continue_ = false;
   bool keeps_sending_ = false;
   bool sent_ = false;

@@ -92,4 +92,16 @@ std::vector<std::string> all(const tuza::Context& ctx, const std::vector<std::st
 }
 //! [many]
 
+//! [middleware]
+tuza::http::ClientMiddleware with_token(std::string token) {
+  return [field = "Bearer " + std::move(token)](const tuza::Context& ctx, ClientRequest& request,
+                                                const tuza::http::ClientNext& next) {
+    if (request.url()->authority == "api.example") request.set_header("Authorization", field);
+    return next(ctx, request);
+  };
+}
+
+Client api({.middleware = {with_token("1234")}});
+//! [middleware]
+
 }  // namespace http_client_page

@@ -75,6 +75,7 @@ ClientRequest& ClientRequest::add_trailer(std::string_view name, std::string_vie
 ClientRequest& ClientRequest::set_body(std::string body, std::string_view content_type) {
   text_ = std::move(body);
   has_text_ = true;
+  without_body_ = false;
   source_ = nullptr;
   if (!content_type.empty()) set_header("Content-Type", content_type);
   return *this;
@@ -84,6 +85,7 @@ ClientRequest& ClientRequest::set_body_source(BodySource source, std::optional<s
   source_ = std::move(source);
   length_ = length;
   has_text_ = false;
+  without_body_ = false;
   return *this;
 }
 

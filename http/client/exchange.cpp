@@ -43,6 +43,7 @@ void ClientExchange::give_back(ClientExchange* exchange) {
   exchange->lease_.reset();
   exchange->state_.reset();
   exchange->ctx_ = Context();
+  exchange->held_ = Canceller();
   exchange->failed_.reset();
   exchange->decompressed_.reset();
   exchange->chunks_.drop_trailers();

@@ -30,6 +30,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tuza::http {
 
@@ -43,6 +44,8 @@ class ClientExchange : public rt::CacheNode {
 
   // `ctx` and `deadline` count until the end of the body.
   void begin(std::shared_ptr<ClientState> state, const Context& ctx, net::TimePoint deadline);
+  // Ends the context of this canceller when the response ends.
+  void hold(Canceller canceller) { held_ = std::move(canceller); }
   // Sends the request over the connection of `lease`, and reads the head of the response. After an error the connection is
   // closed.
   [[nodiscard]] Result<void> run(ClientPool::Lease lease, const Hop& hop);
@@ -83,6 +86,7 @@ class ClientExchange : public rt::CacheNode {
 
   std::shared_ptr<ClientState> state_;
   Context ctx_;
+  Canceller held_;
   net::TimePoint deadline_{};
   HeadLimits limits_;
   Url url_;

@@ -1,6 +1,7 @@
 #include <tuza/http/client/state.h>
 
 #include <tuza/http/client/exchange.h>
+#include <tuza/http/client/middleware_chain.h>
 #include <tuza/http/client/proxy_dial.h>
 #include <tuza/http/client/redirect.h>
 #include <tuza/sched/errorf.h>
@@ -79,34 +80,53 @@ ClientStats ClientState::stats() const {
           .repeated = repeated_.load(std::memory_order_relaxed)};
 }
 
-Result<ClientResponse> ClientState::send(const Context& ctx, ClientRequest& request) {
-  request.sent_ = false;
+Result<void> ClientState::check(const ClientRequest& request) {
   if (!request.url_) return std::unexpected(request.url_.error());
-  const Url& url = *request.url_;
-  if (Result<void> sound = url.check(); !sound) return std::unexpected(sound.error());
-  const net::TimePoint deadline = sooner(net::kNoDeadline, options_.timeout);
+  return request.url_->check();
+}
+
+Hop ClientState::hop_of(ClientRequest& request) const {
+  const bool with_body = request.has_body();
   std::string fields = request.fields_;
   if (!proxies_.empty() && request.header(kProxyAuthorization)) remove_fields(fields, {kProxyAuthorization});
-  Result<ClientResponse> response =
-      follow(ctx, deadline,
-             {.request = request,
-              .url = url,
-              .method = request.method_,
-              .with_body = request.has_body(),
-              .asks_first = request.expects_continue_ && (request.source_ || !request.text_.empty()),
-              .can_repeat_body = !request.source_,
-              .upgrade = request.upgrade_,
-              .offers_codings = options_.decompress && may_offer_codings(request),
-              .fields = std::move(fields)});
-  if (!response)
-    return std::unexpected(errorf("{} {}: {}", name(request.method_), url.to_string(), response.error()));
+  return {.request = request,
+          .url = *request.url_,
+          .method = request.method_,
+          .with_body = with_body,
+          .asks_first = with_body && request.expects_continue_ && (request.source_ || !request.text_.empty()),
+          .can_repeat_body = !request.source_,
+          .upgrade = request.upgrade_,
+          .offers_codings = options_.decompress && may_offer_codings(request),
+          .fields = std::move(fields),
+          .proxy = proxies_.choose(*request.url_)};
+}
+
+Result<ClientResponse> ClientState::send(const Context& ctx, ClientRequest& request) {
+  request.sent_ = false;
+  if (Result<void> sound = check(request); !sound) return std::unexpected(sound.error());
+  const net::TimePoint deadline = sooner(net::kNoDeadline, options_.timeout);
+  Result<ClientResponse> response = options_.middleware.empty()
+                                        ? follow(ctx, deadline, hop_of(request), nullptr)
+                                        : send_through_middleware(ctx, deadline, request);
+  if (!response) {
+    return std::unexpected(
+        errorf("{} {}: {}", name(request.method_), request.url_->to_string(), response.error()));
+  }
   return response;
 }
 
-Result<ClientResponse> ClientState::follow(const Context& ctx, net::TimePoint deadline, Hop hop) {
+Result<ClientResponse> ClientState::send_through_middleware(const Context& ctx, net::TimePoint deadline,
+                                                            ClientRequest& request) {
+  MiddlewareChain chain(*this, ctx, deadline, request);
+  Result<ClientResponse> response = follow(ctx, deadline, hop_of(request), &chain);
+  chain.finish(response);
+  return response;
+}
+
+Result<ClientResponse> ClientState::follow(const Context& ctx, net::TimePoint deadline, Hop hop,
+                                           MiddlewareChain* chain) {
   for (std::size_t redirects = 0;; ++redirects) {
-    hop.proxy = proxies_.choose(hop.url);
-    Result<ClientResponse> response = once(ctx, deadline, hop);
+    Result<ClientResponse> response = chain != nullptr ? chain->pass(hop) : once(ctx, deadline, hop);
     if (!response || options_.redirects_max == 0 || !is_redirect(response->status())) return response;
     const std::optional<std::string_view> location = response->header("Location");
     if (!location || !can_redirect(response->status(), hop)) return response;
@@ -116,6 +136,7 @@ Result<ClientResponse> ClientState::follow(const Context& ctx, net::TimePoint de
     if (!next) return std::unexpected(errorf("follow redirect: {}", next.error()));
     skip_body(*response);
     redirect(response->status(), *std::move(next), hop);
+    hop.proxy = proxies_.choose(hop.url);
   }
 }
 

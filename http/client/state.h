@@ -17,6 +17,8 @@
 
 namespace tuza::http {
 
+class MiddlewareChain;
+
 // One request of a call: the first, or one that a redirect asks for.
 struct Hop {
   ClientRequest& request;
@@ -42,9 +44,18 @@ class ClientState : public std::enable_shared_from_this<ClientState> {
   // As Client::send().
   [[nodiscard]] Result<ClientResponse> send(const Context& ctx, ClientRequest& request);
 
- private:
-  [[nodiscard]] Result<ClientResponse> follow(const Context& ctx, net::TimePoint deadline, Hop hop);
+  // -- For MiddlewareChain.
+  // Errc::kBadAddress for a URL that cannot be asked for.
+  [[nodiscard]] static Result<void> check(const ClientRequest& request);
+  [[nodiscard]] Hop hop_of(ClientRequest& request) const;
   [[nodiscard]] Result<ClientResponse> once(const Context& ctx, net::TimePoint deadline, const Hop& hop);
+
+ private:
+  // `chain`: null without middleware.
+  [[nodiscard]] Result<ClientResponse> follow(const Context& ctx, net::TimePoint deadline, Hop hop,
+                                              MiddlewareChain* chain);
+  [[nodiscard]] Result<ClientResponse> send_through_middleware(const Context& ctx, net::TimePoint deadline,
+                                                               ClientRequest& request);
   [[nodiscard]] Result<ClientPool::Lease> connect(const Context& ctx, net::TimePoint deadline, const Hop& hop,
                                                   bool fresh, bool& kept);
   [[nodiscard]] Result<void> dial(const Context& ctx, net::TimePoint deadline, const Hop& hop,

@@ -4,6 +4,7 @@
 #include <tuza/sched/detail/language.h>  // first
 
 #include <tuza/http/client.h>
+#include <tuza/http/client_middleware.h>
 #include <tuza/http/client_proxy.h>
 #include <tuza/http/cookie.h>
 #include <tuza/http/cookie_signer.h>

@@ -1,0 +1,62 @@
+#include <tuza/http/client/middleware_chain.h>
+
+#include <tuza/http/client/exchange.h>
+
+#include <utility>
+
+namespace tuza::http {
+
+Result<ClientResponse> ClientNext::operator()(const Context& ctx, ClientRequest& request) const {
+  return chain_.call(index_, ctx, request);
+}
+
+MiddlewareChain::MiddlewareChain(ClientState& state, const Context& ctx, net::TimePoint deadline,
+                                 ClientRequest& request)
+    : state_(state),
+      deadline_(deadline),
+      limited_(deadline == net::kNoDeadline ? CancellableContext() : with_deadline(ctx, deadline)),
+      ctx_(deadline == net::kNoDeadline ? ctx : limited_.ctx()),
+      request_(request),
+      method_(request.method_),
+      url_(request.url_),
+      fields_(request.fields_) {}
+
+MiddlewareChain::~MiddlewareChain() {
+  request_.method_ = method_;
+  request_.url_ = url_;
+  request_.fields_ = fields_;
+  request_.without_body_ = false;
+}
+
+Result<ClientResponse> MiddlewareChain::pass(const Hop& hop) {
+  request_.method_ = hop.method;
+  request_.url_ = hop.url;
+  request_.fields_ = hop.fields;
+  request_.without_body_ = !hop.with_body;
+  return call(0, ctx_, request_);
+}
+
+Result<ClientResponse> MiddlewareChain::call(std::size_t index, const Context& ctx, ClientRequest& request) {
+  const auto& middleware = state_.options().middleware;
+  if (index == middleware.size()) return send(ctx, request);
+  return middleware[index](ctx, request, ClientNext(*this, index + 1));
+}
+
+Result<ClientResponse> MiddlewareChain::send(const Context& ctx, ClientRequest& request) {
+  request.sent_ = false;
+  if (Result<void> sound = ClientState::check(request); !sound) return std::unexpected(sound.error());
+  Result<ClientResponse> response = state_.once(ctx, deadline_, state_.hop_of(request));
+  sent_ = sent_ || response || request.sent_;
+  return response;
+}
+
+// A body may still be sent beside its response, and says itself that it was.
+void MiddlewareChain::finish(Result<ClientResponse>& response) {
+  if (response) {
+    response->exchange().hold(std::move(limited_.canceller()));
+  } else {
+    request_.sent_ = sent_;
+  }
+}
+
+}  // namespace tuza::http
