@@ -68,7 +68,10 @@ struct ClientOptions {
   // at once; may park until the context ends, which it does after dial_timeout. With an https URL, the client encrypts what
   // it returns. Its errors are those of the call.
   std::function<Result<net::Conn>(const Context& ctx, const Url& url)> dial{};
-  // Not together with `address` or `dial`. A request's own Proxy-Authorization is not sent then, to anyone. A forwarded request
+  // The same for https URLs, before `dial`, if set; but the client adds no TLS: what it returns is encrypted already, by another
+  // library for example, or need not be, as in memory. Whom it trusts is its own business: `tls` has no meaning then.
+  std::function<Result<net::Conn>(const Context& ctx, const Url& url)> dial_tls{};
+  // Not together with `address`, `dial` or `dial_tls`. A request's own Proxy-Authorization is not sent then, to anyone. A forwarded request
   // that the proxy refuses has a response like any other (407); a tunnel that it refuses is an error.
   ProxyOptions proxy{};
   net::TlsClientOptions tls{};  // whom to trust, a certificate of one's own; alpn is not used

@@ -13,8 +13,8 @@
 // removed before; those that middleware adds are its own to decide. `request.url()` is where the hop goes, and may be set.
 //
 // Middleware may call next() once, several times, or never: then it returns an error of its own. A response that it does not
-// return ends. The request of a further next() is as the middleware further inside has left it: set_header() suits there,
-// add_header() does not. After the call the ClientRequest has the URL and the header fields of before.
+// return ends. What it changes of the URL and of the header fields counts for what is further inside, and ends with it: neither
+// the middleware around it nor the owner of the ClientRequest sees it. A body that it sets stays.
 //
 // `ctx` ends with the call's context, and with ClientOptions::timeout. It counts until the end of the response's body: a context
 // that middleware makes of it must outlive the response. An exception leaves Client::send() as it is.

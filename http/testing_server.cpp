@@ -37,9 +37,11 @@ Server::Server(Handler handler, ServerSetup setup)
   if (Result<void> listening = server_.listen(listener_of(network_.get(), setup)); !listening)
     throw std::runtime_error("http::testing::Server: " + listening.error().message());
   setup.client.address = address();
-  setup.client.dial = nullptr;
+  setup.client.dial = setup.client.dial_tls = nullptr;
   if (network_ != nullptr) {
-    setup.client.dial = [this](const Context& ctx, const Url&) { return network_->dial(ctx, address()); };
+    setup.client.dial = setup.client.dial_tls = [this](const Context& ctx, const Url&) {
+      return network_->dial(ctx, address());
+    };
   }
   client_ = std::make_unique<Client>(std::move(setup.client));
   serving_.go([this] {

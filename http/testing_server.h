@@ -38,7 +38,7 @@ namespace tuza::http::testing {
 
 struct ServerSetup {
   ServerOptions server{};
-  ClientOptions client{};                 // of client(); its dial and address are the server's
+  ClientOptions client{};                 // of client(); its dial, dial_tls and address are the server's
   bool socket = false;                    // on 127.0.0.1, with a port that the system chooses
   std::shared_ptr<net::TlsServer> tls{};  // with `socket` only; `client.tls` says whom the client trusts
   std::size_t buffer_bytes = 64 << 10;    // in memory: what an end receives before its peer's writes wait
@@ -56,7 +56,7 @@ class Server {
   ~Server();
 
   // "http://127.0.0.1:49152/items/7". The client comes here whatever host a URL names: "http://example.org/" tests a virtual
-  // host.
+  // host, and "https://example.org/", in memory, without TLS.
   [[nodiscard]] std::string url(std::string_view target = "/") const;
   [[nodiscard]] const std::string& address() const { return server_.address(); }
   // A client of this server. Parks in calls only.

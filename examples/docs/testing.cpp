@@ -2,12 +2,14 @@
 #include <tuza/http.h>
 #include <tuza/http/testing.h>
 #include <tuza/http/testing_server.h>
+#include <tuza/http/testing_upstreams.h>
 #include <tuza/net.h>
 #include <tuza/netpoll/testing.h>
 #include <tuza/tuza.h>
 
 #include <array>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <system_error>
 
@@ -120,6 +122,28 @@ void test_of_errors() {
     network.fail_accepts("10.0.0.1:7000", std::make_error_code(std::errc::too_many_files_open));
     //! [errors]
   });
+}
+
+std::optional<int> items_in_stock(tuza::http::Client& client);
+
+void test_with_upstreams() {
+  //! [upstreams]
+  tuza::run([] {
+    tuza::testing::FakeClock clock;
+    tuza::http::testing::FakeUpstreams upstreams;
+    auto& stock = upstreams.add("https://stock.example",
+                                [](Request&, ResponseWriter& res) { res.json(R"({"items":7})"); });
+    tuza::http::Client client(upstreams.client_options({.head_timeout = 5s}));
+
+    EXPECT_EQ(items_in_stock(client), 7);
+    EXPECT_EQ(stock.requests().at(0).target, "/items?count=1");
+    stock.delay(1min);
+    EXPECT_EQ(items_in_stock(client), std::nullopt);  // after 5 s that take microseconds
+    stock.drop_requests();  // or refuse_dials(), or break_off() after some bytes of the body
+    EXPECT_EQ(items_in_stock(client), std::nullopt);
+    EXPECT_EQ(upstreams.close(), "");  // no other host was asked, and no goroutine is left
+  });
+  //! [upstreams]
 }
 
 void test_of_a_client(tuza::net::testing::MemoryNetwork& network) {

@@ -10,6 +10,15 @@ Result<ClientResponse> ClientNext::operator()(const Context& ctx, ClientRequest&
   return chain_.call(index_, ctx, request);
 }
 
+MiddlewareChain::PutBack::PutBack(ClientRequest& request)
+    : request_(request), method_(request.method_), url_(request.url_), fields_(request.fields_) {}
+
+MiddlewareChain::PutBack::~PutBack() {
+  request_.method_ = method_;
+  request_.url_ = std::move(url_);
+  request_.fields_ = std::move(fields_);
+}
+
 MiddlewareChain::MiddlewareChain(ClientState& state, const Context& ctx, net::TimePoint deadline,
                                  ClientRequest& request)
     : state_(state),
@@ -17,16 +26,9 @@ MiddlewareChain::MiddlewareChain(ClientState& state, const Context& ctx, net::Ti
       limited_(deadline == net::kNoDeadline ? CancellableContext() : with_deadline(ctx, deadline)),
       ctx_(deadline == net::kNoDeadline ? ctx : limited_.ctx()),
       request_(request),
-      method_(request.method_),
-      url_(request.url_),
-      fields_(request.fields_) {}
+      put_back_(request) {}
 
-MiddlewareChain::~MiddlewareChain() {
-  request_.method_ = method_;
-  request_.url_ = url_;
-  request_.fields_ = fields_;
-  request_.without_body_ = false;
-}
+MiddlewareChain::~MiddlewareChain() { request_.without_body_ = false; }
 
 Result<ClientResponse> MiddlewareChain::pass(const Hop& hop) {
   request_.method_ = hop.method;
@@ -39,6 +41,7 @@ Result<ClientResponse> MiddlewareChain::pass(const Hop& hop) {
 Result<ClientResponse> MiddlewareChain::call(std::size_t index, const Context& ctx, ClientRequest& request) {
   const auto& middleware = state_.options().middleware;
   if (index == middleware.size()) return send(ctx, request);
+  const PutBack put_back(request);
   return middleware[index](ctx, request, ClientNext(*this, index + 1));
 }
 

@@ -1,7 +1,7 @@
 // The way of one call through the middleware of its client: first to last, then to the server.
 //
 // Middleware changes the caller's own request, because a body cannot be copied: its source may be read only once, and a text
-// may be large. What it changes is put back after the call.
+// may be large. What it changes besides is put back when it returns.
 //
 // Thread-unsafe, for the length of one call. Parks.
 #pragma once
@@ -19,7 +19,6 @@ class MiddlewareChain {
   MiddlewareChain(ClientState& state, const Context& ctx, net::TimePoint deadline, ClientRequest& request);
   MiddlewareChain(const MiddlewareChain&) = delete;
   MiddlewareChain& operator=(const MiddlewareChain&) = delete;
-  // Gives the request back as it was.
   ~MiddlewareChain();
 
   // `hop` by way of the middleware.
@@ -30,6 +29,20 @@ class MiddlewareChain {
   void finish(Result<ClientResponse>& response);
 
  private:
+  // What a request is at first, until the end of a scope.
+  class PutBack {
+   public:
+    explicit PutBack(ClientRequest& request);
+    PutBack(const PutBack&) = delete;
+    PutBack& operator=(const PutBack&) = delete;
+    ~PutBack();
+
+   private:
+    ClientRequest& request_;
+    const Method method_;
+    Result<Url> url_;
+    std::string fields_;
+  };
   [[nodiscard]] Result<ClientResponse> send(const Context& ctx, ClientRequest& request);
 
   ClientState& state_;
@@ -37,9 +50,7 @@ class MiddlewareChain {
   CancellableContext limited_;  // to the deadline, if there is one
   const Context ctx_;
   ClientRequest& request_;
-  const Method method_;
-  const Result<Url> url_;
-  const std::string fields_;
+  const PutBack put_back_;
   bool sent_ = false;  // by any hop or try
 };
 

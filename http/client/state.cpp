@@ -30,7 +30,7 @@ ClientOptions checked(ClientOptions options) {
 ProxyRules proxy_rules(const ClientOptions& options) {
   Result<ProxyRules> rules = ProxyRules::parse(options.proxy);
   if (!rules) throw std::invalid_argument("http::ClientOptions: " + rules.error().message());
-  if (!rules->empty() && (options.dial || !options.address.empty()))
+  if (!rules->empty() && (options.dial || options.dial_tls || !options.address.empty()))
     throw std::invalid_argument("http::ClientOptions: a proxy together with an address or dial");
   return *std::move(rules);
 }
@@ -189,15 +189,18 @@ Result<void> ClientState::dial(const Context& ctx, net::TimePoint deadline, cons
   const auto limited = with_deadline(ctx, sooner(deadline, options_.dial_timeout));
   const Url& url = hop.url;
   dialled_.fetch_add(1, std::memory_order_relaxed);
-  Result<net::Conn> conn = dial_plain(limited.ctx(), hop);
-  if (conn && url.https) {
+  const bool encrypted = url.https && options_.dial_tls;
+  Result<net::Conn> conn =
+      encrypted ? options_.dial_tls(limited.ctx(), url) : dial_plain(limited.ctx(), hop);
+  if (conn && url.https && !encrypted) {
     Result<std::shared_ptr<net::TlsClient>> client = tls();
     if (!client) return std::unexpected(client.error());
     const std::string& name = options_.tls.server_name;
     conn = (*client)->start(limited.ctx(), *std::move(conn), name.empty() ? url.host() : name);
   }
   if (!conn) return std::unexpected(conn.error());
-  lease.set_conn(*std::move(conn), url.https);
+  const bool tls = encrypted ? conn->tls_info().has_value() : url.https;
+  lease.set_conn(*std::move(conn), tls);
   return {};
 }
 

@@ -186,6 +186,27 @@ TEST_P(ClientMiddlewareTest, MaySendSeveralTimesAndKnowsWhetherTheLastOneWasSent
   });
 }
 
+// So that what is repeated is not signed twice.
+TEST_P(ClientMiddlewareTest, SeesNothingOfWhatIsChangedFurtherInside) {
+  run_with(GetParam(), [] {
+    TestServer server(hop_router());
+    const ClientMiddleware twice = [](const Context& ctx, ClientRequest& request, const ClientNext& next) {
+      EXPECT_EQ(next(ctx, request)->status(), 404);
+      EXPECT_EQ(request.header("X-Mark"), std::nullopt);
+      EXPECT_EQ(request.url()->target, "/a");
+      request.set_url(*request.url()->resolve("/hop"));
+      return next(ctx, request);
+    };
+    const ClientMiddleware adds = [](const Context& ctx, ClientRequest& request, const ClientNext& next) {
+      EXPECT_EQ(request.header("X-Mark"), std::nullopt);
+      request.add_header("X-Mark", "1");
+      return next(ctx, request);
+    };
+    Client client({.middleware = {twice, adds}});
+    EXPECT_EQ(client.get(kNoContext, url_of(server, "/a"))->body(), "GET mark=1 auth=- body=");
+  });
+}
+
 TEST_P(ClientMiddlewareTest, HasAContextThatEndsWithTheTimeoutOfTheCall) {
   run_with(GetParam(), [] {
     tuza::testing::FakeClock clock;
