@@ -31,7 +31,7 @@ ProxyRules proxy_rules(const ClientOptions& options) {
   Result<ProxyRules> rules = ProxyRules::parse(options.proxy);
   if (!rules) throw std::invalid_argument("http::ClientOptions: " + rules.error().message());
   if (!rules->empty() && (options.dial || options.dial_tls || !options.address.empty()))
-    throw std::invalid_argument("http::ClientOptions: a proxy together with an address or dial");
+    throw std::invalid_argument("http::ClientOptions: a proxy together with address, dial or dial_tls");
   return *std::move(rules);
 }
 

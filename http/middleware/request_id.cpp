@@ -1,5 +1,6 @@
 #include <tuza/http/middleware/request_id.h>
 
+#include <tuza/http/serve/context_for.h>
 #include <tuza/http/wire/chars.h>
 
 #include <algorithm>
@@ -101,6 +102,7 @@ class RequestIds {
   }
 
   [[nodiscard]] const std::string& header() const { return options_.header; }
+  [[nodiscard]] bool in_context() const { return options_.in_context; }
 
  private:
   const RequestIdOptions options_;
@@ -114,6 +116,9 @@ Middleware request_id(RequestIdOptions options) {
     return [ids, next = std::move(next)](Request& request, ResponseWriter& response) {
       const RequestId& id = request.set(kRequestId, ids->make(request));
       response.set_header(ids->header(), id.id());
+      if (!ids->in_context()) return next(request, response);
+      const ContextFor inside(request.exchange(),
+                              with_value(request.context(), kTraceparent, std::string(id.traceparent())));
       next(request, response);
     };
   };

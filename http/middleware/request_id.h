@@ -7,7 +7,7 @@
 //
 //     const auto* id = req.get(tuza::http::kRequestId);       // null without this middleware
 //     log.info("{}: no such item", id->id());
-//     call(next_service, {{"traceparent", id->traceparent()}});
+//     call(next_service, {{"traceparent", id->traceparent()}});  // or with client_trace()
 //
 // An incoming id is taken over if it is well formed: 1 to 64 letters, digits and "-_.:+/=@"; so is the trace of an incoming
 // traceparent (Trace Context, level 2: one field, lower case, no zero ids). Otherwise both are made up. Without an
@@ -20,6 +20,7 @@
 
 #include <tuza/http/key.h>
 #include <tuza/http/middleware.h>
+#include <tuza/sched/sync/context.h>
 
 #include <array>
 #include <cstddef>
@@ -51,10 +52,14 @@ class RequestId {
 };
 
 inline constexpr Key<RequestId> kRequestId;
+// RequestId::traceparent() in contexts: client_trace() (http/client/middleware/client_trace.h) reads it.
+inline constexpr ContextKey<std::string> kTraceparent{"traceparent"};
 
 struct RequestIdOptions {
   std::string header = "X-Request-Id";
   bool trust_client = true;  // false: ids and traces of requests are ignored
+  // The context of each request has its kTraceparent. This makes a context, which handlers may not need.
+  bool in_context = false;
 };
 
 // Throws std::invalid_argument if `header` is not the name of a header field.

@@ -1,29 +1,12 @@
 #include <tuza/http/middleware/timeout.h>
 
-#include <tuza/http/serve/exchange.h>
+#include <tuza/http/serve/context_for.h>
 #include <tuza/sched/sync/context.h>
 
 #include <stdexcept>
 #include <utility>
 
 namespace tuza::http {
-namespace {
-
-class ContextFor {
- public:
-  ContextFor(Exchange& exchange, const Context& context)
-      : exchange_(exchange), outer_(exchange.exchange_contexts({.context = context})) {}
-  ContextFor(const ContextFor&) = delete;
-  ContextFor& operator=(const ContextFor&) = delete;
-  ~ContextFor() { exchange_.exchange_contexts(std::move(outer_)); }
-
- private:
-  Exchange& exchange_;
-  Exchange::Contexts outer_;
-};
-
-}  // namespace
-
 Middleware timeout(std::chrono::nanoseconds limit) {
   if (limit.count() <= 0) throw std::invalid_argument("timeout(): the limit is positive");
   return [limit](Handler next) -> Handler {

@@ -4,6 +4,11 @@
 #include <tuza/sched/detail/language.h>  // first
 
 #include <tuza/http/client.h>
+#include <tuza/http/client/middleware/circuit_breaker.h>
+#include <tuza/http/client/middleware/client_log.h>
+#include <tuza/http/client/middleware/client_rate_limit.h>
+#include <tuza/http/client/middleware/client_trace.h>
+#include <tuza/http/client/middleware/retry.h>
 #include <tuza/http/client_middleware.h>
 #include <tuza/http/client_proxy.h>
 #include <tuza/http/cookie.h>
