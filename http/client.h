@@ -248,7 +248,7 @@ struct ClientStats {
 class Client {
  public:
   // Throws std::invalid_argument if headers_max is above 256, or decompress_ratio_max is 0; for a malformed
-  // proxy, or one together with an address or dial.
+  // proxy, or one together with address, dial or dial_tls.
   explicit Client(ClientOptions options = {});
   // Closes idle connections. Responses that are still being read stay valid.
   ~Client();
