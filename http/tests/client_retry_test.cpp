@@ -1,8 +1,11 @@
 // retry(): what is repeated, when, and how often at most.
 #include <gtest/gtest.h>
 #include <tuza/http/client/middleware/retry.h>
+#include <tuza/http/testing_server.h>
 #include <tuza/http/testing_upstreams.h>
 #include <tuza/http/tests/client_testing.h>
+#include <tuza/netpoll/tests/tls_testing.h>
+#include <tuza/netpoll/tls.h>
 #include <tuza/sched/errorf.h>
 #include <tuza/sched/time/fake_clock.h>
 
@@ -306,6 +309,19 @@ TEST_P(RetryTest, RepeatsOverSockets) {
     ASSERT_FALSE(refused);
     EXPECT_TRUE(refused.error().is(std::errc::connection_refused));
     EXPECT_EQ(client.stats().dialled, 6u) << refused.error().message();
+  });
+}
+
+TEST_P(RetryTest, DoesNotRepeatACertificateThatIsNotTrusted) {
+  net::testing::Authority authority;
+  const auto tls = net::TlsServer::load({.certificates = {authority.issue("site")}}).value();
+  run_with(GetParam(), [&] {
+    Server server([](Request&, ResponseWriter& res) { res.text("ok"); }, {.socket = true, .tls = tls});
+    Client client({.middleware = {retry({.backoff = 1ms})}});
+    const Result<ClientResponse> res = client.get({}, server.url());
+    ASSERT_FALSE(res);
+    EXPECT_TRUE(net::is_tls_error(res.error())) << res.error().message();
+    EXPECT_EQ(client.stats().dialled, 1u);
   });
 }
 
