@@ -230,8 +230,13 @@ FakeUpstreams::~FakeUpstreams() {
 
 void FakeUpstreams::end() {
   if (std::exchange(ended_, true)) return;
-  const LockGuard lock(mutex_);
-  for (auto& [origin, upstream] : upstreams_) upstream->impl_->close();
+  std::vector<FakeUpstream*> all;
+  {
+    const LockGuard lock(mutex_);
+    for (auto& [origin, upstream] : upstreams_) all.push_back(upstream.get());
+  }
+  // Without the lock: a handler that has not returned may be dialling another upstream.
+  for (FakeUpstream* upstream : all) upstream->impl_->close();
 }
 
 std::string FakeUpstreams::close() {

@@ -197,6 +197,34 @@ TEST(FakeUpstreamsTest, NameTheGoroutinesThatAreLeft) {
   });
 }
 
+// The one that is closed first waits for its handler, which waits for the other one.
+TEST(FakeUpstreamsTest, CloseWhileOneAsksAnother) {
+  run_with(2, [] {
+    tuza::testing::FakeClock clock;
+    std::string got;
+    {
+      FakeUpstreams upstreams({.server = {.shutdown_timeout = 1h}});
+      Client client(upstreams.client_options());
+      Semaphore asked(0);
+      upstreams.add("http://b", echo);
+      upstreams.add("http://a", [&](Request&, ResponseWriter& res) {
+        asked.release();
+        sleep_for(1s);
+        Result<ClientResponse> other = client.get({}, "http://b/");
+        got = other ? other->body().value() : other.error().message();
+        res.text("ok");
+      });
+      WaitGroup group;
+      group.go([&] { (void)client.get({}, "http://a/"); });
+      asked.acquire();
+      EXPECT_EQ(upstreams.close(), "");
+      group.wait();
+    }
+    EXPECT_EQ(got, "b ");
+    EXPECT_LT(clock.elapsed(), 1min);
+  });
+}
+
 TEST(DialTlsTest, MakesTheConnectionsOfHttpsOnlyAndTheClientAddsNoTls) {
   run_with(2, [] {
     Server server(echo);
