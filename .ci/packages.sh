@@ -5,7 +5,7 @@ packages_build=(
   libasio-dev libcli11-dev libspdlog-dev libssl-dev
   libtomlplusplus-dev prometheus-cpp-dev
   libsqlite3-dev nlohmann-json3-dev
-  zlib1g-dev libbrotli-dev libzstd-dev
+  zlib1g-dev libbrotli-dev libzstd-dev libpsl-dev
 )
 packages_test=(  # of `./dev test`
   git python3 python3-yaml clang-format-19

@@ -104,4 +104,9 @@ tuza::http::ClientMiddleware with_token(std::string token) {
 Client api({.middleware = {with_token("1234")}});
 //! [middleware]
 
+//! [cookies]
+const auto jar = std::make_shared<tuza::http::CookieJar>();
+Client visitor({.middleware = {tuza::http::client_cookies(jar)}});
+//! [cookies]
+
 }  // namespace http_client_page

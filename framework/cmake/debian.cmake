@@ -47,9 +47,9 @@ install(FILES ${doc}/${package}
 
 # The packages whose headers or libraries a program needs; `needs` of the README's table of targets.
 set(depends libasio-dev libssl-dev zlib1g-dev "libspdlog-dev" "prometheus-cpp-dev")
-foreach(coding IN ITEMS brotli zstd)
-  if(${coding}_INCLUDE_DIR)
-    list(APPEND depends lib${coding}-dev)
+foreach(library IN ITEMS brotli psl zstd)
+  if(${library}_INCLUDE_DIR)
+    list(APPEND depends lib${library}-dev)
   endif()
 endforeach()
 get_target_property(llhttp_type tuza_llhttp TYPE)

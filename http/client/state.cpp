@@ -190,8 +190,7 @@ Result<void> ClientState::dial(const Context& ctx, net::TimePoint deadline, cons
   const Url& url = hop.url;
   dialled_.fetch_add(1, std::memory_order_relaxed);
   const bool encrypted = url.https && options_.dial_tls;
-  Result<net::Conn> conn =
-      encrypted ? options_.dial_tls(limited.ctx(), url) : dial_plain(limited.ctx(), hop);
+  Result<net::Conn> conn = encrypted ? options_.dial_tls(limited.ctx(), url) : dial_plain(limited.ctx(), hop);
   if (conn && url.https && !encrypted) {
     Result<std::shared_ptr<net::TlsClient>> client = tls();
     if (!client) return std::unexpected(client.error());

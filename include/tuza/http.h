@@ -12,6 +12,7 @@
 #include <tuza/http/client_middleware.h>
 #include <tuza/http/client_proxy.h>
 #include <tuza/http/cookie.h>
+#include <tuza/http/cookie_jar.h>
 #include <tuza/http/cookie_signer.h>
 #include <tuza/http/credentials.h>
 #include <tuza/http/file_server.h>

@@ -1,0 +1,28 @@
+#include <tuza/http/client/public_suffix.h>
+
+#ifdef TUZA_HTTP_PSL
+#include <libpsl.h>
+
+namespace tuza::http {
+
+bool is_public_suffix(const std::string& domain) {
+  // The system's list if it is newer than the one in the library. Never freed: other static objects may still ask.
+  static const psl_ctx_t* const list = psl_latest(nullptr);
+  return list == nullptr || psl_is_public_suffix(list, domain.c_str()) != 0;
+}
+
+bool knows_public_suffixes() { return true; }
+
+}  // namespace tuza::http
+
+#else
+
+namespace tuza::http {
+
+bool is_public_suffix(const std::string&) { return true; }
+
+bool knows_public_suffixes() { return false; }
+
+}  // namespace tuza::http
+
+#endif
