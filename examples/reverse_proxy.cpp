@@ -45,10 +45,13 @@ int main(int argc, char** argv) {
       "proxy.health", "", "A path that each server answers with 2xx while it is well; empty: no checks");
   const auto every =
       app.setting("proxy.health_every", std::chrono::milliseconds(5'000), "Time between checks");
+  const auto resolve_every = app.setting("proxy.resolve_every", std::chrono::milliseconds(0),
+                                         "Above 0: a server for each address of a name");
   const auto timeout = app.setting("proxy.timeout", std::chrono::milliseconds(30'000), "Wait for an answer");
   return app.run(argc, argv, [&] {
     tuza::http::ReverseProxyOptions options{.upstreams = *upstreams, .balance = balance_of(*balance)};
     options.client.head_timeout = *timeout;
+    options.resolve_every = *resolve_every;
     options.health.path = *health;
     options.health.every = *every;
     const tuza::http::ReverseProxy proxy(options);

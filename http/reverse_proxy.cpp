@@ -1,7 +1,7 @@
 #include <tuza/http/reverse_proxy.h>
 
 #include <tuza/http/middleware/detail/text.h>
-#include <tuza/http/proxy/health_checks.h>
+#include <tuza/http/proxy/background.h>
 #include <tuza/http/proxy/pass_back.h>
 #include <tuza/http/proxy/passed_fields.h>
 #include <tuza/http/proxy/upstreams.h>
@@ -81,7 +81,7 @@ class ReverseProxy::Impl {
   explicit Impl(ReverseProxyOptions options)
       : options_(std::move(options)),
         upstreams_(std::make_shared<Upstreams>(options_)),
-        health_(options_, upstreams_),
+        background_(options_, upstreams_),
         via_(options_.via) {}
 
   void serve(Request& req, ResponseWriter& res);
@@ -91,33 +91,36 @@ class ReverseProxy::Impl {
   [[nodiscard]] bool receive_body(ProxiedCall& call) const;
   [[nodiscard]] std::string hash_key(const Request& req) const;
   void prepare(ProxiedCall& call, ClientRequest& out) const;
-  [[nodiscard]] bool attempt(Upstream& upstream, ProxiedCall& call, ResponseWriter& res, bool last);
+  [[nodiscard]] std::optional<Error> attempt(Upstream& upstream, ProxiedCall& call, ResponseWriter& res);
   void answer(Upstream& upstream, Request& req, ResponseWriter& res, ClientResponse& answer);
-  void fail(Upstream& upstream, Request& req, ResponseWriter& res, const Error& error) const;
+  void fail(std::string_view upstream, Request& req, ResponseWriter& res, const Error& error) const;
 
   const ReverseProxyOptions options_;
   const std::shared_ptr<Upstreams> upstreams_;
-  HealthChecks health_;
+  Background background_;
   const Via via_;
 };
 
 void ReverseProxy::Impl::serve(Request& req, ResponseWriter& res) {
   if (!req.path().starts_with('/')) return res.error(400);  // "*", or the target of CONNECT
-  health_.start();
   if (via_.loops(req)) {
     log_loop(req);
     return res.error(508);
   }
   ProxiedCall call(req);
   if (!receive_body(call)) return;
+  background_.ready(req.context());
   const std::string key = hash_key(req);
-  std::vector<Upstream*> tried;
-  Upstream* upstream = upstreams_->choose(key, tried);
+  std::vector<UpstreamRef> tried;
+  UpstreamRef upstream = upstreams_->choose(key, tried);
+  if (upstream == nullptr) return fail("", req, res, Error(Errc::kNoSuchHost, "find an upstream"));
   for (;;) {
-    const bool last = tried.size() + 1 >= std::min(options_.tries_max, options_.upstreams.size());
-    if (attempt(*upstream, call, res, last)) return;
+    const std::optional<Error> failed = attempt(*upstream, call, res);
+    if (!failed) return;
     tried.push_back(upstream);
-    upstream = upstreams_->choose(key, tried);
+    UpstreamRef next = tried.size() < options_.tries_max ? upstreams_->choose(key, tried) : nullptr;
+    if (next == nullptr) return fail(upstream->name, req, res, *failed);
+    upstream = std::move(next);
   }
 }
 
@@ -170,8 +173,8 @@ void ReverseProxy::Impl::prepare(ProxiedCall& call, ClientRequest& out) const {
   if (options_.rewrite) options_.rewrite(req, out);
 }
 
-// False: another upstream may be asked.
-bool ReverseProxy::Impl::attempt(Upstream& upstream, ProxiedCall& call, ResponseWriter& res, bool last) {
+// An error: there is no answer yet, and another upstream may be asked.
+std::optional<Error> ReverseProxy::Impl::attempt(Upstream& upstream, ProxiedCall& call, ResponseWriter& res) {
   Request& req = call.req;
   const Active active(upstream);
   Url url = upstream.url;
@@ -182,20 +185,20 @@ bool ReverseProxy::Impl::attempt(Upstream& upstream, ProxiedCall& call, Response
   if (got) {
     upstreams_->answered(upstream);
     answer(upstream, req, res, *got);
-    return true;
+    return {};
   }
-  if (call.unreadable) return true;
+  if (call.unreadable) return {};
   if (const Context& ctx = req.context(); ctx.done()) {
     res.error(ctx.cause().timeout() ? 504 : kClientClosedRequest);
-    return true;
+    return {};
   }
   const Error& error = got.error();
   upstreams_->failed(upstream, error);
   const bool idempotent = is_idempotent(req.method()) || req.header("Idempotency-Key");
   const bool repeatable = idempotent && !call.streams && !error.is(Errc::kBadMessage);
-  if (!last && (repeatable || !out.sent())) return false;
-  fail(upstream, req, res, error);
-  return true;
+  if (repeatable || !out.sent()) return error;
+  fail(upstream.name, req, res, error);
+  return {};
 }
 
 // What breaks off here does so for the client: it must not take a part for the whole.
@@ -205,17 +208,17 @@ void ReverseProxy::Impl::answer(Upstream& upstream, Request& req, ResponseWriter
       answer.status() == 101 ? pass_tunnel(req, res, answer) : pass_back(req, res, answer, options_);
   if (passed || req.context().done()) return;
   upstreams_->failed(upstream, passed.error());
-  if (!res.head_sent()) return fail(upstream, req, res, passed.error());
+  if (!res.head_sent()) return fail(upstream.name, req, res, passed.error());
   throw StatusError(502,
                     "the answer of upstream " + upstream.name + " broke off: " + passed.error().message());
 }
 
-void ReverseProxy::Impl::fail(Upstream& upstream, Request& req, ResponseWriter& res,
+void ReverseProxy::Impl::fail(std::string_view upstream, Request& req, ResponseWriter& res,
                               const Error& error) const {
-  log_failure(upstream.name, error);
+  log_failure(upstream, error);
   const int status = error.timeout() ? 504 : 502;
   if (!options_.on_failure) return res.error(status);
-  options_.on_failure(req, res, {.status = status, .error = error, .upstream = upstream.name});
+  options_.on_failure(req, res, {.status = status, .error = error, .upstream = upstream});
 }
 
 ReverseProxy::ReverseProxy(ReverseProxyOptions options) : impl_(std::make_shared<Impl>(std::move(options))) {}

@@ -17,7 +17,8 @@
 //
 // Without an answer the client gets 502, or 504 after a timeout. An answer that breaks off does so for the client, too.
 //
-// Thread-safe; copies share everything. Errors of the options are std::invalid_argument.
+// Thread-safe; copies share everything, and the end of the last one waits for health checks and lookups that are under way. Errors
+// of the options are std::invalid_argument.
 #pragma once
 
 #include <tuza/http/client.h>
@@ -65,12 +66,21 @@ struct HealthCheck {
 struct ProxyFailure {
   int status;                 // 502, or 504 after a timeout
   const Error& error;         // of the last try
-  std::string_view upstream;  // as in the options
+  std::string_view upstream;  // as in UpstreamStats; empty: there was none
 };
 
 struct ReverseProxyOptions {
   // "http://10.0.0.1:8080", "https://app.internal", without a path; or "unix:/run/app.sock".
   std::vector<std::string> upstreams{};
+  // Above 0: a name among them is looked up this often, and each of its addresses is an upstream of its own, with "@" and the
+  // address behind its name. While a lookup fails, what was known stays. 0: a name is one upstream, and each connection goes to
+  // one of its addresses.
+  std::chrono::milliseconds resolve_every{0};
+  // Answers instead of the system's resolver, and is not called after the end of the proxy: for "app.internal:8080" the addresses, with ports, "10.0.0.1:8080". May park, until
+  // the context ends.
+  using Resolve =
+      std::function<Result<std::vector<std::string>>(const Context& ctx, std::string_view host_port)>;
+  Resolve resolve{};
   Balance balance = Balance::kRoundRobin;
   // For kHash; empty: the address of the client.
   std::function<std::string(const Request&)> hash_key{};
@@ -109,7 +119,7 @@ struct ReverseProxyOptions {
 };
 
 struct UpstreamStats {
-  std::string name;        // as in the options
+  std::string name;        // as in the options; behind a name that is looked up, "@" and the address
   bool left_out = false;   // after failures
   bool unhealthy = false;  // by its checks
   std::size_t active = 0;  // requests in progress

@@ -3,10 +3,13 @@
 #include <tuza/http.h>
 #include <tuza/tuza.h>
 
+#include <chrono>
 #include <string>
 #include <utility>
 
 namespace reverse_proxy_page {
+
+using namespace std::chrono_literals;
 
 using tuza::http::Balance;
 using tuza::http::ClientRequest;
@@ -57,5 +60,11 @@ ReverseProxy checked() {
   return ReverseProxy(options);
 }
 //! [health]
+
+//! [names]
+ReverseProxy pods() {
+  return ReverseProxy({.upstreams = {"http://app.internal:8080"}, .resolve_every = 10s});
+}
+//! [names]
 
 }  // namespace reverse_proxy_page

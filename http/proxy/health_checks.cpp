@@ -1,7 +1,6 @@
 #include <tuza/http/proxy/health_checks.h>
 
 #include <tuza/sched/errorf.h>
-#include <tuza/sched/go.h>
 #include <tuza/sched/time/sleep.h>
 
 #include <chrono>
@@ -41,13 +40,14 @@ class Checks {
       : upstreams_(upstreams),
         upstream_(upstream),
         health_(std::move(health)),
-        client_(client_options_for(upstream.name, client)) {}
+        client_(client_options_for(upstream.text, upstream.place, client)) {}
 
   void run(const Context& stop) {
-    do {
+    while (!stop.done()) {
       const Result<void> passed = ask(stop);
       if (!stop.done()) note(passed);
-    } while (sleep_for(stop, health_.every));
+      (void)sleep_for(stop, health_.every);
+    }
   }
 
  private:
@@ -79,21 +79,15 @@ class Checks {
 
 }  // namespace
 
-HealthChecks::HealthChecks(const ReverseProxyOptions& options, std::shared_ptr<Upstreams> upstreams)
-    : upstreams_(std::move(upstreams)),
-      health_(valid(options.health)),
-      client_(without_idle_connections(options.client)),
-      due_(!health_.path.empty()) {}
+HealthChecks::HealthChecks(const ReverseProxyOptions& options)
+    : health_(valid(options.health)), client_(without_idle_connections(options.client)) {}
 
-void HealthChecks::begin() {
-  if (!due_.exchange(false)) return;
-  stop_ = with_cancel(Context::background());
-  for (Upstream& upstream : upstreams_->all()) {
-    go({.name = "health check"},
-       [upstreams = upstreams_, &upstream, health = health_, client = client_, stop = Context(stop_.ctx())] {
-         Checks(*upstreams, upstream, health, client).run(stop);
-       });
-  }
+void HealthChecks::watch(WaitGroup& group, std::shared_ptr<Upstreams> upstreams, UpstreamRef upstream,
+                         Context stop) const {
+  if (!wanted()) return;
+  group.go([upstreams = std::move(upstreams), upstream = std::move(upstream), health = health_,
+            client = client_,
+            stop = std::move(stop)] { Checks(*upstreams, *upstream, health, client).run(stop); });
 }
 
 }  // namespace tuza::http

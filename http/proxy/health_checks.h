@@ -4,16 +4,16 @@
 //       ^                                                  |
 //       `------------ passes_min in a row pass ------------'
 //
-// One goroutine for each upstream. Each check has a connection of its own: a kept one would say nothing about new ones.
+// Each check has a connection of its own: a kept one would say nothing about new ones.
 //
-// Thread-safe.
+// Thread-safe: constant after construction.
 #pragma once
 
 #include <tuza/http/proxy/upstreams.h>
 #include <tuza/http/reverse_proxy.h>
 #include <tuza/sched/sync/context.h>
+#include <tuza/sched/sync/wait_group.h>
 
-#include <atomic>
 #include <memory>
 
 namespace tuza::http {
@@ -21,23 +21,16 @@ namespace tuza::http {
 class HealthChecks {
  public:
   // Throws std::invalid_argument.
-  HealthChecks(const ReverseProxyOptions& options, std::shared_ptr<Upstreams> upstreams);
+  explicit HealthChecks(const ReverseProxyOptions& options);
 
-  // Checks from now on, until the end of this object, whose goroutines then end soon. May be repeated. Goroutines only; does
-  // not park.
-  void start() {
-    if (due_.load(std::memory_order_relaxed)) [[unlikely]]
-      begin();
-  }
+  [[nodiscard]] bool wanted() const { return !health_.path.empty(); }
+  // Starts a goroutine in `group` that checks `upstream` until `stop` ends, if checks are wanted.
+  void watch(WaitGroup& group, std::shared_ptr<Upstreams> upstreams, UpstreamRef upstream,
+             Context stop) const;
 
  private:
-  void begin();
-
-  const std::shared_ptr<Upstreams> upstreams_;
   const HealthCheck health_;
   const ClientOptions client_;
-  CancellableContext stop_;  // written by begin(), once
-  std::atomic<bool> due_;
 };
 
 }  // namespace tuza::http

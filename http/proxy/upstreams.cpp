@@ -1,5 +1,6 @@
 #include <tuza/http/proxy/upstreams.h>
 
+#include <tuza/netpoll/endpoint.h>
 #include <tuza/sched/detail/coarse_clock.h>
 #include <tuza/sched/log.h>
 
@@ -38,8 +39,13 @@ Url url_of(const std::string& text) {
   return *std::move(url);
 }
 
-bool is_among(const Upstream& upstream, std::span<Upstream* const> tried) {
-  return std::ranges::find(tried, &upstream) != tried.end();
+// An address needs no lookup.
+bool has_name(const std::string& text, const Url& url) {
+  return !text.starts_with(kUnixSocket) && !net::parse_endpoint(url.address());
+}
+
+bool is_among(const UpstreamRef& upstream, std::span<const UpstreamRef> those) {
+  return std::ranges::find(those, upstream) != those.end();
 }
 
 void log_change(LogLevel level, const Upstream& upstream, std::string_view what) {
@@ -48,64 +54,111 @@ void log_change(LogLevel level, const Upstream& upstream, std::string_view what)
 
 }  // namespace
 
-ClientOptions client_options_for(const std::string& upstream, ClientOptions options) {
-  if (upstream.starts_with(kUnixSocket)) options.address = upstream;
+ClientOptions client_options_for(const std::string& text, const std::string& place, ClientOptions options) {
+  if (text.starts_with(kUnixSocket)) options.address = text;
+  if (!place.empty()) options.address = place;
   options.redirects_max = 0;
   options.decompress = false;
   options.user_agent.clear();
   return options;
 }
 
-Upstream::Upstream(std::string text, const ClientOptions& options)
-    : name(std::move(text)),
-      url(url_of(name)),
+Upstream::Upstream(const std::string& of_options, std::string where, const ClientOptions& options)
+    : name(where.empty() ? of_options : of_options + "@" + where),
+      url(url_of(of_options)),
       seed(stable_hash(name)),
-      client(client_options_for(name, options)) {}
+      client(client_options_for(of_options, where, options)),
+      text(of_options),
+      place(std::move(where)) {}
 
 Upstreams::Upstreams(const ReverseProxyOptions& options)
     : balance_(options.balance),
       failures_max_(options.failures_max),
-      pause_ns_(std::chrono::nanoseconds(options.pause).count()) {
+      pause_ns_(std::chrono::nanoseconds(options.pause).count()),
+      client_(options.client) {
   if (options.upstreams.empty()) throw std::invalid_argument("ReverseProxyOptions: no upstreams");
-  for (const std::string& upstream : options.upstreams) upstreams_.emplace_back(upstream, options.client);
+  for (const std::string& upstream : options.upstreams) {
+    auto made = std::make_shared<Upstream>(upstream, "", client_);  // refuses what is malformed
+    if (options.resolve_every.count() > 0 && has_name(upstream, made->url)) {
+      (void)Upstream(upstream, "127.0.0.1:1", client_);  // refuses what cannot be, such as proxies
+      names_.push_back(upstream);
+    } else {
+      upstreams_.push_back(std::move(made));
+    }
+  }
 }
 
 // Whoever finds that the time has passed, and moves it on, is the one that tries the upstream.
-Upstream* Upstreams::choose(std::string_view key, std::span<Upstream* const> tried) {
+UpstreamRef Upstreams::choose(std::string_view key, std::span<const UpstreamRef> tried) {
   const std::int64_t now = coarse_now_ns();
-  for (Upstream& upstream : upstreams_) {
-    std::int64_t until = upstream.left_out_until_ns.load(std::memory_order_relaxed);
-    if (until == 0 || now < until || upstream.unhealthy.load(std::memory_order_relaxed)) continue;
+  const auto held = lock();
+  for (const UpstreamRef& upstream : upstreams_) {
+    std::int64_t until = upstream->left_out_until_ns.load(std::memory_order_relaxed);
+    if (until == 0 || now < until || upstream->unhealthy.load(std::memory_order_relaxed)) continue;
     if (is_among(upstream, tried)) continue;
-    if (upstream.left_out_until_ns.compare_exchange_strong(until, now + pause_ns_, std::memory_order_relaxed))
-      return &upstream;
+    if (upstream->left_out_until_ns.compare_exchange_strong(until, now + pause_ns_,
+                                                            std::memory_order_relaxed))
+      return upstream;
   }
   return best(key, tried, now);
 }
 
 // By the lowest cost. Those that are left out come behind all others, the one that comes back first in front; unhealthy ones come
 // last.
-Upstream* Upstreams::best(std::string_view key, std::span<Upstream* const> tried, std::int64_t now) {
+UpstreamRef Upstreams::best(std::string_view key, std::span<const UpstreamRef> tried,
+                            std::int64_t now) const {
   const std::size_t count = upstreams_.size();
   const std::size_t first = balance_ == Balance::kHash ? 0 : next_.fetch_add(1, std::memory_order_relaxed);
   const std::uint64_t hash = balance_ == Balance::kHash ? stable_hash(key) : 0;
-  Upstream* found = nullptr;
+  const UpstreamRef* found = nullptr;
   using Cost = std::tuple<bool, std::int64_t, std::uint64_t>;
   Cost lowest;
   for (std::size_t i = 0; i < count; ++i) {
-    Upstream& upstream = upstreams_[(first + i) % count];
+    const UpstreamRef& upstream = upstreams_[(first + i) % count];
     if (is_among(upstream, tried)) continue;
-    const std::int64_t until = upstream.left_out_until_ns.load(std::memory_order_relaxed);
+    const std::int64_t until = upstream->left_out_until_ns.load(std::memory_order_relaxed);
     std::uint64_t cost = i;
-    if (balance_ == Balance::kLeastRequests) cost = upstream.active.load(std::memory_order_relaxed);
-    if (balance_ == Balance::kHash) cost = mixed(hash ^ upstream.seed);
-    const Cost total{upstream.unhealthy.load(std::memory_order_relaxed),
+    if (balance_ == Balance::kLeastRequests) cost = upstream->active.load(std::memory_order_relaxed);
+    if (balance_ == Balance::kHash) cost = mixed(hash ^ upstream->seed);
+    const Cost total{upstream->unhealthy.load(std::memory_order_relaxed),
                      std::max(until - now, std::int64_t{0}), cost};
     if (found != nullptr && total >= lowest) continue;
     found = &upstream;
     lowest = total;
   }
-  return found;
+  return found != nullptr ? *found : nullptr;
+}
+
+std::vector<UpstreamRef> Upstreams::all() const {
+  const auto held = lock();
+  return upstreams_;
+}
+
+std::vector<UpstreamRef> Upstreams::set_places(std::size_t name, std::span<const std::string> places,
+                                               const Context& stop) {
+  const std::string& text = names_[name];
+  std::vector<UpstreamRef> fresh, gone;
+  {
+    const auto held = lock();
+    const auto is_here = [&](const UpstreamRef& one) { return one->text == text; };
+    for (const UpstreamRef& one : upstreams_) {
+      if (is_here(one) && std::ranges::find(places, one->place) == places.end()) gone.push_back(one);
+    }
+    std::erase_if(upstreams_, [&](const UpstreamRef& one) { return is_among(one, gone); });
+    for (const std::string& place : places) {
+      const auto known = [&](const UpstreamRef& one) { return is_here(one) && one->place == place; };
+      if (std::ranges::any_of(upstreams_, known)) continue;
+      fresh.push_back(std::make_shared<Upstream>(text, place, client_));
+      fresh.back()->life = with_cancel(stop);
+      upstreams_.push_back(fresh.back());
+    }
+  }
+  for (const UpstreamRef& one : fresh) log_change(LogLevel::kInfo, *one, "is new");
+  for (const UpstreamRef& one : gone) {
+    one->life.cancel();
+    log_change(LogLevel::kInfo, *one, "is gone");
+  }
+  return fresh;
 }
 
 void Upstreams::answered(Upstream& upstream) {
@@ -135,19 +188,19 @@ void Upstreams::unhealthy(Upstream& upstream, const Error& error) {
 }
 
 std::vector<UpstreamStats> Upstreams::stats() const {
-  std::vector<UpstreamStats> all;
-  for (const Upstream& upstream : upstreams_) {
-    all.push_back({.name = upstream.name,
-                   .left_out = upstream.left_out_until_ns.load(std::memory_order_relaxed) != 0,
-                   .unhealthy = upstream.unhealthy.load(std::memory_order_relaxed),
-                   .active = upstream.active.load(std::memory_order_relaxed),
-                   .requests = upstream.requests.load(std::memory_order_relaxed),
-                   .failures = upstream.failures.load(std::memory_order_relaxed),
-                   .checks = upstream.checks.load(std::memory_order_relaxed),
-                   .checks_failed = upstream.checks_failed.load(std::memory_order_relaxed),
-                   .client = upstream.client.stats()});
+  std::vector<UpstreamStats> stats;
+  for (const UpstreamRef& upstream : this->all()) {
+    stats.push_back({.name = upstream->name,
+                     .left_out = upstream->left_out_until_ns.load(std::memory_order_relaxed) != 0,
+                     .unhealthy = upstream->unhealthy.load(std::memory_order_relaxed),
+                     .active = upstream->active.load(std::memory_order_relaxed),
+                     .requests = upstream->requests.load(std::memory_order_relaxed),
+                     .failures = upstream->failures.load(std::memory_order_relaxed),
+                     .checks = upstream->checks.load(std::memory_order_relaxed),
+                     .checks_failed = upstream->checks_failed.load(std::memory_order_relaxed),
+                     .client = upstream->client.stats()});
   }
-  return all;
+  return stats;
 }
 
 }  // namespace tuza::http

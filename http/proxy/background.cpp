@@ -1,0 +1,91 @@
+#include <tuza/http/proxy/background.h>
+
+#include <tuza/netpoll/endpoint.h>
+#include <tuza/netpoll/socket/resolve_for.h>
+#include <tuza/sched/go.h>
+#include <tuza/sched/log.h>
+#include <tuza/sched/time/sleep.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tuza::http {
+namespace {
+
+using Places = Result<std::vector<std::string>>;
+
+// The system's resolver.
+Places addresses_of(const Context&, std::string_view host_port) {
+  const Result<std::vector<net::Endpoint>> found = net::resolve_for("tcp", host_port);
+  if (!found) return std::unexpected(found.error());
+  std::vector<std::string> places;
+  for (const net::Endpoint& one : *found) places.push_back(net::to_string(one));
+  return places;
+}
+
+void log_failed_lookup(const std::string& name, const Places& places) {
+  static LogLimiter limiter(10);
+  const std::string why = places ? "there is no address" : places.error().message();
+  limiter.log(LogLevel::kWarning, "tuza: upstream " + name + " stays as it is: " + why);
+}
+
+}  // namespace
+
+Background::Work::Work(const ReverseProxyOptions& options, std::shared_ptr<Upstreams> all)
+    : upstreams(std::move(all)),
+      checks(options),
+      every(options.resolve_every),
+      calls_back(options.resolve != nullptr),
+      resolve(calls_back ? options.resolve : addresses_of),
+      looked_up(static_cast<std::int64_t>(upstreams->names().size())) {}
+
+Background::Background(const ReverseProxyOptions& options, std::shared_ptr<Upstreams> upstreams)
+    : work_(std::make_shared<Work>(options, std::move(upstreams))),
+      ready_(work_->upstreams->names().empty() && !work_->checks.wanted()) {}
+
+// After tuza::run the goroutines are gone, and nobody would come.
+Background::~Background() {
+  stop_.cancel();
+  if (!run_.ended()) work_->awaited.wait();
+}
+
+// An address that an error hides may be well: what was known stays.
+void Background::Work::look_up(std::size_t name, const Context& stop) const {
+  const std::string& text = upstreams->names()[name];
+  Places places = resolve(stop, Url::parse(text)->address());
+  if (stop.done()) return;
+  if (!places || places->empty()) return log_failed_lookup(text, places);
+  std::ranges::sort(*places);
+  places->erase(std::unique(places->begin(), places->end()), places->end());
+  for (const UpstreamRef& fresh : upstreams->set_places(name, *places, stop))
+    checks.watch(awaited, upstreams, fresh, fresh->life.ctx());
+}
+
+void Background::begin() {
+  run_.set();
+  stop_ = with_cancel(Context::background());
+  for (const UpstreamRef& upstream : work_->upstreams->all())
+    work_->checks.watch(work_->awaited, work_->upstreams, upstream, stop_.ctx());
+  for (std::size_t name = 0; name < work_->upstreams->names().size(); ++name) {
+    auto look_up = [work = work_, name, stop = Context(stop_.ctx())] {
+      work->look_up(name, stop);
+      work->looked_up.count_down();
+      while (sleep_for(stop, work->every)) work->look_up(name, stop);
+    };
+    if (work_->calls_back) {
+      work_->awaited.go(std::move(look_up));
+    } else {
+      go(std::move(look_up));
+    }
+  }
+}
+
+void Background::become_ready(const Context& ctx) {
+  if (!begun_.exchange(true)) begin();
+  if (work_->looked_up.wait(ctx)) ready_.store(true, std::memory_order_release);
+}
+
+}  // namespace tuza::http
