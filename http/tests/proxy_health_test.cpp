@@ -3,14 +3,17 @@
 #include <tuza/http/reverse_proxy.h>
 #include <tuza/http/testing_server.h>
 #include <tuza/http/tests/client_testing.h>
+#include <tuza/sched/run.h>
 #include <tuza/sched/time/fake_clock.h>
 #include <tuza/sched/time/sleep.h>
 
 #include <atomic>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace tuza::http::testing {
 namespace {
@@ -146,6 +149,25 @@ TEST_P(ProxyHealthTest, NobodyListens) {
     EXPECT_EQ(handler.stats()[0].requests, tried);
     EXPECT_FALSE(handler.stats()[1].unhealthy);
   });
+}
+
+TEST_P(ProxyHealthTest, AProxyMayOutliveTheRun) {
+  std::optional<ReverseProxy> handler;
+  const int status = tuza::run({.max_procs = GetParam()}, [&] {
+    TestServer works([](Request&, ResponseWriter& res) { res.text("works"); });
+    ReverseProxyOptions options{.upstreams = {url_of(works, ""), "http://localhost:1"}, .resolve_every = 1ms};
+    options.resolve = [](const Context&, std::string_view) {
+      return Result<std::vector<std::string>>(std::vector<std::string>{"127.0.0.1:1"});
+    };
+    options.health = {.path = "/", .every = 1ms};
+    handler.emplace(options);
+    TestServer proxy(*handler);
+    EXPECT_EQ(fetch(proxy.address(), get("/")).body, "works");
+    while (handler->stats()[0].checks < 3) sleep_for(1ms);
+    return 0;
+  });
+  EXPECT_EQ(status, 0);
+  handler.reset();
 }
 
 TEST(HealthCheck, IsChecked) {
