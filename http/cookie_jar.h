@@ -6,9 +6,9 @@
 //     tuza::http::Client client({.middleware = {tuza::http::client_cookies(jar)}});     // stores and sends them
 //
 // A cookie goes to the host that has set it, or to all hosts of its Domain; never to an http URL if it is Secure. A host cannot set
-// cookies for a public suffix such as "co.uk" (libpsl has the list), for hosts beside it, or for more than its own paths' names
-// promise ("__Host-", "__Secure-"); nor, without TLS, replace one that was set with TLS. Where Tuza was built without libpsl, a
-// Domain is ignored: all cookies are of their host only.
+// cookies for other domains than its own and those above it, nor for a public suffix such as "co.uk" (libpsl has the list). What a
+// name promises ("__Host-", "__Secure-") has to hold. Without TLS, a cookie that was set with TLS cannot be replaced. Where Tuza was
+// built without libpsl, a Domain is ignored: all cookies are of their host only.
 //
 // SameSite and HttpOnly concern pages and scripts, and mean nothing here. What is malformed is ignored, as browsers do.
 //

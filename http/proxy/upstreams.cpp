@@ -88,7 +88,7 @@ Upstreams::Upstreams(const ReverseProxyOptions& options)
   }
 }
 
-// Whoever finds that the time has passed, and moves it on, is the one that tries the upstream.
+// The request that finds the time passed, and moves it on, is the one that tries the upstream.
 UpstreamRef Upstreams::choose(std::string_view key, std::span<const UpstreamRef> tried) {
   const std::int64_t now = coarse_now_ns();
   const auto held = lock();

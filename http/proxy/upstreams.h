@@ -18,7 +18,6 @@
 #include <tuza/http/client.h>
 #include <tuza/http/reverse_proxy.h>
 #include <tuza/http/url.h>
-
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/mutex.h>
 
@@ -51,7 +50,8 @@ struct Upstream {
   std::atomic<std::uint64_t> checks{0}, checks_failed{0};
   const std::string text;   // of the options
   const std::string place;  // looked up; usually empty
-  CancellableContext life;  // of one with a place: ends when it is no longer one of them
+  // Of one with a place: ends when it is no longer one of them. Written before others see the upstream.
+  CancellableContext life;
 };
 using UpstreamRef = std::shared_ptr<Upstream>;
 
@@ -93,9 +93,10 @@ class Upstreams {
   const std::size_t failures_max_;
   const std::int64_t pause_ns_;
   const ClientOptions client_;
-  std::vector<std::string> names_;
+  std::vector<std::string> names_;  // constant after construction
   mutable Mutex mutex_;
-  std::vector<UpstreamRef> upstreams_;
+  std::vector<UpstreamRef>
+      upstreams_;  // without names, constant after construction; otherwise guarded by lock()
   mutable std::atomic<std::size_t> next_{0};
 };
 

@@ -21,7 +21,7 @@ class Via {
   // std::invalid_argument if `name` is no token.
   explicit Via(std::string_view name);
 
-  // Whether this proxy has passed the request on so often that it will not stop.
+  // Whether the request has been through this proxy so often that it must be going in circles.
   [[nodiscard]] bool loops(const Request& req) const;
   void add(const Request& in, ClientRequest& out) const;
 

@@ -240,7 +240,7 @@ TEST_F(ClientProxyTlsTest, TunnelsLeadToTheServerThatIsVerified) {
                                                   : "name " + target});
       EXPECT_EQ(client.stats().idle, 1u) << "kept, and used for both";
     }
-    // The name of the URL counts, whoever leads there.
+    // The certificate is checked against the name in the URL, whichever proxy leads there.
     ClientOptions options = through("socks5h://u:p@" + address_of(socks));
     options.tls.ca_file = authority_.file();
     const Result<ClientResponse> wrong = Client(options).get(kNoContext, "https://example.org" + port);

@@ -1,6 +1,6 @@
 // Public header, part of <tuza/http.h>.
 //
-// Middleware of a client: requests that have failed are sent again, after a pause, and never so often that it harms.
+// Middleware of a client: retries failed requests after a pause, within a budget that keeps retries from making an overload worse.
 //
 //     tuza::http::Client client({.middleware = {tuza::http::retry()}});
 //
