@@ -28,23 +28,6 @@ class ClientProxyTlsTest : public net::testing::TlsTest {};
 
 std::string address_of(const ScriptedServer& server) { return server.url("").substr(7); }
 
-// What a proxy was asked for: heads of HTTP, or "name localhost:80" and "address 127.0.0.1:80" of SOCKS.
-class AskedFor {
- public:
-  void add(std::string text) {
-    const LockGuard lock(mutex_);
-    all_.push_back(std::move(text));
-  }
-  [[nodiscard]] std::vector<std::string> take() {
-    const LockGuard lock(mutex_);
-    return std::exchange(all_, {});
-  }
-
- private:
-  Mutex mutex_;
-  std::vector<std::string> all_ TUZA_GUARDED_BY(mutex_);
-};
-
 void tunnel(net::Conn& client, std::string_view address, std::string_view opened) {
   Result<net::Conn> origin = net::dial("tcp", address);
   if (!origin || !client.write_all(opened)) return;

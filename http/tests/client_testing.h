@@ -5,6 +5,7 @@
 #include <tuza/http/router.h>
 #include <tuza/http/tests/http_testing.h>
 #include <tuza/netpoll/tests/raw_socket.h>
+#include <tuza/sched/detail/lock_guard.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/sync/wait_group.h>
 
@@ -13,6 +14,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tuza::http::testing {
@@ -64,6 +66,24 @@ class ScriptedServer {
   net::Listener listener_;
   WaitGroup group_;
   std::atomic<int> connections_{0};
+};
+
+// What servers were asked for, written by their goroutines.
+class AskedFor {
+ public:
+  void add(std::string text) {
+    const LockGuard lock(mutex_);
+    all_.push_back(std::move(text));
+  }
+  // Since the last call.
+  [[nodiscard]] std::vector<std::string> take() {
+    const LockGuard lock(mutex_);
+    return std::exchange(all_, {});
+  }
+
+ private:
+  Mutex mutex_;
+  std::vector<std::string> all_ TUZA_GUARDED_BY(mutex_);
 };
 
 inline const Context kNoContext;
