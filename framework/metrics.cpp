@@ -111,6 +111,7 @@ http::ServerStats Metrics::all_servers() const {
     sum.connections.over_address_max += one.connections.over_address_max;
     sum.connections.not_from_proxy += one.connections.not_from_proxy;
     sum.connections.bad_proxy_headers += one.connections.bad_proxy_headers;
+    sum.connections.no_memory += one.connections.no_memory;
     sum.connections.made_room += one.connections.made_room;
     for (std::size_t i = 0; i < sum.refused.size(); ++i) sum.refused[i] += one.refused[i];
     sum.bodies_bytes += one.bodies_bytes;

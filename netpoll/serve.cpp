@@ -165,6 +165,7 @@ ServeStats Server::stats() const {
   return {.over_address_max = value(over_address_max_),
           .not_from_proxy = value(not_from_proxy_),
           .bad_proxy_headers = value(bad_proxy_headers_),
+          .no_memory = value(no_memory_),
           .made_room = value(made_room_)};
 }
 
@@ -221,6 +222,7 @@ void Server::start(Conn conn, AddressCounts::Held held) {
                run(std::move(conn), std::move(held));
              });
   if (started) return;
+  no_memory_.fetch_add(1, std::memory_order_relaxed);
   out_of_memory.log(LogLevel::kError, "tuza: no memory for another connection's goroutine; it is closed");
   end_connection();
 }

@@ -103,6 +103,7 @@ struct ServeStats {
   std::uint64_t over_address_max = 0;
   std::uint64_t not_from_proxy = 0;     // of `proxies`
   std::uint64_t bad_proxy_headers = 0;  // malformed, cut off, or too late
+  std::uint64_t no_memory = 0;          // for the stack of their goroutine
   std::uint64_t made_room = 0;          // idle ones that were closed for new ones
 };
 
@@ -173,7 +174,8 @@ class Server {
   std::atomic<bool> draining_{false};
   std::atomic<bool> given_up_{false};  // set by shutdown() when handlers do not end
   std::atomic<std::size_t> connections_{0};
-  std::atomic<std::uint64_t> over_address_max_{0}, not_from_proxy_{0}, bad_proxy_headers_{0}, made_room_{0};
+  std::atomic<std::uint64_t> over_address_max_{0}, not_from_proxy_{0}, bad_proxy_headers_{0}, no_memory_{0},
+      made_room_{0};
   rt::RunMark run_;  // the run that owns the slots and the sessions; changed under mutex_
   Mutex mutex_;
   Session* sessions_ TUZA_GUARDED_BY(mutex_) = nullptr;

@@ -182,6 +182,7 @@ void add_servers(Families& out, const http::ServerStats& s) {
   out.add({{"reason", "address"}}, s.connections.over_address_max);
   out.add({{"reason", "not_from_proxy"}}, s.connections.not_from_proxy);
   out.add({{"reason", "proxy_header"}}, s.connections.bad_proxy_headers);
+  out.add({{"reason", "memory"}}, s.connections.no_memory);
   out.counter("http_connections_made_room_total",
               "Idle connections closed for new ones at http.max_connections", s.connections.made_room);
   out.begin("http_requests_refused_total", "Requests that the server itself refused, by status",

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <dirent.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -73,6 +75,15 @@ inline bool on_a_core(long thread_id) {
   std::getline(file, stat);
   const std::size_t name_end = stat.rfind(") ");
   return name_end != std::string::npos && stat[name_end + 2] == 'R';
+}
+
+// From now on, this process may have so much more address space than it has (`ulimit -v`).
+inline void limit_address_space(std::size_t more_bytes) {
+  std::ifstream file("/proc/self/statm");
+  std::size_t pages = 0;
+  file >> pages;
+  const rlimit limit{pages * 4096 + more_bytes, RLIM_INFINITY};
+  if (::setrlimit(RLIMIT_AS, &limit) != 0) ::_exit(3);
 }
 
 }  // namespace tuza::testing

@@ -175,14 +175,6 @@ TEST(StackGuards, WithoutTheAdviceTheyStillFindOverflows) {
 
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 
-void limit_address_space(std::size_t more_bytes) {
-  std::ifstream file("/proc/self/statm");
-  std::size_t pages = 0;
-  file >> pages;
-  const rlimit limit{pages * 4096 + more_bytes, RLIM_INFINITY};
-  if (::setrlimit(RLIMIT_AS, &limit) != 0) ::_exit(3);
-}
-
 TEST(LimitedAddressSpace, IsNotReservedForStacksThatNobodyNeeds) {
   const auto ended = in_fork([] {
     limit_address_space(160 * kMiB);
