@@ -4,6 +4,7 @@
     format       clang-format would change nothing
     layers       includes go downwards only: sched <- netpoll <- http <- framework <- examples, loadtests
     public       the first line of a header says whether it is public, and which umbrella header includes it
+    installed    headers that are installed include only such headers
     results      functions of public headers that return a Result are [[nodiscard]]: the class std::expected is not
     rooms        includes inside sched/rt go downwards only, and other folders include only what is listed here
     sizes        files of code have at most 500 lines, functions at most 70
@@ -155,6 +156,24 @@ def check_public():
                 yield f"{name}: is part of {having or 'no umbrella header'}, and says otherwise"
 
 
+def is_installed(folder):
+    """As framework/cmake/install.cmake says it."""
+    return folder.removesuffix("/detail") in PUBLIC
+
+
+def check_installed():
+    """A header that is installed includes none that is not: a program could not compile it."""
+    for path in listed("*.h"):
+        name = relative(path)
+        if not is_installed(name.rpartition("/")[0]):
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            include = re.match(r"\s*#\s*include\s*<tuza/(.*)>", line)
+            folder = include[1].rpartition("/")[0] if include else ""
+            if folder and not is_installed(folder):
+                yield f"{name}:{number}: <tuza/{include[1]}> is not installed, and this header is"
+
+
 def check_results():
     """A declaration of a function begins with Result<, after keywords. A friend that is only declared has no attributes."""
     for path in listed("*.h"):
@@ -266,9 +285,9 @@ def check_commits():
             yield f"commit {name}: no empty line and body that says why after the subject"
 
 
-RULES = {"format": check_format, "layers": check_layers, "public": check_public, "results": check_results, "rooms": check_rooms,
-         "sizes": check_sizes, "once": check_once, "quarantine": check_quarantine,
-         "commits": check_commits}
+RULES = {"format": check_format, "layers": check_layers, "public": check_public, "installed": check_installed,
+         "results": check_results, "rooms": check_rooms, "sizes": check_sizes, "once": check_once,
+         "quarantine": check_quarantine, "commits": check_commits}
 
 
 def main():

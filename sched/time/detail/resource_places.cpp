@@ -2,6 +2,7 @@
 
 #include <tuza/sched/detail/clock_source.h>
 #include <tuza/sched/detail/deadline.h>
+#include <tuza/sched/rt/base/random.h>
 
 #include <algorithm>
 #include <chrono>
@@ -21,7 +22,7 @@ std::int64_t limit_from(std::int64_t now_ns, std::chrono::nanoseconds limit) {
 }  // namespace
 
 ResourcePlaces::ResourcePlaces(const ResourceLimits& limits)
-    : limits_(limits), random_(static_cast<std::uint64_t>(rt::clock_now_ns())), sweep_ns_(kNeverNs) {}
+    : limits_(limits), seed_(static_cast<std::uint64_t>(rt::clock_now_ns())), sweep_ns_(kNeverNs) {}
 
 Result<ResourcePlaces::Owner> ResourcePlaces::take(const Context& ctx) {
   if (const Result<void> going_on = ctx.check(); !going_on) return std::unexpected(going_on.error());
@@ -144,7 +145,7 @@ void ResourcePlaces::opened(Resource* resource) {
   constexpr std::uint32_t kSteps = 1 << 16;
   const auto most = limits_.life_max.count();
   const auto less =
-      static_cast<std::int64_t>(static_cast<double>(most) / 10 * random_.below(kSteps) / kSteps);
+      static_cast<std::int64_t>(static_cast<double>(most) / 10 * rt::Random(seed_++).below(kSteps) / kSteps);
   resource->lives_until_ns = limit_from(rt::clock_now_ns(), std::chrono::nanoseconds(most - less));
 }
 

@@ -14,7 +14,6 @@
 
 #include <tuza/sched/detail/lock_guard.h>
 #include <tuza/sched/result.h>
-#include <tuza/sched/rt/base/random.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/sync/semaphore.h>
@@ -96,7 +95,7 @@ class ResourcePlaces : public std::enable_shared_from_this<ResourcePlaces> {
   std::vector<Owner> idle_ TUZA_GUARDED_BY(mutex_);    // the oldest first; has room for all that are open
   std::list<Waiter> waiters_ TUZA_GUARDED_BY(mutex_);  // in the order of their coming
   std::list<Waiter> woken_ TUZA_GUARDED_BY(mutex_);    // served, or ended by close(); each erases itself
-  rt::Random random_ TUZA_GUARDED_BY(mutex_);
+  std::uint64_t seed_ TUZA_GUARDED_BY(mutex_);         // of what is subtracted from the next life
   std::optional<DelayedCall> sweeper_ TUZA_GUARDED_BY(mutex_);
   std::int64_t sweep_ns_ TUZA_GUARDED_BY(mutex_);  // when the sweeper runs next
   bool closed_ TUZA_GUARDED_BY(mutex_) = false;
