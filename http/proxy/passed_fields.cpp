@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <iterator>
 #include <span>
 #include <string>
 
@@ -26,6 +28,26 @@ bool begins_as(std::string_view name, std::string_view beginning) {
 
 bool is_named(std::string_view name, std::string_view wanted) {
   return name.size() == wanted.size() && begins_as(name, wanted);
+}
+
+// Lists of which each field has a part, and what each field says for itself.
+bool adds_up(std::string_view name) {
+  constexpr std::array<std::string_view, 7> kNames{"Set-Cookie",
+                                                   "Vary",
+                                                   "Link",
+                                                   "WWW-Authenticate",
+                                                   "Server-Timing",
+                                                   "Content-Security-Policy",
+                                                   "Content-Security-Policy-Report-Only"};
+  return is_one_of(name, kNames);
+}
+
+// Whether one of the first `count` fields has that name.
+bool is_among(const HeaderLines& fields, std::size_t count, std::string_view name) {
+  for (auto at = fields.begin(); count > 0; ++at, --count) {
+    if (equals_ignoring_case((*at).name, name)) return true;
+  }
+  return false;
 }
 
 std::string_view without_brackets(std::string_view address) {
@@ -79,8 +101,11 @@ void pass_fields(const Request& in, const HopFields& hop, ClientRequest& out) {
 
 void pass_fields(const ClientResponse& in, ResponseWriter& out) {
   const HopFields hop(in.headers());
+  const HeaderLines set = out.headers();
+  const auto set_before = static_cast<std::size_t>(std::distance(set.begin(), set.end()));
   for (const auto& [name, value] : in.headers()) {
-    if (!hop.contains(name)) out.add_header(name, value);
+    if (hop.contains(name)) continue;
+    if (adds_up(name) || !is_among(out.headers(), set_before, name)) out.add_header(name, value);
   }
 }
 

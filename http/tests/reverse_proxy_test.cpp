@@ -153,6 +153,38 @@ TEST_P(ReverseProxyTest, PassesTheAnswerBack) {
   });
 }
 
+// Two of them would be refused by browsers (CORS), or understood by each client in its own way.
+TEST_P(ReverseProxyTest, AFieldThatMiddlewareHasSetStaysTheOnlyOne) {
+  run_with(GetParam(), [] {
+    ScriptedServer upstream([](net::Conn& conn, int) {
+      while (!ScriptedServer::read_request(conn).empty()) {
+        (void)conn.write_all(
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-type: text/x\r\nDate: theirs\r\nServer: "
+            "theirs\r\n"
+            "Access-Control-Allow-Origin: *\r\nX-Frame-Options: SAMEORIGIN\r\nCache-Control: max-age=9\r\n"
+            "Set-Cookie: a=1\r\nSet-Cookie: b=2\r\nVary: A\r\nX-Theirs: 1\r\nX-Theirs: 2\r\n\r\nhi");
+      }
+    });
+    constexpr std::array kOnce{
+        "access-control-allow-origin", "content-type", "x-frame-options", "cache-control", "date", "server"};
+    Middleware sets = [=](Handler next) -> Handler {
+      return [=, next = std::move(next)](Request& req, ResponseWriter& res) {
+        for (const char* name : kOnce) res.set_header(name, "ours");
+        res.set_header("Set-Cookie", "c=3");
+        res.set_header("Vary", "B");
+        next(req, res);
+      };
+    };
+    TestServer proxy(with(ReverseProxy({.upstreams = {upstream.url("")}}), std::move(sets)));
+    const Response res = fetch(proxy.address(), get("/"));
+    EXPECT_EQ(res.body, "hi");
+    for (const char* name : kOnce) EXPECT_EQ(res.headers.count(name) == 1 ? res.header(name) : "", "ours");
+    EXPECT_EQ(res.headers.count("set-cookie"), 3u);
+    EXPECT_EQ(res.headers.count("vary"), 2u);
+    EXPECT_EQ(res.headers.count("x-theirs"), 2u);
+  });
+}
+
 TEST_P(ReverseProxyTest, BodiesOfAllSizesBothWays) {
   run_with(GetParam(), [] {
     TestServer upstream(echo_router());
