@@ -115,9 +115,9 @@ class ResponseWriter {
   void redirect(std::string_view location, int code = 302);
   // An error or another status with a short text: "Not Found\n", as the server itself answers 404, 413 or 500. Replaces
   // status and body that were prepared but not sent. Header fields that the handler or middleware has set are kept, WWW-Authenticate for instance,
-  // except those that describe the discarded body: Content-Type, -Length, -Encoding, -Language, -Location,
-  // -Range, -Disposition and -Digest, Repr-Digest, ETag, Last-Modified, Expires, and Cache-Control unless it
-  // says no-store.
+  // except those that describe the discarded body: Content-Type, -Length, -Encoding, -Language, -Location, -Range, -Disposition,
+  // -Digest and -MD5, Repr-Digest, Digest, ETag, Last-Modified, Expires, and Cache-Control (also CDN-Cache-Control and its like)
+  // unless it says no-store or no-cache.
   void error(int code);
   void error(int code, std::string_view text);
 

@@ -1,6 +1,7 @@
 #include <tuza/http/serve/error_fields.h>
 
 #include <tuza/http/wire/chars.h>
+#include <tuza/http/wire/list.h>
 
 #include <algorithm>
 #include <array>
@@ -10,15 +11,24 @@
 namespace tuza::http {
 namespace {
 
-constexpr std::array<std::string_view, 12> kOfTheBody{
-    "Content-Type",  "Content-Encoding",    "Content-Language", "Content-Location",
-    "Content-Range", "Content-Disposition", "Content-Digest",   "Repr-Digest",
-    "ETag",          "Last-Modified",       "Cache-Control",    "Expires"};
+constexpr std::string_view kCacheControl = "Cache-Control";
+constexpr std::array<std::string_view, 13> kOfTheBody{
+    "Content-Type",   "Content-Encoding", "Content-Language", "Content-Location", "Content-Range",
+    "Content-Digest", "Content-MD5",      "Repr-Digest",      "Digest",           "Content-Disposition",
+    "ETag",           "Last-Modified",    "Expires"};
 
-bool forbids_storing(std::string_view value) {
-  constexpr std::string_view kNoStore = "no-store";
-  for (std::size_t at = 0; at + kNoStore.size() <= value.size(); ++at) {
-    if (equals_ignoring_case(value.substr(at, kNoStore.size()), kNoStore)) return true;
+// For how long caches may keep the body, in general and by RFC 9213 or before it.
+bool is_cache_control(std::string_view name) {
+  return equals_ignoring_case(name, "Surrogate-Control") ||
+         (name.size() >= kCacheControl.size() &&
+          equals_ignoring_case(name.substr(name.size() - kCacheControl.size()), kCacheControl));
+}
+
+// no-cache="Set-Cookie" forbids nothing but that field.
+bool forbids_reuse(std::string_view list) {
+  while (!list.empty()) {
+    const std::string_view one = take_item(list, ',');
+    if (equals_ignoring_case(one, "no-store") || equals_ignoring_case(one, "no-cache")) return true;
   }
   return false;
 }
@@ -26,8 +36,9 @@ bool forbids_storing(std::string_view value) {
 bool is_of_body(std::string_view line) {
   const std::string_view name = line.substr(0, line.find(':'));
   const auto is_name = [name](std::string_view one) { return equals_ignoring_case(name, one); };
-  if (std::ranges::none_of(kOfTheBody, is_name)) return false;
-  return !is_name("Cache-Control") || !forbids_storing(line.substr(name.size()));
+  if (is_cache_control(name))
+    return !forbids_reuse(line.substr(name.size() + 1, line.size() - name.size() - 3));
+  return std::ranges::any_of(kOfTheBody, is_name);
 }
 
 }  // namespace

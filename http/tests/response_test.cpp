@@ -145,10 +145,22 @@ TEST_P(ResponseTest, AnErrorKeepsTheFieldsThatDoNotDescribeTheDiscardedBody) {
   run_with(GetParam(), [] {
     constexpr std::array kKept{"WWW-Authenticate", "Set-Cookie", "Content-Security-Policy", "Vary", "Date",
                                "Server",           "Allow"};
-    constexpr std::array kDropped{"Content-Encoding", "content-language", "CONTENT-LOCATION",
-                                  "Content-Range",    "Expires",          "Content-Disposition",
-                                  "Content-Digest",   "Repr-Digest",      "ETag",
-                                  "Last-Modified",    "Cache-Control"};
+    constexpr std::array kDropped{"Content-Encoding",
+                                  "content-language",
+                                  "CONTENT-LOCATION",
+                                  "Content-Range",
+                                  "Content-Disposition",
+                                  "Content-Digest",
+                                  "Repr-Digest",
+                                  "Digest",
+                                  "Content-MD5",
+                                  "Last-Modified",
+                                  "Cache-Control",
+                                  "CDN-Cache-Control",
+                                  "Expires",
+                                  "Surrogate-Control",
+                                  "X-a-Cache-Control",
+                                  "ETag"};
     Router router;
     router.handle("GET /{$}", [=](Request&, ResponseWriter& res) {
       for (const char* name : kDropped) res.set_header(name, "a: b, c");
@@ -162,7 +174,14 @@ TEST_P(ResponseTest, AnErrorKeepsTheFieldsThatDoNotDescribeTheDiscardedBody) {
     router.handle("GET /no-store", [](Request&, ResponseWriter& res) {
       res.set_header("Cache-Control", "max-age=9");
       res.add_header("Cache-Control", "private, No-Store");
+      res.add_header("CDN-Cache-Control", "no-store");
       res.error(410);
+    });
+    router.handle("GET /no-cache", [](Request&, ResponseWriter& res) {
+      res.set_header("Cache-Control", "max-age=9, no-cache=\"Set-Cookie, no-cache\"");
+      res.add_header("Cache-Control", "no-cache");
+      res.add_header("CDN-Cache-Control", "max-age=9, x-no-store");
+      res.error(404);
     });
     TestServer server(std::move(router));
     const Response r = fetch(server.address(), get("/"));
@@ -181,6 +200,11 @@ TEST_P(ResponseTest, AnErrorKeepsTheFieldsThatDoNotDescribeTheDiscardedBody) {
     const Response gone = fetch(server.address(), get("/no-store"));
     EXPECT_EQ(gone.header("cache-control"), "private, No-Store");
     EXPECT_EQ(gone.headers.count("cache-control"), 1u);
+    EXPECT_EQ(gone.header("cdn-cache-control"), "no-store");
+    const Response none = fetch(server.address(), get("/no-cache"));
+    EXPECT_EQ(none.header("cache-control"), "no-cache") << "or a cache might keep it for a time of its own";
+    EXPECT_EQ(none.headers.count("cache-control"), 1u);
+    EXPECT_FALSE(none.has("cdn-cache-control"));
   });
 }
 
