@@ -2,6 +2,7 @@
 
 #include <tuza/http/files/http_date.h>
 #include <tuza/http/request.h>
+#include <tuza/http/response_writer.h>
 #include <tuza/http/wire/chars.h>
 
 namespace tuza::http {
@@ -69,6 +70,13 @@ Condition check_conditions(const Request& request, const Validators& current, sy
     if (current.last_modified <= *since) return Condition::kNotModified;
   }
   return Condition::kGoOn;
+}
+
+void answer_not_modified(ResponseWriter& response) {
+  for (const char* name : {"Content-Type", "Content-Encoding", "Content-Language", "Content-Length"}) {
+    response.remove_header(name);
+  }
+  response.status(304);
 }
 
 bool if_range_holds(const Request& request, const Validators& current, sys_seconds now) {

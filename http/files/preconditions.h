@@ -9,6 +9,7 @@
 namespace tuza::http {
 
 class Request;
+class ResponseWriter;
 
 // Identifies this version of a file.
 struct Validators {
@@ -26,6 +27,9 @@ std::optional<std::string> combined_header(const Request& request, std::string_v
 enum class Condition { kGoOn, kNotModified, kFailed };
 // The four conditions in the order of RFC 9110 13.2.2, for GET or HEAD of a file that exists.
 Condition check_conditions(const Request& request, const Validators& current, std::chrono::sys_seconds now);
+
+// 304. RFC 9110 15.4.5: what the stored response says of its body is left out.
+void answer_not_modified(ResponseWriter& response);
 
 // True if If-Range, if present, permits the Range field to be used.
 bool if_range_holds(const Request& request, const Validators& current, std::chrono::sys_seconds now);

@@ -147,7 +147,7 @@ void send_file(const Request& request, ResponseWriter& response, const Represent
   if (condition == Condition::kFailed) return response.error(412);
   if (condition == Condition::kNotModified) {
     describe(response, representation);
-    return response.status(304);
+    return answer_not_modified(response);
   }
   const std::uint64_t size = representation.size;
   RangeRequest ranges;

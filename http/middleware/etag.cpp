@@ -42,12 +42,8 @@ void tag(Request& request, ResponseWriter& response) {
   response.set_header("ETag", tag);
   const std::optional<std::string> known = combined_header(request, "If-None-Match");
   if (!known || !matches_any(*known, tag, false)) return;
-  // RFC 9110 15.4.5: what the stored response has already is left out.
-  for (const char* name : {"Content-Type", "Content-Encoding", "Content-Language", "Content-Length"}) {
-    response.remove_header(name);
-  }
   exchange.replace_held_body({});
-  response.status(304);
+  answer_not_modified(response);
 }
 
 }  // namespace

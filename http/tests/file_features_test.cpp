@@ -140,6 +140,8 @@ TEST(FileFieldsTest, WhatIsSetAlreadyStays) {
     }
   }
   const Handler tagged = [&](Request& req, ResponseWriter& res) {
+    res.set_header("Content-Type", "text/x-own");
+    res.set_header("Content-Language", "la");
     res.set_header("ETag", "\"own\"");
     res.set_header("Last-Modified", "Mon, 01 Jan 2001 00:00:00 GMT");
     files(req, res);
@@ -148,6 +150,10 @@ TEST(FileFieldsTest, WhatIsSetAlreadyStays) {
     return call(tagged, "GET /a.txt", {.headers = fields}).status;
   };
   EXPECT_EQ(status({{"If-None-Match", "\"own\""}}), 304);
+  const CallResult unchanged = call(tagged, "GET /a.txt", {.headers = {{"If-None-Match", "\"own\""}}});
+  EXPECT_EQ(unchanged.header("ETag"), "\"own\"");
+  for (const char* name : {"Content-Type", "Content-Language", "Content-Encoding"})
+    EXPECT_FALSE(unchanged.header(name)) << name << " is that of the response which the client has";
   EXPECT_EQ(status({{"If-Match", "\"other\""}}), 412);
   EXPECT_EQ(status({{"If-Range", "\"own\""}, {"Range", "bytes=0-1"}}), 206);
   EXPECT_EQ(status({{"If-Modified-Since", "Mon, 01 Jan 2001 00:00:00 GMT"}}), 304);
