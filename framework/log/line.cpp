@@ -15,7 +15,7 @@ namespace tuza::logging {
 namespace {
 
 constexpr std::string_view kHexDigits = "0123456789abcdef";
-constexpr std::size_t kEscapeBytesMax = 6;  // "\u001b"
+constexpr std::size_t kEscapeBytesMax = 12;  // "\udb40\udc41"
 
 bool is_plain(char c) {
   const auto byte = static_cast<unsigned char>(c);
@@ -59,12 +59,20 @@ char* put_escape(char* at, Form form, unsigned code) {
   return at;
 }
 
-// The code point of a valid character of two or three bytes.
-unsigned code_unit(std::string_view text) {
-  return static_cast<unsigned>(http::detail::utf8_char(text).code);
-}
 bool is_deceptive(std::string_view character) {
-  return character.size() > 1 && character.size() < 4 && http::detail::is_deceptive(code_unit(character));
+  return character.size() > 1 && http::detail::is_deceptive(http::detail::utf8_char(character).code);
+}
+
+char* put_unit(char* at, char32_t unit) {
+  at = put(at, "\\u");
+  for (int shift = 12; shift >= 0; shift -= 4) *at++ = kHexDigits[(unit >> shift) & 15];
+  return at;
+}
+
+// In UTF-16, as JSON has it.
+char* put_units(char* at, char32_t code) {
+  if (code <= 0xffff) return put_unit(at, code);
+  return put_unit(put_unit(at, 0xd800 + ((code - 0x10000) >> 10)), 0xdc00 + (code & 0x3ff));
 }
 
 // Writes the character at the beginning of `text`, which is not plain, escaped if necessary, and removes it from
@@ -80,11 +88,7 @@ char* put_unusual(char* at, Form form, std::string_view& text) {
   } else if (byte == 0xc2 && second < 0xa0) {  // U+0080 to U+009F, which control terminals as well
     at = put_escape(at, form, second);
   } else if (is_deceptive(text.substr(0, length))) {
-    at = put(at, "\\u");
-    for (const unsigned half : {code_unit(text) >> 8, code_unit(text) & 0xff}) {
-      *at++ = kHexDigits[half >> 4];
-      *at++ = kHexDigits[half & 15];
-    }
+    at = put_units(at, http::detail::utf8_char(text).code);
   } else if (length == 1 && form == Form::kJson) {
     *at++ = '\\';  // a quotation mark or a backslash
     *at++ = text.front();

@@ -133,8 +133,10 @@ TEST(LogLine, ControlCharactersOfTwoBytesAreSpelledOutToo) {
 
 // Lines were seen that a terminal showed in another order, or as two lines.
 TEST(LogLine, DeceptiveCharactersAreSpelledOut) {
-  const std::string_view text = "a\xe2\x80\xae z\xe2\x80\xa8 \xef\xbb\xbf \xe2\x82\xac \xf0\x9f\x98\x80";
-  const std::string_view shown = "a\\u202e z\\u2028 \\ufeff \xe2\x82\xac \xf0\x9f\x98\x80";
+  const std::string_view text =
+      "a\xe2\x80\xae z\xe2\x80\xa8 \xef\xbb\xbf \xc2\xad \xf3\xa0\x81\xb2 \xe2\x82\xac \xf0\x9f\x98\x80";
+  const std::string_view shown =
+      "a\\u202e z\\u2028 \\ufeff \\u00ad \\udb40\\udc72 \xe2\x82\xac \xf0\x9f\x98\x80";
   EXPECT_EQ(line_of(logging::Form::kConsole, text), console(shown));
   EXPECT_EQ(line_of(logging::Form::kJson, text), json(shown));
 }

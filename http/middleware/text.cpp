@@ -10,6 +10,10 @@ namespace {
 constexpr std::string_view kDigits = "0123456789abcdef";
 
 void append_u(std::string& out, char32_t code) {
+  if (code > 0xffff) {  // a surrogate pair
+    append_u(out, 0xd800 + ((code - 0x10000) >> 10));
+    return append_u(out, 0xdc00 + (code & 0x3ff));
+  }
   out += "\\u";
   for (int shift = 12; shift >= 0; shift -= 4) out += kDigits[(code >> shift) & 15];
 }

@@ -80,6 +80,16 @@ TEST_F(HostileLogTest, TheServersOwnLines) {
   });
 }
 
+// Soft hyphen, Mongolian vowel separator, annotations, and "rm" spelt in tags.
+TEST_F(HostileLogTest, WhatNobodySeesIsShown) {
+  const std::string unseen = "\xc2\xad\xe1\xa0\x8e\xef\xbf\xb9\xf3\xa0\x81\xb2\xf3\xa0\x81\xad";
+  std::string text;
+  detail::append_log_escaped(text, unseen);
+  EXPECT_EQ(text, "\\xc2\\xad\\xe1\\xa0\\x8e\\xef\\xbf\\xb9\\xf3\\xa0\\x81\\xb2\\xf3\\xa0\\x81\\xad");
+  EXPECT_EQ(detail::json_escaped(unseen), "\\u00ad\\u180e\\ufff9\\udb40\\udc72\\udb40\\udc6d");
+  EXPECT_EQ(detail::json_escaped("\xf0\x9f\x98\x80"), "\xf0\x9f\x98\x80");
+}
+
 TEST_F(HostileLogTest, AccessLogs) {
   for (const AccessLogFormat format :
        {AccessLogFormat::kCommon, AccessLogFormat::kCombined, AccessLogFormat::kJson}) {

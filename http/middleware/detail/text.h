@@ -48,10 +48,12 @@ constexpr Utf8Char utf8_char(std::string_view text) {
 }
 
 // Characters that change how the text around them is shown, or end its line: C1 controls, line and paragraph separators,
-// directions (bidi), invisible ones.
+// directions (bidi), invisible ones, among them the tags, which spell ASCII unseen.
 constexpr bool is_deceptive(char32_t code) {
-  return (code >= 0x80 && code <= 0x9f) || code == 0x61c || (code >= 0x200b && code <= 0x200f) ||
-         (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f) || code == 0xfeff;
+  return (code >= 0x80 && code <= 0x9f) || code == 0xad || code == 0x61c || code == 0x180e ||
+         (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+         (code >= 0x2060 && code <= 0x206f) || code == 0xfeff || (code >= 0xfff9 && code <= 0xfffb) ||
+         (code >= 0xe0000 && code <= 0xe0fff);
 }
 
 // The contents of a JSON string, without the quotes. Bytes that are not UTF-8 become U+FFFD.
