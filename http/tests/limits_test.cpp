@@ -111,6 +111,7 @@ TEST_P(LimitsTest, PlainHttpOnAPortForTlsIsAnsweredInPlainText) {
     for (const std::string& request :
          {get("/"), post("/echo", std::string(100'000, 'b')), std::string("HEAD / HTTP/1.1\r\n"),
           std::string("OPTIONS * HTTP/1.1\r\n"), std::string("DELETE /x"),
+          std::string("\r\n\nGET / HTTP/1.1\r\n"), std::string("M-SEARCH * HTTP/1.1\r\n"),
           std::string("CONNECT a:1 HTTP/1.1\r\n\r\n")}) {
       RawClient client(server.address());
       client.send(request);
@@ -122,8 +123,8 @@ TEST_P(LimitsTest, PlainHttpOnAPortForTlsIsAnsweredInPlainText) {
       EXPECT_EQ(got[0].header("connection"), "close");
       EXPECT_EQ(refused.recv(), "400 this port speaks HTTPS, and was sent plain HTTP");
     }
-    for (const char* other :
-         {"gibberish, and more of it", "G", "\x16\x03\x01 no hello", "1234 6789 12345678"}) {
+    for (const char* other : {"gibberish, and more of it", "G", "\x16\x03\x01 no hello", "1234 6789 12345678",
+                              "\r\n\r\n", "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFGHIJ /"}) {
       RawClient client(server.address());
       client.send(other);
       ASSERT_TRUE(client.conn().close_write());

@@ -4,11 +4,22 @@
 #include <tuza/netpoll/tls/server.h>
 #include <tuza/sched/sync/context.h>
 
+#include <sys/ioctl.h>
+
+#include <atomic>
+#include <string>
+#include <vector>
+
 namespace tuza::net::testing {
 namespace {
 
 class TlsHandshakeTest : public TlsTest {
  protected:
+  static int unread_bytes(Conn& conn) {
+    int bytes = 0;
+    EXPECT_TRUE(conn.descriptor().control("FIONREAD", [&](int fd) { return ::ioctl(fd, FIONREAD, &bytes); }));
+    return bytes;
+  }
   // What the client reports of a server with that certificate.
   std::string clients_view_of(const CertificateWish& wish) {
     const TlsCertificate certificate = authority_.issue("wish", wish);
@@ -253,6 +264,54 @@ TEST_F(TlsHandshakeTest, ADeadlineOfTheCallersLeavesItToTheNextCall) {
     group.go([&] { EXPECT_TRUE(client->start(std::move(ends.client))); });
     EXPECT_EQ(why(ends.server.handshake()), "");
     group.wait();
+  });
+}
+
+// OpenSSL would recognize four methods only, and nothing at all of what comes in pieces.
+TEST_F(TlsHandshakeTest, PlainHttpIsRecognizedInAnyPieces) {
+  run_with(2, [&] {
+    Listener listener = listen_on_loopback();
+    listener.use_tls(TlsServer::load(server_options()).value());
+    const auto error_after = [&](const std::vector<std::string>& pieces) {
+      TcpPair ends = connect(listener);
+      Error error(Errc::kOther, "none");
+      WaitGroup group;
+      std::atomic<bool> ended{false};
+      group.go([&] {
+        error = ends.server.handshake().error();
+        ended = true;
+      });
+      for (const std::string& piece : pieces) {
+        EXPECT_TRUE(ends.client.write_all(piece));
+        tuza::testing::yield_until([&] { return ended || unread_bytes(ends.server) == 0; });
+      }
+      EXPECT_TRUE(ends.client.close_write());
+      group.wait();
+      return error;
+    };
+    for (const std::string request : {"GET /", "OPTIONS *", "PATCH /x HTTP/1.1\r\n", "\r\n\r\nDELETE /",
+                                      "M-SEARCH *", "VERSION-CONTROL /"}) {
+      std::vector<std::string> bytes;
+      for (const char byte : request) bytes.emplace_back(1, byte);
+      EXPECT_TRUE(is_plain_http(error_after(bytes))) << request;
+      for (std::size_t cut = 1; cut < request.size(); ++cut) {
+        EXPECT_TRUE(is_plain_http(error_after({request.substr(0, cut), request.substr(cut)})))
+            << request << " " << cut;
+      }
+    }
+    const std::string hello = "\x16\x03\x01";
+    for (const std::vector<std::string>& pieces :
+         std::initializer_list<std::vector<std::string>>{{"SSH", "-2.0-OpenSSH_9.2\r\n"},
+                                                         {"G", "IBBERISH."},
+                                                         {"A", hello + std::string(600, 'x')},
+                                                         {"\r\n", hello + std::string(600, 'x')},
+                                                         {std::string(20, 'A'), std::string(50, 'A')}}) {
+      const Error error = error_after(pieces);
+      EXPECT_TRUE(is_tls_error(error) && !is_plain_http(error)) << error.message();
+    }
+    for (const char* cut_off : {"", "OPTIONS", "\r\n"}) {
+      EXPECT_TRUE(error_after({cut_off}).is(Errc::kEndOfStream)) << cut_off;
+    }
   });
 }
 

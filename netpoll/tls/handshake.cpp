@@ -8,25 +8,34 @@
 #include <tuza/sched/time/sleep.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <mutex>
+#include <span>
+#include <string_view>
 
 namespace tuza::net::tls {
 namespace {
 
-// "GET /": OpenSSL knows four methods only. The first byte of TLS is the type of a record, which is no letter.
-bool begins_as_http(std::span<const std::byte> bytes) {
-  constexpr std::size_t kMethodBytesMax = 16;
-  std::size_t letters = 0;
-  while (letters < bytes.size() && bytes[letters] >= std::byte{'A'} && bytes[letters] <= std::byte{'Z'})
-    ++letters;
-  return letters > 0 && letters <= kMethodBytesMax && letters < bytes.size() &&
-         bytes[letters] == std::byte{' '};
+enum class Opening : std::uint8_t { kHttp, kOther, kUndecided };
+
+constexpr std::size_t kOpeningBytesMax = 64;
+
+// What a connection begins with. OpenSSL knows four methods of HTTP only. The first byte of TLS is the type of a record,
+// which is neither a letter nor a line end: what may become HTTP is no TLS.
+Opening judge(std::string_view text) {
+  constexpr std::size_t kMethodBytesMax = 32;
+  text.remove_prefix(std::min(text.find_first_not_of("\r\n"), text.size()));
+  std::size_t method = 0;
+  while (method < text.size() && ((text[method] >= 'A' && text[method] <= 'Z') || text[method] == '-'))
+    ++method;
+  if (method > kMethodBytesMax) return Opening::kOther;
+  if (method == text.size()) return Opening::kUndecided;
+  return method > 0 && text[method] == ' ' ? Opening::kHttp : Opening::kOther;
 }
-
-}  // namespace
-
-namespace {
 
 // How often a call that waits for the handshake of another one looks: no event reports its end, or a new deadline.
 constexpr std::chrono::milliseconds kFirstLook{1}, kLooksMax{50};
@@ -135,14 +144,35 @@ Result<void> Stream::read_flight(Refill& refill, const Context& ctx) {
   return {};
 }
 
+// The client sends first. What may become plain HTTP arrives in any pieces.
+Result<void> Stream::read_opening(Refill& refill, const Context& ctx) {
+  std::array<char, kOpeningBytesMax> kept;
+  std::size_t size = 0;
+  for (int reads = 1;; ++reads) {
+    if (Result<void> read = read_flight(refill, ctx); !read) return read;
+    const std::span<const std::byte> got = refill.bytes();
+    const std::size_t more = std::min(got.size(), kept.size() - size);
+    std::memcpy(kept.data() + size, got.data(), more);
+    size += more;
+    const Opening opening = judge({kept.data(), size});
+    if (opening == Opening::kHttp) return std::unexpected(Error(plain_http_code(), "tls handshake"));
+    if (opening == Opening::kUndecided && size < kept.size()) continue;
+    if (reads == 1) return {};
+    // Neither HTTP nor TLS: OpenSSL fails by the first bytes.
+    refill.give_back();
+    const LockGuard lock(ssl_mutex_);
+    wire_.in.append(std::as_bytes(std::span(kept).first(size)));
+    return {};
+  }
+}
+
 Result<void> Stream::exchange_flights(const Context& ctx) {
   Refill refill;
   if (!begun()) {
-    // The client sends first. The SSL object is created only after the first data: it takes about 40 KB,
-    // which an attacker could otherwise tie up with each silent connection.
+    // The SSL object is created only after the first data: it takes about 40 KB, which an attacker could otherwise tie up
+    // with each silent connection.
     if (side_->is_server()) {
-      if (Result<void> read = read_flight(refill, ctx); !read) return read;
-      if (begins_as_http(refill.bytes())) return std::unexpected(Error(plain_http_code(), "tls handshake"));
+      if (Result<void> read = read_opening(refill, ctx); !read) return read;
     }
     if (Result<void> begun = begin(); !begun) return begun;
   }

@@ -88,6 +88,7 @@ class Stream final : public Transport {
   Result<void> begin() TUZA_REQUIRES(reading_, writing_);
   Outcome next_flight(Refill& refill) TUZA_REQUIRES(reading_, writing_);
   Result<void> read_flight(Refill& refill, const Context& ctx) TUZA_REQUIRES(reading_, writing_);
+  Result<void> read_opening(Refill& refill, const Context& ctx) TUZA_REQUIRES(reading_, writing_);
 
   Result<void> wait_for_room(std::chrono::milliseconds& pause, const Context* ctx) TUZA_REQUIRES(reading_);
   void outlast_answer(TimePoint by) TUZA_REQUIRES(reading_);
