@@ -143,17 +143,30 @@ ContentTypes::ContentTypes(const std::vector<std::pair<std::string, std::string>
 }
 
 // Of each line, the type and its extensions; a comment begins with "#". nginx has "types {" and "}" around them, and a
-// semicolon at the end.
+// semicolon at the end: up to it, lines that begin with a space go on with the extensions.
 void ContentTypes::read(const std::string& file) {
   std::ifstream in(file);
   if (!in) throw std::system_error(ENOENT, std::system_category(), "FileServer: open " + file);
+  std::string type;  // empty: the next words are no extensions
   for (std::string line; std::getline(in, line);) {
-    std::replace(line.begin(), line.end(), ';', ' ');
-    std::istringstream words(line.substr(0, line.find('#')));
-    std::string type;
-    if (!(words >> type) || !type.contains('/')) continue;
-    if (!is_type(type)) throw std::invalid_argument("FileServer: " + file + ": no type: \"" + type + "\"");
-    for (std::string extension; words >> extension;) types_.emplace(lower_case(extension), type);
+    if (line.empty() || (line[0] != ' ' && line[0] != '\t')) type.clear();
+    std::string text;
+    for (const char c : std::string_view(line).substr(0, line.find('#'))) {
+      const bool stands_alone = c == ';' || c == '{' || c == '}';
+      text += stands_alone ? std::string{' ', c, ' '} : std::string(1, c);
+    }
+    std::istringstream words(text);
+    for (std::string word; words >> word;) {
+      if (word == ";" || word == "{" || word == "}") {
+        type.clear();
+      } else if (word.contains('/')) {
+        if (!is_type(word))
+          throw std::invalid_argument("FileServer: " + file + ": no type: \"" + word + "\"");
+        type = word;
+      } else if (!type.empty()) {
+        types_.emplace(lower_case(word), type);
+      }
+    }
   }
   if (in.bad()) throw std::system_error(EIO, std::system_category(), "FileServer: read " + file);
 }

@@ -183,6 +183,37 @@ TEST(ContentTagTest, ConstantTimesAreNoLastModified) {
 
 // -- Types.
 
+TEST(ContentTypesTest, AFileInTheFormOfNginxMayBreakItsLines) {
+  const Folder folder;
+  const fs::path types = folder.root() / "mime.types";
+  Folder::write(types,
+                "types { text/x-zero zero; } # all on a line\r\n"
+                "types {\r\n"
+                "    application/x-a-type-of-a-long-name\r\n"
+                "                                     longa # first\r\n"
+                "\tlongb;\r\n"
+                "    other words;\r\n"
+                "    text/x-one one; text/x-two two;\r\n"
+                "}\r\n"
+                "text/x-apache\n"
+                "words of no type\n");
+  const ContentTypes own({}, types.string());
+  for (const auto& [name, type] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"a.zero", "text/x-zero"},
+           {"a.longa", "application/x-a-type-of-a-long-name"},
+           {"a.longb", "application/x-a-type-of-a-long-name"},
+           {"a.one", "text/x-one"},
+           {"a.two", "text/x-two"}}) {
+    EXPECT_EQ(own.of(name), type);
+  }
+  for (const char* none : {"a.words", "a.other", "a.types", "a.of", "a.}", "a.;"}) {
+    EXPECT_EQ(own.of(none), "application/octet-stream") << none;
+  }
+  Folder::write(types, "types {\n text/x(y one;\n}\n");
+  EXPECT_THROW(ContentTypes({}, types.string()), std::invalid_argument);
+  EXPECT_THROW(ContentTypes({}, folder.root().string()), std::system_error) << "a folder";
+}
+
 TEST(ContentTypesTest, ThoseOfTheProgramPrecedeThoseOfAFile) {
   const Folder folder;
   const fs::path types = folder.root() / "mime.types";
