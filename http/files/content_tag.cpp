@@ -132,8 +132,7 @@ std::string tag_of_content(std::string_view content) {
 
 std::string tag_of_file(int fd, const struct stat& info, std::chrono::system_clock::time_point now) {
   const auto size = static_cast<std::uint64_t>(info.st_size);
-  const auto modified = time_of(info.st_mtim), changed = time_of(info.st_ctim);
-  const bool written_lately = modified + kSettled > now;
+  const bool written_lately = is_written_lately(info, now, kSettled);
   const bool whole = size <= kTaggedWholeMax && !written_lately;
   // Only a version whose next change shows can be remembered.
   const bool lasts = is_settled(info, now, kSettled);
@@ -147,8 +146,7 @@ std::string tag_of_file(int fd, const struct stat& info, std::chrono::system_clo
     if (lasts && !digest->empty()) known().add(version_of(info), *digest);
   }
   if (whole && !digest->empty()) return "\"" + *digest + "\"";
-  const bool true_time =
-      !digest->empty() && !written_lately && changed - modified <= kSettled && modified - changed <= kSettled;
+  const bool true_time = !digest->empty() && !written_lately && has_true_time(info);
   return std::string(true_time ? "\"" : "W/\"") + hex(size) + "-" +
          hex(static_cast<std::uint64_t>(info.st_mtim.tv_sec)) + "." +
          hex(static_cast<std::uint64_t>(info.st_mtim.tv_nsec)) + "-" + *digest + "\"";

@@ -27,8 +27,20 @@ sys_time<nanoseconds> time_of(const struct timespec& time) {
                                nanoseconds(time.tv_nsec));
 }
 
+bool is_written_lately(const struct stat& info, system_clock::time_point now, nanoseconds settled) {
+  const sys_time<nanoseconds> modified = time_of(info.st_mtim);
+  if (modified + settled <= now) return false;
+  // A time in the future has been set, and does not become the present by writing.
+  return modified - settled < now || time_of(info.st_ctim) + settled > now;
+}
+
 bool is_settled(const struct stat& info, system_clock::time_point now, nanoseconds settled) {
-  return time_of(info.st_mtim) + settled <= now && time_of(info.st_ctim) + settled <= now;
+  return !is_written_lately(info, now, settled) && time_of(info.st_ctim) + settled <= now;
+}
+
+bool has_true_time(const struct stat& info) {
+  const auto modified = time_of(info.st_mtim), changed = time_of(info.st_ctim);
+  return changed - modified <= kSettled && modified - changed <= kSettled;
 }
 
 Validators validators_of(std::string etag, const struct stat& info, system_clock::time_point now) {
@@ -37,7 +49,7 @@ Validators validators_of(std::string etag, const struct stat& info, system_clock
   return {.etag = std::move(etag),
           .last_modified = std::min(floor<seconds>(modified), floor<seconds>(now)),
           .has_date = modified >= kConstantTimes,
-          .date_is_strong = modified + kSettled <= now};
+          .date_is_strong = modified + kSettled <= now && has_true_time(info)};
 }
 
 }  // namespace tuza::http

@@ -38,12 +38,20 @@ inline constexpr std::chrono::seconds kSettled{2};
 std::chrono::sys_time<std::chrono::nanoseconds> time_of(const struct timespec& time);
 
 // `etag`: content_tag.h. Files of reproducible builds have a time that says nothing about them (1970; 1980, the first of zip
-// archives): they have no Last-Modified, and are not compared by it.
+// archives): they have no Last-Modified, and are not compared by it. A date joins no ranges (If-Range) unless it is true.
 Validators validators_of(std::string etag, const struct stat& info,
                          std::chrono::system_clock::time_point now);
 
-// Whether the last changes of the content and of the inode lie at least `settled` back.
+// Whether the content may be changing right now. Not if the time of modification lies in the future, and has been set there
+// at least `settled` ago: the next change brings it back.
+bool is_written_lately(const struct stat& info, std::chrono::system_clock::time_point now,
+                       std::chrono::nanoseconds settled);
+// Whether the last change of the inode, too, lies at least `settled` back.
 bool is_settled(const struct stat& info, std::chrono::system_clock::time_point now,
                 std::chrono::nanoseconds settled);
+
+// Whether the time of modification is that of the last change, and has not been set afterwards to another one: only then is
+// it another one after the next change.
+bool has_true_time(const struct stat& info);
 
 }  // namespace tuza::http

@@ -134,7 +134,7 @@ TEST_P(FileServerTest, ConditionsInTheOrderOfRfc9110) {
         {"Range: bytes=0-1\r\nIf-Range: " + etag, 206},
         {"Range: bytes=0-1\r\nIf-Range: W/" + etag, 200},
         {"Range: bytes=0-1\r\nIf-Range: " + other, 200},
-        {"Range: bytes=0-1\r\nIf-Range: " + date, 206},
+        {"Range: bytes=0-1\r\nIf-Range: " + date, 200},  // the date has been set, and may be again
         {"Range: bytes=0-1\r\nIf-Range: " + earlier, 200},
         {"Range: bytes=99-\r\nIf-Range: " + other, 200},
     };

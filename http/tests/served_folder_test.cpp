@@ -4,6 +4,7 @@
 #include <tuza/http/file_server.h>
 #include <tuza/http/files/content_tag.h>
 #include <tuza/http/files/content_type.h>
+#include <tuza/http/files/file_content.h>
 #include <tuza/http/testing.h>
 #include <tuza/http/tests/file_folder.h>
 
@@ -179,6 +180,51 @@ TEST(ContentTagTest, ConstantTimesAreNoLastModified) {
     EXPECT_EQ(ask({{"If-None-Match", tag}}).status, 200);
     EXPECT_EQ(ask({{"If-Range", tag}, {"Range", "bytes=0-1"}}).status, 200);
   }
+}
+
+// Such a time changes with the content, since nobody writes in the future: it hides no change between samples.
+TEST(ContentTagTest, ATimeInTheFutureThatHasBeenSetIsAsGoodAsAnyOther) {
+  const Folder folder;
+  const fs::path path = folder.root() / "x";
+  const auto tag = [&](std::string_view text, std::chrono::nanoseconds later) {
+    Folder::write(path, text);
+    Folder::set_time(path, 4'000'000'000);  // in the year 2096
+    struct stat info{};
+    EXPECT_EQ(::stat(path.c_str(), &info), 0);
+    const int fd = ::open(path.c_str(), O_RDONLY);
+    std::string made = tag_of_file(fd, info, time_of(info.st_ctim) + later);
+    ::close(fd);
+    return made;
+  };
+  std::string text(500'000, 'a');
+  const std::string settled = tag(text, 3s);
+  EXPECT_TRUE(settled.starts_with('"')) << settled;
+  EXPECT_TRUE(tag(text, 1s).starts_with("W/")) << "it may change within the tick";
+  text[100'000] = 'b';
+  EXPECT_NE(tag(text, 3s), settled);
+}
+
+// A date is strong if no other content can have it. One that has been set can be set again.
+TEST(ContentTagTest, ADateThatHasBeenSetJoinsNoRanges) {
+  const Folder folder;
+  const fs::path path = folder.root() / "x";
+  const auto date_is_strong = [&](std::chrono::nanoseconds later) {
+    struct stat info{};
+    EXPECT_EQ(::stat(path.c_str(), &info), 0);
+    return validators_of("", info, time_of(info.st_ctim) + later).date_is_strong;
+  };
+  Folder::write(path, "version 1");
+  EXPECT_FALSE(date_is_strong(1s));
+  EXPECT_TRUE(date_is_strong(3s));
+  Folder::set_time(path, 1'700'000'000);
+  EXPECT_FALSE(date_is_strong(3s));
+  const FileServer files(folder.root().string());
+  const HeaderFields resumed{{"If-Range", "Tue, 14 Nov 2023 22:13:20 GMT"}, {"Range", "bytes=8-"}};
+  EXPECT_EQ(call(files, "GET /x", {.headers = resumed}).body, "version 1");
+  Folder::write(path.string() + ".new", "version 2");
+  Folder::set_time(path.string() + ".new", 1'700'000'000);
+  fs::rename(path.string() + ".new", path);
+  EXPECT_EQ(call(FileServer(folder.root().string()), "GET /x", {.headers = resumed}).body, "version 2");
 }
 
 // -- Types.
