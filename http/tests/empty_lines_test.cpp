@@ -38,15 +38,22 @@ TEST_P(EmptyLinesTest, LeaveTheConnectionIdle) {
     ServerOptions options;
     options.idle_timeout = 20ms;  // closes without an answer; header_timeout, of 10 s, would answer with 408
     TestServer server(hello_router(), options);
+    // True: the request was answered. On a busy machine the timeout may pass before it is read, and nothing is answered.
+    const auto answered = [&](const std::string& tail, bool apart) {
+      RawClient client(server.address());
+      client.send(apart ? kPost : kPost + tail);
+      if (client.read_responses(1).empty()) return false;
+      if (apart) client.send(tail);
+      client.read_until_closed(8s);
+      EXPECT_TRUE(client.closed());
+      EXPECT_EQ(parse_responses(client.received(), true).size(), 1u) << client.received();
+      return true;
+    };
     for (const std::string& tail : kTails) {
       for (const bool apart : {false, true}) {
-        RawClient client(server.address());
-        client.send(apart ? kPost : kPost + tail);
-        EXPECT_EQ(client.read_responses(1).size(), 1u);
-        if (apart) client.send(tail);
-        client.read_until_closed(8s);
-        EXPECT_TRUE(client.closed());
-        EXPECT_EQ(parse_responses(client.received(), true).size(), 1u) << client.received();
+        int tries = 1;
+        while (!answered(tail, apart) && tries < 100) ++tries;
+        EXPECT_LT(tries, 100);
       }
     }
   });
