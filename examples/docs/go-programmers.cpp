@@ -40,6 +40,14 @@ tuza::Result<void> fetch(const tuza::Context&, const Url&) { return {}; }
 std::string render(const std::string& text) { return text; }
 long call_c_library() { return 0; }
 
+tuza::Result<std::string> program(const tuza::Context& ctx) {
+  //! [exec]
+  TUZA_TRY(auto git, tuza::Process::output(ctx, {"git", "status", "--short"}, {.folder = "/srv/app"}));
+  if (!git.status.ok()) return std::unexpected(tuza::errorf("git: {}", git.err));
+  //! [exec]
+  return git.out;
+}
+
 void start(const Job& job) {
   //! [start]
   tuza::go([job] { work(job); });  // a copy: the goroutine may outlive this scope

@@ -1,13 +1,8 @@
 // The code on docs/guide/libraries.md.
 #include <tuza/tuza.h>
 
-#include <spawn.h>
-#include <sys/wait.h>
-
 #include <mutex>
 #include <string>
-
-extern char** environ;
 
 namespace libraries_page {
 
@@ -46,17 +41,5 @@ void in_order(tuza::Chan<int>& out, int value) {
   out.send(value);
 }
 //! [mutex]
-
-//! [spawn]
-int run_program(const char* path) {
-  return tuza::blocking(tuza::CallLength::kLong, [path] {
-    pid_t child = 0;
-    char* const arguments[] = {const_cast<char*>(path), nullptr};
-    int status = -1;
-    if (posix_spawn(&child, path, nullptr, nullptr, arguments, environ) != 0) return -1;
-    return waitpid(child, &status, 0) == child ? status : -1;
-  });
-}
-//! [spawn]
 
 }  // namespace libraries_page

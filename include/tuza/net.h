@@ -1,4 +1,4 @@
-// Umbrella header of tuza::netpoll: connections, listeners, TLS, files, directories, signals.
+// Umbrella header of tuza::netpoll: connections, listeners, TLS, files, directories, processes, signals.
 #pragma once
 
 #include <tuza/sched/detail/language.h>  // first
@@ -17,6 +17,8 @@
 #include <tuza/netpoll/listen_and_serve.h>
 #include <tuza/netpoll/network.h>
 #include <tuza/netpoll/peer_watch.h>
+#include <tuza/netpoll/pipe.h>
+#include <tuza/netpoll/process.h>
 #include <tuza/netpoll/proxy_protocol.h>
 #include <tuza/netpoll/serve.h>
 #include <tuza/netpoll/signals.h>

@@ -50,6 +50,10 @@ std::int32_t forking_thread() { return g_forking.load(std::memory_order_relaxed)
 
 bool is_forked_child() { return g_forked.load(std::memory_order_relaxed); }
 
+void keep_thread_of_child() {
+  if (M* m = current_m(); m != nullptr) m->has_forked = true;
+}
+
 void refuse_in_forked_child() {
   fatal("the child of a fork() has none of the threads that run goroutines: it may only exec or _exit");
 }

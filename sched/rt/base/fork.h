@@ -5,7 +5,7 @@
 // the forking thread waits for, and resumes the holder of the lock if it is known, otherwise all suspended
 // threads (rt/slice/lane.cpp). A thread that has forked does not end before its runtime does, because the
 // kernel kills children with PR_SET_PDEATHSIG when the thread that started them ends. (vfork() and
-// posix_spawn() do not notify the runtime.)
+// posix_spawn() do not notify the runtime: whoever calls them in a library of ours calls keep_thread_of_child().)
 //
 // The child has one thread. Until exec or _exit it may do whatever the child of any program with threads may do.
 // Calls that need the scheduler (starting, parking or waking a goroutine) end the child with a message, instead
@@ -27,6 +27,10 @@ void watch_forks();
 
 // Whether this is the child of a process that forked inside tuza::run.
 bool is_forked_child();
+
+// Before a vfork() or posix_spawn(), on the same thread: it does not end before its runtime does. Does nothing on a thread
+// that is no M.
+void keep_thread_of_child();
 
 [[noreturn]] void refuse_in_forked_child();
 

@@ -1,0 +1,66 @@
+// The system calls of child processes, refused: each test in a process of its own.
+#include <sys/syscall.h>
+#include <tuza/netpoll/tests/process_testing.h>
+#include <tuza/netpoll/tests/refused_testing.h>
+
+#include <functional>
+
+namespace tuza::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Runs `body` once the runtime has what it needs, and the call is refused.
+Ended with_refused(int number, int error, const std::function<void()>& body) {
+  return in_fork([&] {
+    RefusedCalls kernel(number, error);
+    run(RunOptions{.max_procs = 2}, [&] {
+      EXPECT_EQ(printed({"echo", "hello"}), "hello\n");
+      kernel.refuse_from_now_on();
+      body();
+    });
+    net::testing::end_child(kernel);
+  });
+}
+
+TEST(RefusedProcesses, WithoutPidfdAThreadWaitsAndAllElseIsTheSame) {
+  for (const int error : {ENOSYS, EPERM}) {
+    const Ended ended = with_refused(SYS_pidfd_open, error, [] {
+      EXPECT_EQ(printed({"cat"}, {.input = "text"}), "text");
+      const auto [ctx, cancel] = with_cancel(Context::background());
+      Process process = Process::start(ctx, {"sleep", "1000"}).value();
+      const auto [soon, cancel_soon] = with_timeout(Context::background(), 5ms);
+      EXPECT_TRUE(process.wait(soon).error().timeout());
+      cancel();
+      EXPECT_EQ(process.wait()->signal(), SIGTERM);
+      {
+        const Process left = Process::start({"sleep", "1000"}).value();
+      }
+      EXPECT_TRUE(no_children());
+    });
+    EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
+  }
+}
+
+TEST(RefusedProcesses, TooManyProcessesAreAnErrorThatNamesTheLimit) {
+  const Ended ended = with_refused(SYS_clone3, EAGAIN, [] {
+    const Result<Process> process = Process::start({"true"});
+    ASSERT_FALSE(process);
+    EXPECT_TRUE(process.error().is(std::errc::resource_unavailable_try_again));
+    EXPECT_TRUE(process.error().message().starts_with("cannot create a process for true: "))
+        << process.error().message();
+  });
+  EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
+}
+
+TEST(RefusedProcesses, WithoutWaitidTheStatusIsAnError) {
+  const Ended ended = with_refused(SYS_waitid, EPERM, [] {
+    const Result<ExitStatus> status = Process::run({"true"});
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().message(), "wait true: Operation not permitted");
+  });
+  EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
+}
+
+}  // namespace
+}  // namespace tuza::testing
