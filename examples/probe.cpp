@@ -1,7 +1,8 @@
 // Checks the health of a server on this machine: probe HOST:PORT PATH. For environments without curl, such as a
 // container image. Exit status 0: the response has status 200; 1: the response has another status, or there is no
 // response.
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/conn.h>
+#include <tuza/netpoll/dial.h>
 #include <tuza/sched/run.h>
 
 #include <chrono>

@@ -3,9 +3,10 @@
 // Plain sockets on both sides, so long transfers go from socket to socket inside the kernel (netpoll/copy.h).
 #include <tuza/framework/command_line.h>
 #include <tuza/framework/log.h>
+#include <tuza/netpoll/conn.h>
 #include <tuza/netpoll/copy.h>
+#include <tuza/netpoll/dial.h>
 #include <tuza/netpoll/listen_and_serve.h>
-#include <tuza/netpoll/tcp.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/run.h>
 

@@ -14,7 +14,7 @@
 // several goroutines exclude each other. Nothing is buffered: write() sends at once.
 #pragma once
 
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/conn.h>
 #include <tuza/sched/result.h>
 
 #include <cstddef>

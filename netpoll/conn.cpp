@@ -5,11 +5,12 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <tuza/netpoll/conn.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/proxy_protocol.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/socket/socket_name.h>
 #include <tuza/netpoll/socket/transport.h>
-#include <tuza/netpoll/tcp.h>
 #include <tuza/netpoll/tls.h>
 #include <tuza/sched/arch/syscall.h>
 
@@ -99,21 +100,21 @@ void detail::Dispose::operator()(Transport* transport) const {
   delete transport;
 }
 
+Conn::Conn(detail::DescriptorOwner descriptor, detail::TransportOwner transport, std::optional<Endpoint> peer)
+    : descriptor_(std::move(descriptor)), transport_(std::move(transport)), peer_(std::move(peer)) {}
+
 Result<std::size_t> Conn::read(std::span<std::byte> into) {
   if (transport_) [[unlikely]]
     return transport_->read(into, nullptr, nullptr);
   return descriptor_->read(into);
 }
-Result<std::size_t> Conn::read(LazyBuffer& into) {
-  if (transport_) [[unlikely]]
-    return transport_->read({}, &into, nullptr);
-  return descriptor_->read(into);
-}
 Result<std::size_t> Conn::read(const Context& ctx, std::span<std::byte> into) {
   return transport_ ? transport_->read(into, nullptr, &ctx) : descriptor_->read(into, &ctx);
 }
-Result<std::size_t> Conn::read(const Context& ctx, LazyBuffer& into) {
-  return transport_ ? transport_->read({}, &into, &ctx) : descriptor_->read(into, &ctx);
+Result<std::size_t> detail::ConnParts::read(Conn& conn, LazyBuffer& into, const Context* ctx) {
+  if (conn.transport_) [[unlikely]]
+    return conn.transport_->read({}, &into, ctx);
+  return conn.descriptor_->read(into, ctx);
 }
 
 Result<void> Conn::read_full(std::span<std::byte> into) {

@@ -8,7 +8,7 @@
 // object that can be called as const with (Conn&) becomes a ConnHandler, which is movable and not copyable.
 #pragma once
 
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/conn.h>
 
 #include <concepts>
 #include <functional>

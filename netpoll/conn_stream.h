@@ -11,7 +11,7 @@
 // stream. All that reads or writes may park.
 #pragma once
 
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/conn.h>
 
 #include <array>
 #include <cstddef>

@@ -2,6 +2,7 @@
 
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/poll/splice_pipe.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/sched/sync/wait_group.h>
 
 #include <atomic>
@@ -87,7 +88,7 @@ Result<std::uint64_t> relay_sockets(const Context& ctx, Descriptor& to, Descript
 
 Result<std::uint64_t> detail::relay_one_way(const Context& ctx, Conn& to, Conn& from) {
   if (to.transport_ || from.transport_) return copy(ctx, to, from);
-  return relay_sockets(ctx, to.descriptor(), from.descriptor());
+  return relay_sockets(ctx, detail::ConnParts::descriptor(to), detail::ConnParts::descriptor(from));
 }
 
 Result<Relayed> relay(const Context& ctx, Conn& first, Conn& second) {

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <tuza/netpoll/buf_reader.h>
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/conn.h>
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/context.h>
 

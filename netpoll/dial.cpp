@@ -1,10 +1,11 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <tuza/netpoll/dial.h>
 #include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/socket/new_socket.h>
 #include <tuza/netpoll/socket/resolve_for.h>
 #include <tuza/netpoll/socket/socket_name.h>
-#include <tuza/netpoll/tcp.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/context.h>
@@ -97,7 +98,7 @@ Result<Conn> connect_once(const SocketName& peer, std::string_view address, Time
   const auto watch = begun == 0 ? Descriptor::Watch::kReads : Descriptor::Watch::kBoth;
   Result<Descriptor*> opened = Descriptor::open(socket.release(), "dial", watch);
   if (!opened) return fail(opened.error());
-  Conn conn{detail::DescriptorOwner(*opened)};
+  Conn conn = detail::ConnParts::make(detail::DescriptorOwner(*opened));
   conn.set_write_deadline(deadline);
   const auto look = [](int fd) -> long {
     int error = 0;

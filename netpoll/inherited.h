@@ -8,7 +8,7 @@
 // The sockets queue connections while the service starts and restarts: no connection is refused meanwhile.
 #pragma once
 
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/listener.h>
 #include <tuza/sched/result.h>
 
 #include <string>

@@ -1,13 +1,14 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <tuza/netpoll/listener.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/socket/backlog.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/socket/new_socket.h>
 #include <tuza/netpoll/socket/resolve_for.h>
 #include <tuza/netpoll/socket/socket_name.h>
 #include <tuza/netpoll/socket/unix_socket.h>
-#include <tuza/netpoll/tcp.h>
 #include <tuza/netpoll/tls/transport.h>
 #include <tuza/sched/arch/syscall.h>
 
@@ -84,7 +85,8 @@ Result<Listener> listen(std::string_view network, std::string_view address, cons
     if (named != 0) return fail(named);
     Result<Descriptor*> descriptor = Descriptor::open(socket.release(), "listen");
     if (!descriptor) return std::unexpected(descriptor.error());
-    return Listener(detail::DescriptorOwner(*descriptor), endpoint, to_string(endpoint));
+    return detail::ConnParts::make_listener(detail::DescriptorOwner(*descriptor), endpoint,
+                                            to_string(endpoint));
   }
 }
 
@@ -174,9 +176,9 @@ Result<Conn> Listener::accept_within(const Context* ctx) {
   if (tls_) [[unlikely]] {
     detail::TransportOwner transport = tls::make_server_transport(*owner, tls_);
     if (transport == nullptr) return std::unexpected(Error::from_errno(ENOMEM, "accept"));
-    return Conn(std::move(owner), std::move(transport), peer.endpoint());
+    return detail::ConnParts::make(std::move(owner), std::move(transport), peer.endpoint());
   }
-  return Conn(std::move(owner), nullptr, peer.endpoint());
+  return detail::ConnParts::make(std::move(owner), nullptr, peer.endpoint());
 }
 
 void Listener::use_tls(std::shared_ptr<TlsServer> tls) { tls_ = std::move(tls); }

@@ -1,6 +1,7 @@
 #include <tuza/netpoll/peer_watch.h>
 
 #include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/rt/queue/io_source.h>
 #include <tuza/sched/sync/detail/run_mark.h>
@@ -50,12 +51,12 @@ class PeerWatch::Shared final : public HangUpHandler {
 PeerWatch::PeerWatch(Conn& conn, CancellableContext made)
     : conn_(conn),
       context_(made.ctx()),
-      shared_(new Shared(std::move(made.canceller()), conn.descriptor().in_memory())) {
-  conn.descriptor().watch_hang_up(shared_);
+      shared_(new Shared(std::move(made.canceller()), detail::ConnParts::descriptor(conn).in_memory())) {
+  detail::ConnParts::descriptor(conn).watch_hang_up(shared_);
 }
 
 PeerWatch::~PeerWatch() {
-  if (conn_.descriptor().forget_hang_up()) shared_->forgotten();
+  if (detail::ConnParts::descriptor(conn_).forget_hang_up()) shared_->forgotten();
   shared_->end(Error(Errc::kCancelled, "context"));
   shared_->unref();
 }

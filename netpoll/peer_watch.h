@@ -14,7 +14,7 @@
 // watch, and must not be moved meanwhile.
 #pragma once
 
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/conn.h>
 #include <tuza/sched/sync/context.h>
 
 namespace tuza::net {

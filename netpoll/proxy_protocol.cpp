@@ -2,9 +2,10 @@
 
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <tuza/netpoll/conn.h>
 #include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/socket/transport.h>
-#include <tuza/netpoll/tcp.h>
 #include <tuza/sched/arch/syscall.h>
 
 #include <asio/ip/tcp.hpp>
@@ -178,10 +179,12 @@ Result<std::optional<ProxyHeader>> parse_proxy_header(std::string_view bytes) {
 }
 
 Result<ProxyHeader> receive_proxy_header(Conn& conn) {
-  Descriptor& descriptor = conn.descriptor();
+  Descriptor& descriptor = detail::ConnParts::descriptor(conn);
   std::array<char, kProxyHeaderBytesMax> bytes;
   std::size_t have = 0;
-  SocketStandIn* memory = conn.transport() == nullptr ? nullptr : conn.transport()->stand_in();
+  SocketStandIn* memory = detail::ConnParts::transport(conn) == nullptr
+                              ? nullptr
+                              : detail::ConnParts::transport(conn)->stand_in();
   const auto receive = [&bytes, &have, memory](int fd, std::size_t n, int flags) -> long {
     if (memory != nullptr) return memory->receive(std::span(bytes.data() + have, n), flags != MSG_PEEK);
     return sys::invoke(SYS_recvfrom, fd, bytes.data() + have, n, flags, nullptr, nullptr);

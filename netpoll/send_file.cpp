@@ -1,8 +1,8 @@
+#include <tuza/netpoll/conn.h>
 #include <tuza/netpoll/file_slice.h>
 #include <tuza/netpoll/files/file_calls.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/socket/transport.h>
-#include <tuza/netpoll/tcp.h>
 
 #include <algorithm>
 #include <cerrno>

@@ -18,11 +18,12 @@
 // An exception that escapes the handler ends the process, as from any goroutine.
 #pragma once
 
+#include <tuza/netpoll/conn.h>
 #include <tuza/netpoll/conn_handler.h>
 #include <tuza/netpoll/detail/address_counts.h>
+#include <tuza/netpoll/listener.h>
 #include <tuza/netpoll/network.h>
 #include <tuza/netpoll/proxy_protocol.h>
-#include <tuza/netpoll/tcp.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/detail/run_mark.h>
 #include <tuza/sched/sync/mutex.h>

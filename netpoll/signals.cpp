@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 #include <tuza/netpoll/detail/end_of_run.h>
+#include <tuza/netpoll/detail/owners.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/sched/arch/last_error.h>
 #include <tuza/sched/arch/sanitizer.h>

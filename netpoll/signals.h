@@ -18,8 +18,8 @@
 // Thread-safe. At most one SignalSet per process at a time.
 #pragma once
 
-#include <tuza/netpoll/tcp.h>
 #include <tuza/sched/result.h>
+#include <tuza/sched/sync/context.h>
 
 #include <csignal>  // SIGTERM and the others, for programs
 #include <initializer_list>

@@ -2,6 +2,7 @@
 
 #include <tuza/netpoll/memory/memory_backlog.h>
 #include <tuza/netpoll/memory/transport.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/mutex.h>
@@ -110,7 +111,7 @@ void MemoryNetwork::fail_accepts(std::string_view address, std::error_code code,
 namespace {
 
 void order_fault(Conn& conn, Descriptor::Side side, const memory::Fault& fault) {
-  auto* transport = dynamic_cast<memory::MemoryTransport*>(conn.transport());
+  auto* transport = dynamic_cast<memory::MemoryTransport*>(detail::ConnParts::transport(conn));
   if (transport == nullptr) rt::fatal("fail_read() and fail_write() are for connections in memory");
   transport->order(side, fault);
 }

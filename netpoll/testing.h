@@ -23,7 +23,9 @@
 // Thread-safe. Goroutines only. Connections and listeners may outlive the network.
 #pragma once
 
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/conn.h>
+#include <tuza/netpoll/dial.h>
+#include <tuza/netpoll/listener.h>
 
 #include <cstddef>
 #include <memory>

@@ -22,7 +22,8 @@
 // holds the P at first.
 #pragma once
 
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/conn.h>
+#include <tuza/netpoll/dial.h>
 #include <tuza/sched/result.h>
 
 #include <chrono>

@@ -4,8 +4,8 @@
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
+#include <tuza/netpoll/detail/owners.h>
 #include <tuza/netpoll/poll/descriptor.h>
-#include <tuza/netpoll/tcp.h>
 #include <tuza/sched/arch/syscall.h>
 
 #include <cerrno>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tuza/framework/config/config.h>
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/listener.h>
 
 #include <expected>
 #include <optional>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <sys/uio.h>
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/conn.h>
 #include <tuza/sched/sync/context.h>
 
 #include <array>

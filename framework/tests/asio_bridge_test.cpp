@@ -1,8 +1,9 @@
 // Asio operations that goroutines wait for.
 #include <tuza/framework/asio_bridge.h>
 #include <tuza/framework/tests/asio_testing.h>
+#include <tuza/netpoll/conn.h>
+#include <tuza/netpoll/listener.h>
 #include <tuza/netpoll/serve.h>
-#include <tuza/netpoll/tcp.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>

@@ -2,7 +2,8 @@
 // misuse.
 #include <tuza/framework/asio_bridge.h>
 #include <tuza/framework/tests/asio_testing.h>
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/conn.h>
+#include <tuza/netpoll/listener.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/wait_group.h>

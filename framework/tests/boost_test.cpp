@@ -5,6 +5,7 @@
 #include <tuza/framework/boost_sync_stream.h>
 #include <tuza/http/router.h>
 #include <tuza/http/server.h>
+#include <tuza/netpoll/dial.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>

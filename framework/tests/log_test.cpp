@@ -4,7 +4,9 @@
 #include <tuza/framework/log/line_queue.h>
 #include <tuza/framework/log/output.h>
 #include <tuza/http/server.h>
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/conn.h>
+#include <tuza/netpoll/dial.h>
+#include <tuza/netpoll/listener.h>
 #include <tuza/sched/detail/keep_for_ever.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/log.h>

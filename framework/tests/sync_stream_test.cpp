@@ -1,5 +1,7 @@
 // Asio's synchronous algorithms over a net::Conn.
 #include <tuza/framework/asio_sync_stream.h>
+#include <tuza/netpoll/dial.h>
+#include <tuza/netpoll/listener.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>

@@ -2,7 +2,9 @@
 // sends and receives the same bytes each time, so the difference is the server's.
 #include <tuza/http/server.h>
 #include <tuza/http/websocket.h>
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/conn.h>
+#include <tuza/netpoll/dial.h>
+#include <tuza/netpoll/listener.h>
 #include <tuza/sched/bench/bench.h>
 #include <tuza/sched/sync/wait_group.h>
 

@@ -10,7 +10,7 @@
 #pragma once
 
 #include <tuza/http/client/request_sender.h>
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/conn.h>
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/mutex.h>

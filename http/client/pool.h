@@ -11,7 +11,7 @@
 // Thread-safe. Only take() parks; it never dials: a lease without a connection is for its owner to dial.
 #pragma once
 
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/conn.h>
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/mutex.h>

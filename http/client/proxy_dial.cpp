@@ -1,4 +1,5 @@
 #include <tuza/http/client/proxy_dial.h>
+#include <tuza/netpoll/dial.h>
 
 #include <tuza/http/client/socks5.h>
 #include <tuza/http/status.h>

@@ -5,7 +5,7 @@
 
 #include <tuza/http/client/proxy.h>
 #include <tuza/http/url.h>
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/conn.h>
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/context.h>
 

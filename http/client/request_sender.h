@@ -4,7 +4,7 @@
 #pragma once
 
 #include <tuza/http/client/state.h>
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/conn.h>
 #include <tuza/sched/result.h>
 
 #include <cstddef>

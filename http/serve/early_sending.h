@@ -12,7 +12,7 @@
 #pragma once
 
 #include <tuza/http/serve/exchange_buffers.h>
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/conn.h>
 
 #include <atomic>
 

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/sched/arch/syscall.h>
 
 #include <array>
@@ -16,7 +17,7 @@ void answer_plain_http(net::Conn& conn, std::chrono::milliseconds patience) {
   const std::string answer =
       "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: " +
       std::to_string(text.size()) + "\r\nConnection: close\r\n\r\n" + text;
-  net::Descriptor& descriptor = conn.descriptor();
+  net::Descriptor& descriptor = net::detail::ConnParts::descriptor(conn);
   // Nothing has been sent on this connection, so there is room for all of it.
   const Result<long> sent = descriptor.control("write", [&](int fd) {
     return sys::invoke(SYS_sendto, fd, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT, nullptr, 0);

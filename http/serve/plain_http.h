@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tuza/http/serve/refusal.h>
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/conn.h>
 
 #include <chrono>
 

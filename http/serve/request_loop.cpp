@@ -3,6 +3,7 @@
 #include <tuza/http/serve/early_sending.h>
 #include <tuza/http/serve/plain_http.h>
 #include <tuza/http/wire/framing.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/tls.h>
 #include <tuza/sched/detail/clock_source.h>
 #include <tuza/sched/log.h>
@@ -137,7 +138,7 @@ bool RequestLoop::wait_for_bytes() {
   } else if (!std::exchange(head_deadline_set_, true)) {
     conn().set_read_deadline(net::time_after_now(options_.header_timeout));
   }
-  const Result<std::size_t> n = idle ? read_idle() : conn().read(static_cast<net::LazyBuffer&>(*this));
+  const Result<std::size_t> n = idle ? read_idle() : net::detail::ConnParts::read(conn(), *this);
   if (idle) session_.end_idle();
   if (n && *n > 0) {
     if (!idle) buffers_->input.filled(*n);
@@ -164,7 +165,7 @@ bool RequestLoop::wait_for_bytes() {
 Result<std::size_t> RequestLoop::read_idle() {
   const rt::NothingBelow trim_while_parked;
   for (;;) {
-    const Result<std::size_t> n = conn().read(static_cast<net::LazyBuffer&>(*this));
+    const Result<std::size_t> n = net::detail::ConnParts::read(conn(), *this);
     if (!n || *n == 0) return n;
     buffers_->input.filled(*n);
     if (!drop_empty_lines()) return n;
@@ -205,7 +206,7 @@ bool RequestLoop::final_check() {
   // The second read asks the kernel: bytes may have arrived without having been reported yet.
   for (int look = 0; look < 2; ++look) {
     conn().set_read_deadline(net::time_after_now(kFinalCheck));
-    const Result<std::size_t> n = conn().read(static_cast<net::LazyBuffer&>(*this));
+    const Result<std::size_t> n = net::detail::ConnParts::read(conn(), *this);
     if (n && *n > 0) {
       buffers_->input.filled(*n);
       if (!drop_empty_lines()) return true;

@@ -4,6 +4,7 @@
 #include <tuza/http/testing.h>
 #include <tuza/http/tests/file_folder.h>
 #include <tuza/http/tests/http_testing.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/tests/tls_testing.h>
 #include <tuza/sched/goroutine.h>
 
@@ -292,7 +293,8 @@ TEST_P(MiddlewareTest, FailuresOfTlsAreCounted) {
     for (const char* length : {"Content-Length: 9", "Transfer-Encoding: chunked"}) {
       RawClient breaks(client->dial("tcp", server.address()).value());
       breaks.send("POST /reads HTTP/1.1\r\nHost: a\r\n" + std::string(length) + "\r\n\r\n");
-      EXPECT_TRUE(breaks.conn().descriptor().write_all(std::as_bytes(std::span(garbage_record))));
+      EXPECT_TRUE(net::detail::ConnParts::descriptor(breaks.conn())
+                      .write_all(std::as_bytes(std::span(garbage_record))));
       breaks.read_until_closed();
     }
     tuza::testing::yield_until([&] { return server.server().stats().open == 0; });

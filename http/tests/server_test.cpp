@@ -3,6 +3,7 @@
 #include <tuza/http/tests/http_testing.h>
 #include <tuza/http/tests/tcp_info.h>
 #include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/time/sleep.h>
 
@@ -82,8 +83,10 @@ TEST_P(ServerTest, AnswersPipelinedRequestsInOrderAndInOneWrite) {
     const std::vector<Response> all = client.read_responses(50);
     ASSERT_EQ(all.size(), 50u);
     for (std::size_t i = 0; i < 50; ++i) EXPECT_EQ(all[i].body, std::to_string(i));
-    const auto segments = client.conn().descriptor().control(
-        "getsockopt", [](int fd) -> long { return data_segments_received(fd); });
+    const auto segments =
+        net::detail::ConnParts::descriptor(client.conn()).control("getsockopt", [](int fd) -> long {
+          return data_segments_received(fd);
+        });
     EXPECT_EQ(*segments, 1);
   });
 }

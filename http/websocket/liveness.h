@@ -12,7 +12,7 @@
 #pragma once
 
 #include <tuza/http/websocket/writer.h>
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/conn.h>
 #include <tuza/sched/detail/lock_guard.h>
 #include <tuza/sched/detail/thread_annotations.h>
 #include <tuza/sched/sync/context.h>

@@ -11,7 +11,7 @@
 
 #include <tuza/http/websocket/deflater.h>
 #include <tuza/http/websocket/frame.h>
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/conn.h>
 #include <tuza/sched/detail/thread_annotations.h>
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/mutex.h>

@@ -2,7 +2,9 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/conn.h>
+#include <tuza/netpoll/dial.h>
+#include <tuza/netpoll/listener.h>
 #include <tuza/sched/bench/bench.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <unistd.h>

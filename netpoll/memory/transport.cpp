@@ -1,6 +1,7 @@
 #include <tuza/netpoll/memory/transport.h>
 
 #include <sys/uio.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -78,7 +79,7 @@ Result<ConnPair> connect_in_memory(const Endpoint& client, const Endpoint& serve
     detail::DescriptorOwner descriptor(Descriptor::open_in_memory());
     if (descriptor == nullptr) return std::unexpected(Error::from_errno(ENOMEM, "dial", to_string(server)));
     detail::TransportOwner transport(new MemoryTransport(link, number, *descriptor, local, remote));
-    return Conn(std::move(descriptor), std::move(transport), remote);
+    return detail::ConnParts::make(std::move(descriptor), std::move(transport), remote);
   };
   Result<Conn> here = end(0, client, server);
   if (!here) return std::unexpected(here.error());

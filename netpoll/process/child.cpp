@@ -3,9 +3,9 @@
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <tuza/netpoll/detail/owners.h>
 #include <tuza/netpoll/files/file_calls.h>
 #include <tuza/netpoll/poll/descriptor.h>
-#include <tuza/netpoll/tcp.h>
 #include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/rt/base/fork.h>

@@ -3,7 +3,7 @@
 // Thread-safe. Owned by a Listener, with the descriptor through which accept() waits.
 #pragma once
 
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/conn.h>
 #include <tuza/sched/result.h>
 
 namespace tuza::net {

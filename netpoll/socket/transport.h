@@ -8,7 +8,7 @@
 // Thread-safe, except for destruction: a transport is owned by a Conn, whose descriptor outlives it.
 #pragma once
 
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/conn.h>
 #include <tuza/sched/result.h>
 
 #include <cstddef>
@@ -16,6 +16,8 @@
 #include <span>
 
 namespace tuza::net {
+
+class LazyBuffer;
 
 // What a Conn otherwise asks the kernel about its socket. Thread-safe; nothing parks.
 class SocketStandIn {

@@ -1,7 +1,7 @@
 // Listening on Unix-domain sockets, including removal of the socket file.
 #pragma once
 
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/listener.h>
 
 #include <atomic>
 #include <cstdint>

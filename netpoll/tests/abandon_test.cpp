@@ -1,6 +1,7 @@
 // Waits of netpoll that the runtime abandons when it ends; TLS is in tls_abandon_test.cpp.
 #include <tuza/netpoll/file.h>
 #include <tuza/netpoll/signals.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/tests/abandoned_wait.h>
 #include <tuza/netpoll/tests/file_testing.h>
 
@@ -122,7 +123,8 @@ class OfPair : public NetWait {
   Conn& client() { return ends_->client; }
   Conn& server() { return ends_->server; }
   static void send_byte(Conn& from) {
-    (void)from.descriptor().control("send", [](int fd) { return ::send(fd, "x", 1, MSG_DONTWAIT); });
+    (void)detail::ConnParts::descriptor(from).control(
+        "send", [](int fd) { return ::send(fd, "x", 1, MSG_DONTWAIT); });
   }
   std::optional<TcpPair> ends_;
 };
@@ -190,7 +192,7 @@ class Write : public OfPair {
     OfPair::open();
     for (Conn* end : {&client(), &server()}) {
       const int bytes = 64 << 10;
-      (void)end->descriptor().control("small", [bytes](int fd) {
+      (void)detail::ConnParts::descriptor(*end).control("small", [bytes](int fd) {
         ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
         return ::setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
       });
@@ -199,7 +201,7 @@ class Write : public OfPair {
   }
   void wait() override { (void)client().write_all(text_); }
   void poke() override {
-    (void)server().descriptor().control(
+    (void)detail::ConnParts::descriptor(server()).control(
         "drain", [](int fd) { return ::recv(fd, nullptr, 1 << 20, MSG_TRUNC | MSG_DONTWAIT); });
   }
   bool use() override { return transfers(client(), server()); }

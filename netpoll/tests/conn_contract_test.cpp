@@ -3,6 +3,7 @@
 #include <tuza/netpoll/file.h>
 #include <tuza/netpoll/file_slice.h>
 #include <tuza/netpoll/peer_watch.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/tests/file_testing.h>
 #include <tuza/netpoll/tests/ground.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
@@ -389,14 +390,14 @@ TEST_P(ConnContractTest, ABufferOnDemandIsTakenWhenThereIsSomethingToRead) {
     TcpPair pair = ground.pair();
     OnDemand buffer;
     WaitGroup group;
-    group.go([&] { EXPECT_EQ(pair.server.read(buffer).value(), 5u); });
+    group.go([&] { EXPECT_EQ(detail::ConnParts::read(pair.server, buffer).value(), 5u); });
     wait_until_parked(1, WaitReason::kIoRead);
     EXPECT_EQ(buffer.taken.load(), buffer.given_back.load()) << "none is held meanwhile";
     ASSERT_TRUE(pair.client.write_all("hello"));
     group.wait();
     EXPECT_EQ(buffer.taken.load(), buffer.given_back.load() + 1);
     pair.server.set_read_deadline(long_ago());
-    EXPECT_TRUE(pair.server.read(buffer).error().timeout());
+    EXPECT_TRUE(detail::ConnParts::read(pair.server, buffer).error().timeout());
     EXPECT_EQ(buffer.taken.load(), buffer.given_back.load() + 1);
   });
 }

@@ -2,6 +2,7 @@
 #include <tuza/netpoll/conn_stream.h>
 #include <tuza/netpoll/copy.h>
 #include <tuza/netpoll/poll/splice_pipe.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
 
 #include <sys/resource.h>
@@ -119,7 +120,7 @@ struct Relay {
   // The way out holds little: the relay soon waits for `right` to read.
   void narrow() {
     const auto set = [](Conn& conn, int name) {
-      EXPECT_TRUE(conn.descriptor().control("setsockopt", [name](int fd) {
+      EXPECT_TRUE(detail::ConnParts::descriptor(conn).control("setsockopt", [name](int fd) {
         const int bytes = 128 << 10;
         return long{::setsockopt(fd, SOL_SOCKET, name, &bytes, sizeof bytes)};
       }));

@@ -1,6 +1,7 @@
 // Descriptors: recycled safely, read with as few system calls as possible, closed while in use.
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/poll/descriptor_pool.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
 
 #include <fcntl.h>
@@ -153,7 +154,7 @@ TEST_P(DescriptorTest, AShortReadIsNotFollowedByAUselessOne) {
     });
     for (int i = 0; i < kRounds; ++i) {
       ASSERT_TRUE(pair.client.write_all("ping"));
-      ASSERT_EQ(pair.client.read(buffer).value_or(0), 4u);
+      ASSERT_EQ(detail::ConnParts::read(pair.client, buffer).value_or(0), 4u);
     }
     group.wait();
     // The first read does not know yet that there is no data, and the edge of the connection itself may be
@@ -218,7 +219,7 @@ TEST_P(DescriptorTest, AShortReadAtUrgentDataIsNotTheEndOfTheInput) {
       wait_until_parked(1, WaitReason::kIoRead);
       for (const auto& [text, flags] :
            {std::pair{"before", 0}, std::pair{"!", int{MSG_OOB}}, std::pair{"after", 0}}) {
-        EXPECT_TRUE(pair.client.descriptor().control("send", [&](int fd) {
+        EXPECT_TRUE(detail::ConnParts::descriptor(pair.client).control("send", [&](int fd) {
           return sys::invoke(SYS_sendto, fd, text, std::strlen(text), flags, nullptr, 0);
         }));
       }

@@ -2,9 +2,11 @@
 // goroutines.
 #pragma once
 
+#include <tuza/netpoll/conn.h>
+#include <tuza/netpoll/dial.h>
+#include <tuza/netpoll/listener.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/serve.h>
-#include <tuza/netpoll/tcp.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
 #include <tuza/sched/wait_reason.h>

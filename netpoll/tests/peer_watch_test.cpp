@@ -1,6 +1,7 @@
 // Contexts that end when the peer of a connection goes away.
 #include <sys/socket.h>
 #include <tuza/netpoll/peer_watch.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
 
 namespace tuza::net {
@@ -79,7 +80,7 @@ TEST_P(PeerWatchTest, AnEventOfAnEarlierConnectionDoesNotEndIt) {
   run_with(GetParam(), [] {
     TcpPair pair = tcp_pair();
     PeerWatch watch(pair.server, root());
-    Descriptor& descriptor = pair.server.descriptor();
+    Descriptor& descriptor = detail::ConnParts::descriptor(pair.server);
     const std::uint64_t earlier = descriptor.cookie() - (std::uint64_t{1} << 32);
     (void)descriptor.deliver({false, false, true}, earlier);
     for (int i = 0; i < 100; ++i) yield();

@@ -1,5 +1,6 @@
 // Out of descriptors: the server survives, does not spin, reports it once a second, and recovers.
 #include <tuza/netpoll/serve.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
 
 #include <fcntl.h>
@@ -68,15 +69,15 @@ class NoMoreDescriptors {
 class EarlyClient {
  public:
   EarlyClient()
-      : conn_(detail::DescriptorOwner(
+      : conn_(detail::ConnParts::make(detail::DescriptorOwner(
             Descriptor::open(static_cast<int>(sys::invoke(SYS_socket, AF_INET,
                                                           SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)),
                              "test")
-                .value())) {}
+                .value()))) {}
 
   // The system completes the connection; whether the server ever accepts it is a separate question.
   void connect(const Endpoint& to) {
-    (void)conn_.descriptor().control(
+    (void)detail::ConnParts::descriptor(conn_).control(
         "connect", [&to](int fd) { return sys::invoke(SYS_connect, fd, to.data(), to.size()); });
   }
   // What the server sent: "" or an error if it has rejected this client.

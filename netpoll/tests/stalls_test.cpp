@@ -1,5 +1,7 @@
 // A computing goroutine must not delay the I/O of others while there are Ps for it.
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/conn.h>
+#include <tuza/netpoll/dial.h>
+#include <tuza/netpoll/listener.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
 #include <tuza/sched/external.h>
 #include <tuza/sched/sync/wait_group.h>

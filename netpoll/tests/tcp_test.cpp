@@ -1,4 +1,5 @@
 // TCP connections: every byte arrives, once and in order; errors are values.
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
 
 #include <sys/socket.h>
@@ -82,7 +83,7 @@ TEST_P(TcpTest, NothingToWriteIsWrittenAtOnce) {
     std::array<struct iovec, 3> empty{};
     EXPECT_TRUE(pair.client.writev_all(empty));
     EXPECT_TRUE(pair.client.writev_all({}));
-    fill(pair.client.descriptor());
+    fill(detail::ConnParts::descriptor(pair.client));
     EXPECT_TRUE(pair.client.write_all("")) << "even if there is no room";
   });
 }

@@ -2,6 +2,7 @@
 // time in the past has passed, a time beyond the end of time is never reached.
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/tests/file_testing.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
 #include <tuza/sched/arch/syscall.h>
@@ -45,7 +46,7 @@ struct ConnPair {
 };
 ConnPair conn_pair() {
   LocalPair pair = local_pair();
-  return {Conn(std::move(pair.here)), Conn(std::move(pair.there))};
+  return {detail::ConnParts::make(std::move(pair.here)), detail::ConnParts::make(std::move(pair.there))};
 }
 
 // The wait must end by a deadline that has passed, or otherwise by its own event.
@@ -73,7 +74,7 @@ void make_room(Conn& reader) {
   const auto take = [&bytes](int fd) {
     return sys::invoke(SYS_recvfrom, fd, bytes.data(), bytes.size(), MSG_DONTWAIT, nullptr, nullptr);
   };
-  while (reader.descriptor().control("drain", take)) {
+  while (detail::ConnParts::descriptor(reader).control("drain", take)) {
   }
 }
 
@@ -107,7 +108,7 @@ TEST_P(TimeEdges, OfAReadThatWaits) {
 TEST_P(TimeEdges, OfAWriteThatBegins) {
   run_with(2, [] {
     ConnPair pair = conn_pair();
-    fill(pair.here.descriptor());
+    fill(detail::ConnParts::descriptor(pair.here));
     pair.here.set_write_deadline(when());
     expect_end(
         passed(), WaitReason::kIoWrite, [&] { return write_times_out(pair.here); },
@@ -121,7 +122,7 @@ TEST_P(TimeEdges, OfAWriteThatBegins) {
 TEST_P(TimeEdges, OfAWriteThatWaits) {
   run_with(2, [] {
     ConnPair pair = conn_pair();
-    fill(pair.here.descriptor());
+    fill(detail::ConnParts::descriptor(pair.here));
     WaitGroup group;
     group.go([&] { EXPECT_EQ(write_times_out(pair.here), passed()); });
     wait_until_parked(1, WaitReason::kIoWrite);
@@ -225,7 +226,7 @@ TEST_P(LengthEdges, OfAWriteTimeout) {
     ConnPair pair = conn_pair();
     pair.here.set_write_timeout(GetParam().timeout);
     EXPECT_TRUE(pair.here.write_all("a")) << "nothing waits";
-    fill(pair.here.descriptor());
+    fill(detail::ConnParts::descriptor(pair.here));
     expect_end(
         GetParam().passes, WaitReason::kIoWrite, [&] { return write_times_out(pair.here); },
         [&] { make_room(pair.there); });

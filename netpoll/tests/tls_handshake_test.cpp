@@ -1,5 +1,6 @@
 // Handshakes: which peers are trusted, which certificate is presented, what is negotiated, and how a failed
 // handshake ends.
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/tests/tls_testing.h>
 #include <tuza/netpoll/tls/server.h>
 #include <tuza/sched/sync/context.h>
@@ -17,7 +18,8 @@ class TlsHandshakeTest : public TlsTest {
  protected:
   static int unread_bytes(Conn& conn) {
     int bytes = 0;
-    EXPECT_TRUE(conn.descriptor().control("FIONREAD", [&](int fd) { return ::ioctl(fd, FIONREAD, &bytes); }));
+    EXPECT_TRUE(detail::ConnParts::descriptor(conn).control(
+        "FIONREAD", [&](int fd) { return ::ioctl(fd, FIONREAD, &bytes); }));
     return bytes;
   }
   // What the client reports of a server with that certificate.
@@ -233,7 +235,7 @@ TEST_F(TlsHandshakeTest, ASilentClientHasNoSslObject) {
   run_with(2, [&] {
     const auto side = std::make_shared<CountingSide>(TlsServer::load(server_options()).value());
     TcpPair ends = tcp_pair();
-    tls::Stream stream(ends.server.descriptor(), side);
+    tls::Stream stream(detail::ConnParts::descriptor(ends.server), side);
     WaitGroup group;
     group.go([&] { EXPECT_TRUE(stream.handshake(nullptr)); });
     wait_until_parked(1, WaitReason::kIoRead);

@@ -2,6 +2,7 @@
 // truncated stream is not taken for its end.
 #include <tuza/netpoll/file.h>
 #include <tuza/netpoll/file_slice.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/tests/file_testing.h>
 #include <tuza/netpoll/tests/tls_testing.h>
 
@@ -117,8 +118,9 @@ TEST_F(TlsStreamTest, AStreamThatIsCutOffIsNoEnd) {
   run_with(2, [&] {
     TcpPair ends = pair();
     ASSERT_TRUE(ends.server.write_all("half of the tru"));
-    ASSERT_TRUE(ends.server.descriptor().control(
-        "shutdown", [](int fd) { return sys::invoke(SYS_shutdown, fd, SHUT_WR); }));
+    ASSERT_TRUE(detail::ConnParts::descriptor(ends.server).control("shutdown", [](int fd) {
+      return sys::invoke(SYS_shutdown, fd, SHUT_WR);
+    }));
     EXPECT_EQ(read_some(ends.client), "half of the tru");
     std::array<char, 8> some;
     const Result<std::size_t> end = ends.client.read(std::span(some));
@@ -133,7 +135,7 @@ TEST_F(TlsStreamTest, BrokenRecordsAreRefusedAndSayWhy) {
   run_with(2, [&] {
     const auto raw = [](Conn& conn, std::string_view bytes_to_send) {
       std::span<const std::byte> data = bytes(bytes_to_send);
-      ASSERT_TRUE(conn.descriptor().write_all(data));
+      ASSERT_TRUE(detail::ConnParts::descriptor(conn).write_all(data));
     };
     std::string oversized("\x17\x03\x03\x48\x01", 5);
     oversized.append(0x4801, 'x');
@@ -267,7 +269,7 @@ Conn dial_with_little_room(const Endpoint& to) {
   sys::invoke(SYS_setsockopt, fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
   EXPECT_EQ(sys::invoke(SYS_connect, fd, to.data(), to.size()), 0);
   sys::invoke(SYS_fcntl, fd, F_SETFL, O_NONBLOCK);
-  return Conn(detail::DescriptorOwner(Descriptor::open(fd, "dial").value()));
+  return detail::ConnParts::make(detail::DescriptorOwner(Descriptor::open(fd, "dial").value()));
 }
 
 // Nobody read the client's close_notify, so the kernel used to reset the connection when the server closed
@@ -338,8 +340,9 @@ TEST_F(TlsStreamTest, AWriteInTheMiddleOfATicketWaitsForItsEnd) {
     const auto owner = TlsServer::load(options).value();
     // client <-> up.server, this goroutine, down.client <-> server
     TcpPair up = tcp_pair(), down = tcp_pair();
-    tls::Stream client(up.client.descriptor(), std::make_shared<SmallClient>(mine));
-    tls::Stream server(down.server.descriptor(), std::shared_ptr<tls::Side>(owner, &owner->state()));
+    tls::Stream client(detail::ConnParts::descriptor(up.client), std::make_shared<SmallClient>(mine));
+    tls::Stream server(detail::ConnParts::descriptor(down.server),
+                       std::shared_ptr<tls::Side>(owner, &owner->state()));
     const auto carry = [](Conn& from, Conn& to) { ASSERT_TRUE(to.write_all(read_some(from, 16 << 10))); };
     WaitGroup group;
     group.go([&] { EXPECT_TRUE(client.handshake(nullptr)); });

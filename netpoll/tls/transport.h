@@ -1,9 +1,13 @@
 // Creates the TLS transport for connections accepted by a listener.
 #pragma once
 
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/detail/owners.h>
 
 #include <memory>
+
+namespace tuza::net {
+class TlsServer;
+}
 
 namespace tuza::net::tls {
 

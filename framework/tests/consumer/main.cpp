@@ -1,7 +1,8 @@
 // A server that sends requests to itself, with public headers only.
 #include <tuza/framework/log.h>
 #include <tuza/http/server.h>
-#include <tuza/netpoll/tcp.h>
+#include <tuza/netpoll/dial.h>
+#include <tuza/netpoll/listener.h>
 #include <tuza/sched/run.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/time/sleep.h>

@@ -1,14 +1,12 @@
 // Public header, part of <tuza/net.h>.
 //
-// TCP and Unix-domain streams: listener, connection, dialer. Blocking calls that block only the goroutine.
+// Conn: a connection, over TCP, a Unix socket, TLS or memory. Blocking calls that block only the goroutine.
 //
-//     auto listener = tuza::net::listen("tcp", "127.0.0.1:7000").value();
-//     while (auto conn = listener.accept()) {
-//       tuza::go([conn = std::move(*conn)]() mutable { serve(conn); });
-//     }
+//     auto conn = tuza::net::dial("tcp", "127.0.0.1:7000");      // netpoll/dial.h; netpoll/listener.h accepts
+//     if (!conn) return std::unexpected(conn.error());
+//     if (auto sent = conn->write_all("hello"); !sent) return sent;
 //
-// Ownership: Conn and Listener own their socket and close it on destruction. They can be moved while no call
-// uses them.
+// Ownership: a Conn owns its socket and closes it on destruction. It can be moved while no call uses it.
 //
 // Thread-safe: any goroutine may call any function at any time. Reads of one connection exclude each other,
 // and so do writes, so that a write_all() is not interleaved with another. close() may be called while other
@@ -31,6 +29,7 @@
 
 #include <tuza/sched/detail/language.h>  // first
 
+#include <tuza/netpoll/detail/owners.h>
 #include <tuza/netpoll/endpoint.h>
 #include <tuza/netpoll/file_slice.h>
 #include <tuza/sched/result.h>
@@ -53,32 +52,14 @@ namespace tuza {
 class Context;
 }
 
-namespace tuza::net::testing {
-class MemoryNetwork;
-}
-
 namespace tuza::net {
 
-class Backlog;
-class Descriptor;
-class LazyBuffer;
-class TlsServer;
-class Transport;
-class UnixSocketFile;
 struct ProxyHeader;
 struct TlsInfo;
 
 class Conn;
 namespace detail {
 [[nodiscard]] Result<std::uint64_t> relay_one_way(const Context& ctx, Conn& to, Conn& from);
-struct Dispose {
-  void operator()(Descriptor* descriptor) const;
-  void operator()(Transport* transport) const;
-  void operator()(UnixSocketFile* file) const;
-};
-using DescriptorOwner = std::unique_ptr<Descriptor, Dispose>;
-using TransportOwner = std::unique_ptr<Transport, Dispose>;
-using UnixSocketFileOwner = std::unique_ptr<UnixSocketFile, Dispose>;
 }  // namespace detail
 
 using TimePoint = std::chrono::steady_clock::time_point;
@@ -95,11 +76,6 @@ template <class Rep, class Period>
 
 class Conn {
  public:
-  // `transport`, if not null, is the layer between the calls here and the socket
-  // (netpoll/socket/transport.h). `peer`: the remote address, if it is known.
-  explicit Conn(detail::DescriptorOwner descriptor, detail::TransportOwner transport = nullptr,
-                std::optional<Endpoint> peer = std::nullopt)
-      : descriptor_(std::move(descriptor)), transport_(std::move(transport)), peer_(std::move(peer)) {}
   Conn(Conn&&) = default;
   Conn& operator=(Conn&& other) noexcept {
     transport_ = std::move(other.transport_);  // first: the old transport says goodbye over the old socket
@@ -116,9 +92,6 @@ class Conn {
   [[nodiscard]] Result<std::size_t> read(const Context& ctx, std::span<char> into) {
     return read(ctx, std::as_writable_bytes(into));
   }
-  // Like read(), but takes the buffer only when there is data to read: an idle connection needs no buffer.
-  [[nodiscard]] Result<std::size_t> read(LazyBuffer& into);
-  [[nodiscard]] Result<std::size_t> read(const Context& ctx, LazyBuffer& into);
   // Fills `into`; Errc::kEndOfStream if the stream ends first. Parks.
   [[nodiscard]] Result<void> read_full(std::span<std::byte> into);
   [[nodiscard]] Result<void> read_full(const Context& ctx, std::span<std::byte> into);
@@ -193,22 +166,19 @@ class Conn {
   // nullopt if the connection is not TLS, or before the handshake.
   [[nodiscard]] std::optional<TlsInfo> tls_info() const;
 
-  // -- For higher layers and tests that need more than this interface.
   // What has arrived, without taking it: at most `into`, 0 at the end of the stream, EAGAIN if nothing is there. Over TLS it
   // is ciphertext. Does not park.
   [[nodiscard]] Result<std::size_t> peek(std::span<char> into);
   // Whether the peer's system has acknowledged all that was written, and all that has arrived is read. Does not park.
   [[nodiscard]] bool all_delivered();
-  // Of a connection in memory (netpoll/testing.h) it has no number.
-  [[nodiscard]] Descriptor& descriptor() { return *descriptor_; }
-  // The layer above the descriptor; null if there is none.
-  [[nodiscard]] Transport* transport() { return transport_.get(); }
 
  private:
-  friend class Server;     // farewell()
+  friend class Server;  // farewell()
+  friend struct detail::ConnParts;
   friend class TlsClient;  // inserts its transport
   friend Result<ProxyHeader> receive_proxy_header(Conn& conn);
   friend Result<std::uint64_t> detail::relay_one_way(const Context& ctx, Conn& to, Conn& from);
+  Conn(detail::DescriptorOwner descriptor, detail::TransportOwner transport, std::optional<Endpoint> peer);
   void set_client(const ProxyHeader& header);
   // Tells the peer that the stream ends, if closing the socket does not tell it. Parks if it has to wait.
   void farewell();
@@ -220,85 +190,5 @@ class Conn {
   // The client's Unix socket, "unix:/path", if a proxy has said that it is one; it has no endpoint then. Otherwise null.
   std::unique_ptr<const std::string> unix_peer_;
 };
-
-struct ListenOptions {
-  int backlog = 4096;       // connections that wait to be accepted; the system may impose a lower limit
-  bool reuse_port = false;  // several sockets share one port; each gets a part of the connections
-};
-
-class Listener {
- public:
-  Listener(detail::DescriptorOwner descriptor, Endpoint endpoint, std::string address);
-  Listener(Listener&&) noexcept;
-  Listener& operator=(Listener&&) noexcept;
-  ~Listener();
-
-  // Takes over a socket that already listens, for example from systemd (netpoll/inherited.h). Owns the socket
-  // from then on, even on an error: not a TCP or Unix stream socket, or not listening. When this listener is
-  // closed, the socket continues to listen for other processes that hold it, and the file of a Unix socket
-  // stays.
-  [[nodiscard]] static Result<Listener> adopt(int fd);
-
-  // Returns the next connection. Parks. An error that concerns a single connection is not reported: accept()
-  // waits for the next connection. Out of descriptors or memory (EMFILE, ENFILE, ENOBUFS, ENOMEM): the
-  // connection stays in the backlog; see serve() for how to handle that.
-  [[nodiscard]] Result<Conn> accept();
-  [[nodiscard]] Result<Conn> accept(const Context& ctx);
-  // Ends waiting and later accept() calls with Errc::kClosed, and removes the file of a Unix socket. Does not
-  // park.
-  void close();
-
-  // Connections accepted from now on use TLS. Call it only before the first accept().
-  void use_tls(std::shared_ptr<TlsServer> tls);
-
-  // The listening address, with the system-chosen port if the port was 0. TCP only: otherwise 0.0.0.0:0.
-  [[nodiscard]] const Endpoint& endpoint() const { return endpoint_; }
-  // The same as text, for all sockets: "127.0.0.1:80", "unix:/run/app.sock".
-  [[nodiscard]] const std::string& address() const { return address_; }
-
- private:
-  friend class SpareDescriptor;
-  friend class testing::MemoryNetwork;  // inserts its backlog
-  friend Result<Listener> listen_unix(std::string_view path, int backlog);
-  [[nodiscard]] Result<Conn> accept_within(const Context* ctx);
-  detail::DescriptorOwner descriptor_;
-  Endpoint endpoint_;
-  std::string address_;
-  detail::UnixSocketFileOwner file_;  // null: no file, or not ours to remove
-  std::shared_ptr<TlsServer> tls_;
-  std::shared_ptr<Backlog> backlog_;  // in memory, instead of the socket's; null: the usual case
-  bool adopted_ = false;              // other processes may hold the socket, too
-};
-
-// `network` is "tcp", "tcp4", "tcp6" or "unix".
-//
-// TCP: ":80" listens on every address; so does "[::]:80", for both IPv4 and IPv6 with "tcp". A name listens on
-// its first IPv4 address, if it has one: "localhost:80" is 127.0.0.1. Parks if the host is a name: see resolve().
-//
-// Unix: the address is a path of at most 107 bytes. Write permission on the file allows connecting; the umask
-// applies. An existing socket file is replaced if nobody listens on it, as after a crash; if a process
-// listens on it, or the file is not a socket, the error is EADDRINUSE. Of processes of one user that start at once, one gets
-// the file: while it starts, it locks a file PATH.tuza-lock, for which the others wait up to 2 s.
-//
-// Goroutines only.
-[[nodiscard]] Result<Listener> listen(std::string_view network, std::string_view address,
-                                      const ListenOptions& options = {});
-
-// The same with a single text: "unix:/run/app.sock", or a TCP address.
-[[nodiscard]] Result<Listener> listen(std::string_view address, const ListenOptions& options = {});
-
-// Connects; `network` as above. An empty or unspecified host ("[::]:80", the address of a listener) is this machine.
-//
-// Of a name it tries all addresses of the network, IPv6 and IPv4 by turns in the resolver's order (RFC 8305): the next one
-// when the attempt before has failed, or 250 ms after it has begun, and sooner if `deadline` is near; attempts that go on
-// count as well. The first connection wins; if there is none, the error is that of the first address. The deadline does not
-// limit the time of the resolver. Errors of the resolver are those of resolve(). A connection of a socket with itself,
-// which TCP makes if nobody listens on a port that the system may give to clients, is ECONNREFUSED.
-//
-// Parks. Goroutines only.
-[[nodiscard]] Result<Conn> dial(std::string_view network, std::string_view address,
-                                TimePoint deadline = kNoDeadline);
-// The same, but gives up when `ctx` ends; the end of `ctx` does not interrupt the resolver either.
-[[nodiscard]] Result<Conn> dial(const Context& ctx, std::string_view network, std::string_view address);
 
 }  // namespace tuza::net
