@@ -3,8 +3,7 @@
 #include <elf.h>
 #include <link.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/arch/calls.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -77,7 +76,8 @@ bool write_slot(const Object& object, std::uintptr_t& slot, std::uintptr_t value
   const auto at = reinterpret_cast<std::uintptr_t>(&slot);
   const bool protect = at >= object.read_only && at < object.read_only_end;
   const auto allow = [&object](int access) {
-    return sys::invoke(SYS_mprotect, object.read_only, object.read_only_end - object.read_only, access) == 0;
+    return sys::mprotect(reinterpret_cast<void*>(object.read_only), object.read_only_end - object.read_only,
+                         access) == 0;
   };
   if (protect && !allow(PROT_READ | PROT_WRITE)) return false;
   std::atomic_ref(slot).store(value, std::memory_order_release);

@@ -15,17 +15,15 @@
 //
 // This file is not instrumented itself, like the rest of Tuza, and is compiled without a frame pointer.
 #include <signal.h>
-#include <sys/syscall.h>
 #include <tuza/sched/arch/current_m.h>
 #include <tuza/sched/arch/last_error.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/arch/thread_id.h>
 #include <tuza/sched/rt/m.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/slice/handoff.h>
 #include <tuza/sched/rt/slice/slices.h>
 
 #include <cstdint>
-#include <cstring>
 
 namespace tuza::rt {
 namespace {
@@ -51,12 +49,13 @@ bool is_due(const M& m) {
 // to the thread. A child of vfork shares its parent's memory, and so looks like its parent's M. (This check
 // makes two system calls; the checks before it are cheap.)
 bool is_thread_as_usual(const M& m) {
-  if (sys::invoke(SYS_gettid) != m.thread_id) return false;
-  std::uint64_t blocked = 0, usual = 0;
-  static_assert(sizeof m.sched->signal_mask >= sizeof usual);  // the kernel has 64 signals
-  sys::invoke(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, &blocked, sizeof blocked);
-  std::memcpy(&usual, &m.sched->signal_mask, sizeof usual);
-  return (blocked & ~usual) == 0;
+  if (own_thread_id() != m.thread_id) return false;
+  sigset_t blocked;
+  if (pthread_sigmask(SIG_BLOCK, nullptr, &blocked) != 0) return true;
+  for (int signal = 1; signal < NSIG; ++signal) {
+    if (sigismember(&blocked, signal) == 1 && sigismember(&m.sched->signal_mask, signal) != 1) return false;
+  }
+  return true;
 }
 
 // Whether the goroutine is in its own code, on its own stack, and may change its thread.

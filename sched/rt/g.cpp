@@ -1,9 +1,8 @@
 #include <tuza/sched/rt/g.h>
 
-#include <sys/syscall.h>
 #include <time.h>
+#include <tuza/sched/arch/calls.h>
 #include <tuza/sched/arch/cpu_relax.h>
-#include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/base/print.h>
 
@@ -39,7 +38,7 @@ void G::wait_for_unpin(unsigned tries) {
   constexpr unsigned kSpins = 100;
   if (tries < kSpins) return cpu_relax();
   constexpr struct timespec kShort{0, 50'000};
-  sys::invoke(SYS_nanosleep, &kShort, nullptr);
+  sys::nanosleep(&kShort, nullptr);
 }
 
 void G::illegal_transition(GStatus seen, GStatus from, GStatus to) const {

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
 #include <tuza/sched/arch/exception_state.h>
 #include <tuza/sched/rt/base/note.h>
 #include <tuza/sched/rt/base/random.h>
@@ -80,10 +81,12 @@ struct alignas(128) M {
   Sched* sched = nullptr;
   ExceptionState* exceptions = nullptr;  // the thread's own exception state
   Relaxed<std::int32_t> thread_id{0};    // 0: no thread
-  pthread_t thread{};                    // guarded by Sched::ms_mutex
-  std::uintptr_t stack_mark = 0;         // an address near the top of the thread's stack
-  bool has_thread = false;               // it has a thread that must be joined; guarded by Sched::ms_mutex
-  void* signal_stack = nullptr;          // for the handlers of stack overflows and of suspension
+  // Of the thread, and still of the last one after its end; of the reader, before there has been any.
+  Relaxed<clockid_t> cpu_clock{CLOCK_THREAD_CPUTIME_ID};
+  pthread_t thread{};             // guarded by Sched::ms_mutex
+  std::uintptr_t stack_mark = 0;  // an address near the top of the thread's stack
+  bool has_thread = false;        // it has a thread that must be joined; guarded by Sched::ms_mutex
+  void* signal_stack = nullptr;   // for the handlers of stack overflows and of suspension
   stack_t previous_signal_stack{};
 
   // -- Owner: the thread itself.

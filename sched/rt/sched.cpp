@@ -1,7 +1,6 @@
 #include <tuza/sched/rt/sched.h>
 
-#include <sys/syscall.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/arch/calls.h>
 #include <tuza/sched/rt/base/clock.h>
 
 #include <utility>
@@ -24,7 +23,7 @@ Sched* active() { return tuza_sched.load(std::memory_order_acquire); }
 
 void wait_for_external_entries(std::int64_t deadline_ns) {
   while (g_external.load(std::memory_order_seq_cst) != 0 && now_ns() < deadline_ns) {
-    sys::invoke(SYS_sched_yield);
+    sys::sched_yield();
   }
 }
 

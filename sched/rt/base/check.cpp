@@ -1,8 +1,7 @@
 #include <tuza/sched/rt/base/check.h>
 
-#include <sys/syscall.h>
 #include <tuza/sched/arch/current_m.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/arch/thread_id.h>
 #include <tuza/sched/rt/base/futex.h>
 #include <tuza/sched/rt/base/print.h>
 #include <tuza/sched/rt/m.h>
@@ -32,7 +31,7 @@ std::atomic<std::int64_t> g_reporting{0};  // the thread that reports
 }  // namespace
 
 void begin_last_report() {
-  const std::int64_t self = sys::invoke(SYS_gettid);
+  const std::int64_t self = own_thread_id();
   std::int64_t reporter = 0;
   if (g_reporting.compare_exchange_strong(reporter, self)) return print_last_words();
   if (reporter == self) std::abort();

@@ -1,13 +1,10 @@
 #include <tuza/sched/rt/base/foreign_threads.h>
 
-#include <sys/syscall.h>
-#include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/rt/base/sanitizer_threads.h>
-#include <tuza/sched/rt/base/small_file.h>
+#include <tuza/sched/rt/base/thread_count.h>
+#include <unistd.h>
 
-#include <array>
 #include <atomic>
-#include <charconv>
 #include <cstdint>
 
 namespace tuza::rt {
@@ -18,36 +15,15 @@ namespace {
 // looks for a deadlock reads this before it looks whether a goroutine has been woken.
 constexpr std::uint64_t kChange = std::uint64_t{1} << 32;
 std::atomic<std::uint64_t> g_known{0};
-std::atomic<long> g_process{0};  // to which the count belongs
+std::atomic<pid_t> g_process{0};  // to which the count belongs
 
 // The child of a fork() has inherited the count, but not the threads.
 void forget_parents_threads() {
-  const long process = sys::invoke(SYS_getpid);
+  const pid_t process = getpid();
   // relaxed: the first caller in a child is its only thread
   if (g_process.load(std::memory_order_relaxed) == process) return;
   g_known.store(0, std::memory_order_seq_cst);
   g_process.store(process, std::memory_order_relaxed);
-}
-
-// The threads of the process, as the kernel counts them; 0: unknown. (The kernel's count drops when a thread is gone, except
-// for the first thread of the process, which stays in it.)
-std::int64_t count_threads() {
-  std::array<char, 512> buffer;
-  // "123 (name) S 1 ...": the state is the third field, the number of threads the twentieth.
-  std::string_view stat = read_small_file("/proc/self/stat", buffer);
-  const std::size_t name_end = stat.rfind(')');
-  if (name_end == std::string_view::npos) return 0;
-  stat.remove_prefix(name_end + 1);
-  const bool first_has_ended = stat.starts_with(" Z");
-  for (int field = 3; field < 20; ++field) {
-    const std::size_t end = stat.find(' ', 1);
-    if (end == std::string_view::npos) return 0;
-    stat.remove_prefix(end);
-  }
-  std::int64_t threads = 0;
-  const char* const end = stat.data() + stat.size();
-  if (std::from_chars(stat.data() + 1, end, threads).ec != std::errc{}) return 0;
-  return first_has_ended ? threads - 1 : threads;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <tuza/sched/arch/current_m.h>
+#include <tuza/sched/arch/thread_id.h>
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/sched.h>
@@ -18,7 +19,7 @@ void before_fork() {
   if (is_forked_child()) return;
   const Enter rt;
   if (G* g = rt.g(); g != nullptr) ++g->no_preempt;  // a forking thread must not be suspended
-  g_forking.store(static_cast<std::int32_t>(sys::invoke(SYS_gettid)), std::memory_order_relaxed);
+  g_forking.store(own_thread_id(), std::memory_order_relaxed);
   if (const ExternalEntry entry; entry.sched() != nullptr) entry.sched()->sysmon.scan_now();
 }
 

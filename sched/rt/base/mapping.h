@@ -4,9 +4,8 @@
 #pragma once
 
 #include <sys/mman.h>
-#include <sys/syscall.h>
+#include <tuza/sched/arch/calls.h>
 #include <tuza/sched/arch/sanitizer.h>
-#include <tuza/sched/arch/syscall.h>
 
 #include <cstddef>
 
@@ -15,13 +14,13 @@ namespace tuza::rt {
 // Null if the kernel refuses.
 inline void* map_pages(std::size_t bytes) {
   constexpr int kProtection = PROT_READ | PROT_WRITE;
-  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS | sys::kMapWithoutReserve;
   if constexpr (kTsan) {
     // Through libc, which TSan intercepts: it must forget earlier accesses to these addresses.
     void* at = ::mmap(nullptr, bytes, kProtection, kFlags, -1, 0);
     return at == MAP_FAILED ? nullptr : at;
   }
-  const long at = sys::invoke(SYS_mmap, nullptr, bytes, kProtection, kFlags, -1, 0);
+  const long at = sys::mmap(nullptr, bytes, kProtection, kFlags, -1, 0);
   return at < 0 && at > -4096 ? nullptr : reinterpret_cast<void*>(at);
 }
 
@@ -30,13 +29,8 @@ inline void unmap_pages(void* at, std::size_t bytes) {
   if constexpr (kTsan) {
     ::munmap(at, bytes);
   } else {
-    sys::invoke(SYS_munmap, at, bytes);
+    sys::munmap(at, bytes);
   }
-}
-
-// 0 or -errno.
-inline long advise_pages(void* at, std::size_t bytes, int advice) {
-  return sys::invoke(SYS_madvise, at, bytes, advice);
 }
 
 }  // namespace tuza::rt

@@ -2,11 +2,9 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <time.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/arch/calls.h>
+#include <tuza/sched/rt/base/write_now.h>
 
 #include <algorithm>
 #include <atomic>
@@ -76,21 +74,9 @@ bool has_room(int fd, std::int64_t wait_ns) {
   struct pollfd ask{.fd = fd, .events = POLLOUT, .revents = 0};
   struct timespec patience{.tv_sec = wait_ns / 1'000'000'000, .tv_nsec = wait_ns % 1'000'000'000};
   long ready = 0;
-  do ready = sys::invoke(SYS_ppoll, &ask, 1, &patience, nullptr, 0);
+  do ready = sys::poll(&ask, 1, &patience);
   while (ready == -EINTR);
   return ready != 0;
-}
-
-// has_room() was true, but another writer may have used the room since. So pipes are written without blocking,
-// where the kernel supports that (Linux 6.5 and later).
-long write_some(int fd, const char* text, std::size_t size) {
-  struct stat status{};
-  if (sys::invoke(SYS_fstat, fd, &status) == 0 && (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode))) {
-    const struct iovec piece{.iov_base = const_cast<char*>(text), .iov_len = size};
-    const long n = sys::invoke(SYS_pwritev2, fd, &piece, 1, -1, -1, RWF_NOWAIT);
-    if (n >= 0 || n == -EAGAIN) return n;
-  }
-  return sys::invoke(SYS_write, fd, text, size);
 }
 
 }  // namespace
@@ -101,7 +87,7 @@ void Line::flush() {
     const bool room = has_room(fd_, patience_ns(patience_));
     g_stalled.store(!room, std::memory_order_relaxed);
     if (!room) break;
-    const long n = write_some(fd_, text_ + done, size_ - done);
+    const long n = write_now(fd_, text_ + done, size_ - done);
     if (n == -EINTR) continue;
     if (n <= 0) break;  // there is nowhere to report the error
     done += static_cast<std::size_t>(n);

@@ -1,8 +1,7 @@
 #include <tuza/sched/rt/base/process.h>
 
 #include <fcntl.h>
-#include <sys/syscall.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/arch/calls.h>
 
 #include <cerrno>
 
@@ -11,7 +10,7 @@ namespace tuza::rt {
 void open_standard_descriptors() {
   for (int fd = 0; fd <= 2; ++fd) {
     // open() takes the lowest free number, which is this one.
-    if (sys::invoke(SYS_fcntl, fd, F_GETFD) == -EBADF) sys::invoke(SYS_openat, AT_FDCWD, "/dev/null", O_RDWR);
+    if (sys::fcntl(fd, F_GETFD) == -EBADF) sys::openat(AT_FDCWD, "/dev/null", O_RDWR);
   }
 }
 

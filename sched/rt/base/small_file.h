@@ -3,8 +3,7 @@
 #pragma once
 
 #include <fcntl.h>
-#include <sys/syscall.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/arch/calls.h>
 
 #include <cstddef>
 #include <span>
@@ -14,10 +13,10 @@ namespace tuza::rt {
 
 // What fits into `buffer`; empty if the file cannot be read.
 inline std::string_view read_small_file(const char* path, std::span<char> buffer) {
-  const long fd = sys::invoke(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+  const long fd = sys::openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return {};
-  const long size = sys::invoke(SYS_read, fd, buffer.data(), buffer.size());
-  sys::invoke(SYS_close, fd);
+  const long size = sys::read(fd, buffer.data(), buffer.size());
+  sys::close(fd);
   return {buffer.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
 }
 

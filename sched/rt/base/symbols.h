@@ -4,7 +4,8 @@
 // which is most of a program, are only in the file's full symbol table. This code reads the table by system
 // calls and allocates nothing, so it works in a signal handler.
 //
-// Format: System V ABI, "Symbol Table".
+// Format: System V ABI, "Symbol Table". Where files have another format, no name is found; dumps then have the file and the
+// offset in it.
 #pragma once
 
 #include <cstdint>
@@ -18,5 +19,8 @@ struct Symbol {
 
 // Finds the function of `file`, loaded at `base`, that contains `address`. False if the table has none.
 bool find_symbol(const char* file, std::uintptr_t base, std::uintptr_t address, Symbol& symbol);
+
+// The file of the program itself, which is known by the name that started it: that need not be a valid path from here.
+const char* program_file(const char* name);
 
 }  // namespace tuza::rt

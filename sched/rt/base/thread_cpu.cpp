@@ -1,16 +1,17 @@
 #include <tuza/sched/rt/base/thread_cpu.h>
 
-#include <sys/syscall.h>
-#include <time.h>
-#include <tuza/sched/arch/syscall.h>
+#include <pthread.h>
 
 namespace tuza::rt {
 
-std::int64_t thread_cpu_ns(std::int32_t thread_id) {
-  // The clock id that pthread_getcpuclockid() computes: CPUCLOCK_SCHED of one thread.
-  const auto clock = static_cast<clockid_t>((~static_cast<std::uint32_t>(thread_id) << 3) | 6);
+clockid_t own_cpu_clock() {
+  clockid_t clock = CLOCK_THREAD_CPUTIME_ID;
+  return pthread_getcpuclockid(pthread_self(), &clock) == 0 ? clock : CLOCK_THREAD_CPUTIME_ID;
+}
+
+std::int64_t thread_cpu_ns(clockid_t clock) {
   struct timespec used{};
-  if (sys::invoke(SYS_clock_gettime, clock, &used) != 0) return 0;
+  if (clock_gettime(clock, &used) != 0) return 0;
   return std::int64_t{used.tv_sec} * 1'000'000'000 + used.tv_nsec;
 }
 

@@ -15,8 +15,6 @@
 
 namespace tuza::rt {
 
-struct Sched;
-
 class CpuLimit {
  public:
   // Finds the files that limit this process. `root` is prefixed to all paths, so that tests can pass a fake
@@ -45,8 +43,5 @@ class CpuLimit {
   std::size_t count_ = 0;
   std::int32_t allowed_ = 1;  // by the affinity mask, the value last read
 };
-
-// Re-reads the limits and changes the number of Ps if they changed. Called by sysmon.
-void follow_cpu_limit(Sched& sched);
 
 }  // namespace tuza::rt

@@ -1,32 +1,10 @@
 #include <tuza/sched/rt/idle/ended_threads.h>
 
 #include <tuza/sched/rt/base/check.h>
-#include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/base/mapping.h>
-
-#include <ctime>
+#include <tuza/sched/rt/idle/join_thread.h>
 
 namespace tuza::rt {
-namespace {
-
-// Returns false if the thread has not terminated by the deadline. Waits in small steps, because the timeout
-// of the call refers to the realtime clock, which may be set. (pthread_clockjoin_np() is unknown to the
-// ThreadSanitizer of GCC 12.)
-bool join_until(pthread_t thread, std::int64_t deadline_ns) {
-  constexpr std::int64_t kSecond = 1'000'000'000, kStepNs = 10'000'000;
-  while (now_ns() < deadline_ns) {
-    struct timespec step{};
-    clock_gettime(CLOCK_REALTIME, &step);
-    step.tv_nsec += kStepNs;
-    step.tv_sec += step.tv_nsec / kSecond;
-    step.tv_nsec %= kSecond;
-    if (pthread_timedjoin_np(thread, nullptr, &step) == 0) return true;
-  }
-  return pthread_tryjoin_np(thread, nullptr) == 0;
-}
-
-}  // namespace
-
 EndedThreads::EndedThreads() : threads_(static_cast<pthread_t*>(map_pages(sizeof(pthread_t) * kMax))) {
   if (threads_ == nullptr) fatal("no memory for the runtime");
 }
@@ -48,7 +26,7 @@ std::uint32_t EndedThreads::join_some() {
   for (std::uint32_t i = size_; i-- > 0;) {
     const pthread_t thread = threads_[i];
     lock.unlock();  // the C library has locks of its own
-    const bool joined = pthread_tryjoin_np(thread, nullptr) == 0;
+    const bool joined = try_join(thread);
     lock.lock();
     if (joined) threads_[i] = threads_[--size_];
   }

@@ -1,21 +1,22 @@
 #include <tuza/sched/rt/idle/machine_thread.h>
 
-#include <link.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <tuza/sched/arch/current_m.h>
 #include <tuza/sched/arch/held_mutexes.h>
-#include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/arch/thread_end.h>
+#include <tuza/sched/arch/thread_id.h>
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/base/futex.h>
 #include <tuza/sched/rt/base/kernel_slice.h>
 #include <tuza/sched/rt/base/mapping.h>
 #include <tuza/sched/rt/base/print.h>
+#include <tuza/sched/rt/base/thread_cpu.h>
 #include <tuza/sched/rt/base/thread_limit.h>
+#include <tuza/sched/rt/base/thread_name.h>
 #include <tuza/sched/rt/idle/idle.h>
 #include <tuza/sched/rt/idle/malloc_arenas.h>
+#include <tuza/sched/rt/idle/thread_locals.h>
 #include <tuza/sched/rt/lifecycle/exit.h>
 #include <tuza/sched/rt/queue/schedule.h>
 #include <tuza/sched/rt/sched.h>
@@ -33,17 +34,8 @@ namespace {
 constexpr std::size_t kThreadStackBytes = std::size_t{256} << 10;
 constexpr std::size_t kSignalStackBytes = std::size_t{64} << 10;
 
-// The space that the C library takes from each thread's stack for thread_locals: an upper estimate, in whole
-// pages. (It includes modules loaded by dlopen(), whose thread_locals mostly lie elsewhere.)
+// rt/idle/thread_locals.h, in whole pages.
 std::atomic<std::size_t> g_thread_local_bytes{0};
-
-int add_thread_locals(struct dl_phdr_info* module, std::size_t, void* sum) {
-  for (int i = 0; i < module->dlpi_phnum; ++i) {
-    const auto& header = module->dlpi_phdr[i];
-    if (header.p_type == PT_TLS) *static_cast<std::size_t*>(sum) += header.p_memsz + header.p_align;
-  }
-  return 0;
-}
 
 std::size_t thread_stack_bytes() {
   return kThreadStackBytes + g_thread_local_bytes.load(std::memory_order_relaxed);
@@ -85,7 +77,7 @@ void* m_thread_main(void* argument) {
   auto* m = static_cast<M*>(argument);
   m->may_run_programs = false;
   pthread_sigmask(SIG_SETMASK, &m->sched->signal_mask, nullptr);
-  pthread_setname_np(pthread_self(), "tuza-m");
+  name_thread(pthread_self(), "tuza-m");
   begin_m(m);
   // Runs before the thread has a P: where threads share arenas, it may have to wait for an arena's lock.
   if (!has_arena_per_m()) allow_programs(m);
@@ -101,8 +93,7 @@ void* m_thread_main(void* argument) {
 
 void measure_thread_locals() {
   constexpr std::size_t kPage = 4096;
-  std::size_t sum = 0;
-  dl_iterate_phdr(&add_thread_locals, &sum);
+  const std::size_t sum = thread_locals_on_stack();
   g_thread_local_bytes.store((sum + kPage - 1) / kPage * kPage, std::memory_order_relaxed);
 }
 
@@ -138,7 +129,8 @@ void begin_m(M* m) {
   m->known = true;
   m->stack_mark = reinterpret_cast<std::uintptr_t>(some_stack_address());
   m->exceptions = thread_exception_state();
-  m->thread_id = static_cast<std::int32_t>(sys::invoke(SYS_gettid));
+  m->thread_id = own_thread_id();
+  m->cpu_clock = own_cpu_clock();
   {
     // The thread itself does this, because it may end before pthread_create() has returned.
     const LockGuard lock(m->sched->ms_mutex);
@@ -204,7 +196,7 @@ int start_thread_with(pthread_t& thread, const char* name, void* (*main)(void*),
   pthread_sigmask(SIG_SETMASK, &all, &before);
   const int error = create_thread(thread, main, argument);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (error == 0) pthread_setname_np(thread, name);
+  if (error == 0) name_thread(thread, name);
   return error;
 }
 

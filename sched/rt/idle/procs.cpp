@@ -105,6 +105,11 @@ void set_procs(Sched& sched, std::int32_t n) {
   if (sched.grq.size() > 0) wake_one(sched);
 }
 
+void follow_cpu_limit(Sched& sched) {
+  const std::int32_t cpus = sched.cpu_limit.cpus();
+  if (cpus != sched.procs()) set_procs(sched, cpus);
+}
+
 bool retire_p_if_surplus(M* m) {
   Sched& sched = *m->sched;
   const LockGuard lock(sched.procs_mutex);

@@ -38,6 +38,9 @@ void put_idle(Sched& sched, P* p);
 // Sets the number of Ps to `n`, 1 to kMaxProcsLimit. Thread-safe.
 void set_procs(Sched& sched, std::int32_t n);
 
+// Re-reads the CPU limit (rt/idle/cpu_limit.h) and changes the number of Ps if it changed. Called by sysmon.
+void follow_cpu_limit(Sched& sched);
+
 // Call when `m` holds a P whose attention flag is set. If that P is surplus, retires it, and `m` then has
 // none. False: the P stays.
 bool retire_p_if_surplus(M* m);

@@ -1,6 +1,6 @@
 #include <tuza/sched/rt/memory/idle_stacks.h>
 
-#include <tuza/sched/rt/base/mapping.h>
+#include <tuza/sched/rt/memory/page_advice.h>
 #include <tuza/sched/rt/sched.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ bool trim(G& g) {
   const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(g.context.sp) - kMargin) & ~(kPage - 1);
   const std::uintptr_t begin = g.stack.low + kPage;  // goexit() keeps its record in the lowest page
   if (end > begin && end < g.stack.top) {
-    advise_pages(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+    give_back_pages(reinterpret_cast<void*>(begin), end - begin);
   }
   g.trimmed_since_ns = g.wait_since_ns.get();
   g.unpin();

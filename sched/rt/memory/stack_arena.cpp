@@ -1,54 +1,29 @@
 #include <tuza/sched/rt/memory/stack_arena.h>
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/resource.h>
+#include <tuza/sched/arch/calls.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/rt/base/mapping.h>
 #include <tuza/sched/rt/base/print.h>
+#include <tuza/sched/rt/memory/page_advice.h>
 
 #include <algorithm>
-#include <charconv>
-#include <system_error>
 
 namespace tuza::rt {
 namespace {
-
-// Defined here because Debian's libc headers are older than this advice.
-constexpr int kMadvGuardInstall = 102;
-
-// Proves that there is a guard at `at`. The result of madvise does not prove it: emulators of Linux answer 0
-// to advice that they do not know. A guard refuses access by the kernel too, so a system call that reads from
-// `at` fails. Without a guard the kernel reads a signal mask from `at`; the mask is empty, because the page is
-// new, and so changes nothing.
-bool refuses_access(void* at) {
-  return sys::invoke(SYS_rt_sigprocmask, SIG_BLOCK, at, nullptr, sizeof(std::uint64_t)) == -EFAULT;
-}
 
 // Counts the guards of the whole process, not of one runtime: the guards of a runtime whose stacks could not
 // be unmapped stay.
 std::atomic<std::size_t> g_protected{0};
 
-std::size_t max_map_count() {
-  constexpr std::size_t kDefault = 65'530;
-  char text[32];
-  const long fd = sys::invoke(SYS_openat, AT_FDCWD, "/proc/sys/vm/max_map_count", O_RDONLY | O_CLOEXEC);
-  const long n = fd < 0 ? fd : sys::invoke(SYS_read, fd, text, sizeof text);
-  if (fd >= 0) sys::invoke(SYS_close, fd);
-  std::size_t count = 0;
-  if (n <= 0 || std::from_chars(text, text + n, count).ec != std::errc{}) return kDefault;
-  return count;
-}
-
 bool address_space_is_limited() {
   struct rlimit limit{};
-  return sys::invoke(SYS_prlimit64, 0, RLIMIT_AS, nullptr, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return sys::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
 std::size_t guards_allowed() {
   constexpr std::size_t kMapsPerGuard = 2;
-  static const std::size_t allowed = max_map_count() / 2 / kMapsPerGuard;
+  static const std::size_t allowed = mappings_max() / 2 / kMapsPerGuard;
   return allowed;
 }
 
@@ -85,7 +60,7 @@ bool StackArenas::add_arena(ClassState& state, std::size_t stack_bytes) {
     if ((at = map_pages(bytes)) != nullptr) break;
   }
   if (at == nullptr) return false;
-  advise_pages(at, bytes, MADV_NOHUGEPAGE);
+  refuse_huge_pages(at, bytes);
   state.next = reinterpret_cast<std::uintptr_t>(at);
   state.end = state.next + bytes;
   arenas_[arena_count_++] = {state.next, bytes};
@@ -95,9 +70,7 @@ bool StackArenas::add_arena(ClassState& state, std::size_t stack_bytes) {
 bool StackArenas::install_guard(std::uintptr_t at) {
   void* low = reinterpret_cast<void*>(at);
   if (guard_mode_ == GuardMode::kAdvise) {
-    const bool taken = advise_pages(low, kGuardBytes, kMadvGuardInstall) == 0;
-    if (taken && !advice_proven_.load(std::memory_order_relaxed)) advice_proven_ = refuses_access(low);
-    if (taken && advice_proven_.load(std::memory_order_relaxed)) return true;
+    if (advise_guard(low, kGuardBytes)) return true;
     guard_mode_ = GuardMode::kProtect;
   }
   if (guard_mode_ == GuardMode::kProtect) {
@@ -110,7 +83,7 @@ bool StackArenas::install_guard(std::uintptr_t at) {
 
 bool StackArenas::protect(void* low) {
   const bool allowed = g_protected.fetch_add(1, std::memory_order_relaxed) < guards_allowed();
-  if (allowed && sys::invoke(SYS_mprotect, low, kGuardBytes, PROT_NONE) == 0) {
+  if (allowed && sys::mprotect(low, kGuardBytes, PROT_NONE) == 0) {
     protected_.fetch_add(1, std::memory_order_relaxed);
     return true;
   }
@@ -150,7 +123,7 @@ StackArenas::Carved StackArenas::carved() {
 
 void StackArenas::trim(Stack& stack) {
   const std::uintptr_t end = stack.guard_low + kStackClassBytes[stack.stack_class];
-  advise_pages(reinterpret_cast<void*>(stack.low), end - stack.low, MADV_DONTNEED);
+  give_back_pages(reinterpret_cast<void*>(stack.low), end - stack.low);
   stack.dirty = false;
 }
 

@@ -94,7 +94,6 @@ class StackArenas {
   // Only moves downwards, kAdvise to kNone. Valgrind passes on advice that it does not know, and itself dies at such a
   // guard; it knows mprotect.
   std::atomic<GuardMode> guard_mode_{on_valgrind_ ? GuardMode::kProtect : GuardMode::kAdvise};
-  std::atomic<bool> advice_proven_{false};  // relaxed: a thread that misses it proves again
 
   std::atomic<std::size_t> protected_{0};  // number of guards by mprotect
 

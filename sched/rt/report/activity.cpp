@@ -1,9 +1,7 @@
 #include <tuza/sched/rt/report/activity.h>
 
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/rt/park.h>
+#include <tuza/sched/rt/report/read_memory.h>
 
 #include <algorithm>
 #include <atomic>
@@ -29,12 +27,6 @@ bool read_directly(void* into, const void* from, std::size_t bytes) {
   return true;
 }
 
-bool read_by_kernel(void* into, const void* from, std::size_t bytes) {
-  const struct iovec here{into, bytes}, there{const_cast<void*>(from), bytes};
-  const long done = sys::invoke(SYS_process_vm_readv, sys::invoke(SYS_getpid), &here, 1, &there, 1, 0);
-  return done == static_cast<long>(bytes);
-}
-
 }  // namespace
 
 ActivityScope::ActivityScope(Describe* describe, const void* context) : g_(current_g()) {
@@ -43,7 +35,7 @@ ActivityScope::ActivityScope(Describe* describe, const void* context) : g_(curre
 ActivityScope::~ActivityScope() { set(g_, nullptr, nullptr); }
 
 void ActivityText::read(const G& g) { read(g, &read_directly); }
-void ActivityText::read_from_outside(const G& g) { read(g, &read_by_kernel); }
+void ActivityText::read_from_outside(const G& g) { read(g, &read_memory_safely); }
 
 void ActivityText::read(const G& g, ReadMemory how) {
   Describe* describe = g.describe;

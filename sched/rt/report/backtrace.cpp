@@ -52,12 +52,11 @@ void print_name(Line& line, const char* mangled, Naming naming) {
   line << mangled;
 }
 
-// The program itself is known by the name that started it, which need not be a valid path from here.
 const char* file_of(const Dl_info& info) {
   Dl_info own{};
   const bool program = dladdr(reinterpret_cast<const void*>(&tuza_context_entry), &own) != 0 &&
                        own.dli_fbase == info.dli_fbase;
-  return program ? "/proc/self/exe" : info.dli_fname;
+  return program ? program_file(info.dli_fname) : info.dli_fname;
 }
 
 const char* base_name(const char* path) {

@@ -39,7 +39,7 @@ void read_how_it_runs(const G& g, const M& m, GoroutineRecord& record) {
   record.runs = how_it_runs(g, m);
   if ((m.taken.load(std::memory_order_acquire) & taken::kGone) != 0) {
     record.since_ns = m.gone_at_ns;
-    record.cpu_ns = thread_cpu_ns(m.thread_id) - m.gone_cpu_ns;
+    record.cpu_ns = thread_cpu_ns(m.cpu_clock) - m.gone_cpu_ns;
     return;
   }
   const Sched& sched = *m.sched;

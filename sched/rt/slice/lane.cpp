@@ -60,7 +60,7 @@ void lengthen_kernel_slice(M& m) {
 }
 
 void begin_quantum(M& m, std::int64_t now) {
-  m.seat.quantum_cpu_ns = m.seat.seen_cpu_ns = thread_cpu_ns(m.thread_id);
+  m.seat.quantum_cpu_ns = m.seat.seen_cpu_ns = thread_cpu_ns(m.cpu_clock);
   m.seat.seen_ns = now;
   m.seat.sample_ns = kSampleMinNs;
   m.seat.waited = m.seat.served = false;
@@ -73,7 +73,7 @@ enum class Found : std::uint8_t { kNothing, kNoProbe, kWaiting };
 Found sample(M& m, bool exactly, std::uint32_t& probes, std::int64_t now) {
   const std::int64_t passed = now - m.seat.seen_ns;
   if (passed < m.seat.sample_ns) return Found::kNothing;
-  const std::int64_t cpu = thread_cpu_ns(m.thread_id);
+  const std::int64_t cpu = thread_cpu_ns(m.cpu_clock);
   m.seat.served = cpu != m.seat.seen_cpu_ns;
   // A thread that was waiting and has not run since still waits, or was woken and has not got a core yet. The
   // same holds for a thread that computed and lacks a core: it matters only if there are others to run
@@ -289,7 +289,7 @@ void Lane::suspend_herd(Sched& sched, std::int64_t now) {
 
 // False if the thread cannot be stopped, or not now.
 bool Lane::ask(Sched& sched, M& m, std::int64_t now) {
-  m.seat.seen_cpu_ns = thread_cpu_ns(m.thread_id);
+  m.seat.seen_cpu_ns = thread_cpu_ns(m.cpu_clock);
   m.seat.seen_ns = now;
   if (used_ns(m) < kGraceNs || !thread_is_runnable(m.thread_id, true) || !send(sched, m, now)) return false;
   m.seat.for_disk = false;

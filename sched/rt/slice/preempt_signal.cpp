@@ -1,15 +1,14 @@
 #include <tuza/sched/rt/slice/preempt_signal.h>
 
 #include <signal.h>
-#include <sys/syscall.h>
 #include <tuza/sched/arch/current_m.h>
 #include <tuza/sched/arch/interrupted.h>
-#include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/rt/base/futex.h>
 #include <tuza/sched/rt/base/print.h>
 #include <tuza/sched/rt/report/sample.h>
 #include <tuza/sched/rt/sched.h>
+#include <tuza/sched/rt/slice/thread_signal.h>
 
 #include <array>
 #include <cerrno>
@@ -26,12 +25,6 @@ constexpr auto kStopped = static_cast<std::uint32_t>(Suspend::kStopped);
 std::array<struct sigaction, 65> g_before{};
 // Signals that have had our handler and were not given back. Owner: the thread that installs.
 std::array<bool, 65> g_ours{};
-
-// Our signals carry the address of g_before. One may arrive when its request has already been answered or
-// withdrawn.
-bool is_ours(const siginfo_t& info) {
-  return info.si_code == SI_QUEUE && info.si_value.sival_ptr == &g_before;
-}
 
 bool is_handled(const struct sigaction& action) {
   return (action.sa_flags & SA_SIGINFO) != 0 ||
@@ -58,8 +51,9 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 }
 
 void on_preempt(int signal, siginfo_t* info, void* context) {
-  // Answer whichever signal it was: of two that come together the kernel keeps one.
-  if (!is_ours(*info)) pass_on(signal, info, context);
+  // Answer whichever signal it was: of two that come together the kernel keeps one. One of ours may arrive when its
+  // request has already been answered or withdrawn.
+  if (!is_thread_signal(*info)) pass_on(signal, info, context);
   M* m = current_m();
   if (m == nullptr) return;
   m->sched->stalls.answer(*m);
@@ -106,8 +100,7 @@ bool PreemptSignal::take(int signal) {
 
 void PreemptSignal::install(int signal, const sigset_t& mask) {
   mask_ = mask;
-  pid_ = sys::invoke(SYS_getpid);
-  if (signal != 0 && pid_ <= 0) {
+  if (signal != 0 && !prepare_thread_signals()) {
     move_from(signal, Lost::kNoSending);
     report();
   } else if (signal == 0 || take(signal)) {
@@ -188,25 +181,18 @@ void PreemptSignal::report() {
   log_line(LogLevel::kWarning, line.text());
 }
 
-long PreemptSignal::queue(const M& m, int signal) const {
-  siginfo_t info{};
-  info.si_code = SI_QUEUE;
-  info.si_value.sival_ptr = &g_before;
-  return sys::invoke(SYS_rt_tgsigqueueinfo, pid_, m.thread_id.get(), signal, &info);
-}
-
 bool PreemptSignal::poke(const M& m) const {
   const int signal = number_.load(std::memory_order_relaxed);
   struct sigaction now{};
   if (signal == 0 || m.thread_id == 0) return false;
   if (sigaction(signal, nullptr, &now) == 0 && now.sa_sigaction != &on_preempt) return false;
-  return queue(m, signal) == 0;
+  return send_thread_signal(m, signal) == 0;
 }
 
 bool PreemptSignal::send(M& m) {
   if (!still_ours()) return false;
   const int signal = number_.load(std::memory_order_relaxed);
-  const long sent = queue(m, signal);
+  const long sent = send_thread_signal(m, signal);
   // The suspended threads would wait for ever for others to make room.
   if (sent == -EPERM || sent == -ENOSYS) move_from(signal, Lost::kNoSending);
   return sent == 0;

@@ -20,8 +20,8 @@
 // the thread is stopped. It takes no lock and allocates nothing. errno stays unchanged, as nothing here sets
 // it.
 //
-// The signal is SIGURG, which is ignored by default; TUZA_PREEMPT_SIGNAL chooses another. Our signals carry a
-// mark. For signals without it, the handler that was installed before ours is called; a default action is no
+// The signal is SIGURG, which is ignored by default; TUZA_PREEMPT_SIGNAL chooses another. Signals of
+// others (rt/slice/thread_signal.h) go to the handler that was installed before ours is called; a default action is no
 // longer taken. If the program replaces our handler while the runtime is on, sysmon notices before it sends
 // the next signal, and moves to a free real-time signal. If there is none, or the system refuses to send
 // signals (seccomp), no thread is suspended from then on. The new handler may call ours, so ours must never
@@ -67,7 +67,6 @@ class PreemptSignal {
  private:
   enum class Lost : std::uint8_t { kReplaced, kNoHandler, kNoSending };
   static bool take(int signal);
-  [[nodiscard]] long queue(const M& m, int signal) const;
   bool still_ours();
   bool move_from(int signal, Lost what);
   [[nodiscard]] int take_unused() const;
@@ -76,7 +75,6 @@ class PreemptSignal {
   std::atomic<int> lost_number_{0};  // the signal that became unusable, until it is reported
   std::atomic<Lost> lost_{Lost::kReplaced};
   sigset_t mask_{};
-  long pid_ = 0;
 };
 
 }  // namespace tuza::rt

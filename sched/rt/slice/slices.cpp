@@ -111,7 +111,7 @@ bool Slices::waits_for_core(const M& m, Seen& seen) {
 // /proc is not read for a thread that has used a quarter of a CPU since the last scan: reading it costs 10
 // us, the CPU clock less than one.
 Slices::Use Slices::use_of_cpu(const M& m, Seen& seen, std::int64_t now) {
-  const std::int64_t cpu = thread_cpu_ns(m.thread_id);
+  const std::int64_t cpu = thread_cpu_ns(m.cpu_clock);
   const bool computes = (cpu - seen.cpu_ns) * 4 >= now - seen.cpu_at_ns;
   seen.cpu_ns = cpu;
   seen.cpu_at_ns = now;
@@ -123,7 +123,7 @@ Slices::Use Slices::use_of_cpu(const M& m, Seen& seen, std::int64_t now) {
 // would be mistaken for long ones again and again, and Ms would be woken for goroutines that are next anyway.
 void Slices::note_long_run(P& p, const M& m, Seen& seen, std::int64_t stuck_ns) {
   if (p.average_run_ns.load(std::memory_order_relaxed) >= kLongRunNs) return;
-  if ((thread_cpu_ns(m.thread_id) - seen.began_cpu_ns) * 2 < stuck_ns && waits_for_core(m, seen)) return;
+  if ((thread_cpu_ns(m.cpu_clock) - seen.began_cpu_ns) * 2 < stuck_ns && waits_for_core(m, seen)) return;
   p.average_run_ns.store(kLongRunNs, std::memory_order_relaxed);
 }
 
@@ -163,7 +163,7 @@ Slices::Pace Slices::scan_p(Sched& sched, P& p, Seen& seen, Waits others, std::i
   const std::uint32_t call = g->blocking.get() > 0 ? g->calls.get() : 0;
   if (picks != seen.picks || seen.since_ns == 0) {
     seen = Seen{.picks = picks, .since_ns = now, .call = call, .core_waits = seen.core_waits};
-    seen.cpu_ns = seen.began_cpu_ns = thread_cpu_ns(m->thread_id);
+    seen.cpu_ns = seen.began_cpu_ns = thread_cpu_ns(m->cpu_clock);
     seen.cpu_at_ns = now;
     if (!waits) return Pace::kBusy;
     if (call != 0) stalled_at_ns_ = now;

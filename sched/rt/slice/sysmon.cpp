@@ -4,7 +4,6 @@
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/base/kernel_slice.h>
-#include <tuza/sched/rt/idle/cpu_limit.h>
 #include <tuza/sched/rt/idle/idle.h>
 #include <tuza/sched/rt/idle/machine_thread.h>
 #include <tuza/sched/rt/idle/procs.h>

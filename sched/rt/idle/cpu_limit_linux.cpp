@@ -4,8 +4,7 @@
 #include <sys/syscall.h>
 #include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/rt/base/small_file.h>
-#include <tuza/sched/rt/idle/procs.h>
-#include <tuza/sched/rt/sched.h>
+#include <tuza/sched/rt/idle/idle_mask.h>
 
 #include <algorithm>
 #include <charconv>
@@ -155,11 +154,6 @@ std::int32_t CpuLimit::cpus() {
   const std::int64_t quota = quota_milli();
   if (quota > 0) cpus = std::min(cpus, (quota + 999) / 1000);
   return static_cast<std::int32_t>(std::clamp<std::int64_t>(cpus, 1, kMaxProcsLimit));
-}
-
-void follow_cpu_limit(Sched& sched) {
-  const std::int32_t cpus = sched.cpu_limit.cpus();
-  if (cpus != sched.procs()) set_procs(sched, cpus);
 }
 
 }  // namespace tuza::rt

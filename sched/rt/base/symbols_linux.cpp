@@ -5,8 +5,7 @@
 #include <link.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/arch/calls.h>
 
 #include <cstddef>
 #include <cstring>
@@ -19,17 +18,17 @@ namespace {
 class MappedFile {
  public:
   explicit MappedFile(const char* path) {
-    const long fd = sys::invoke(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+    const long fd = sys::openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return;
-    const long end = sys::invoke(SYS_lseek, fd, 0, SEEK_END);
-    const long at = end <= 0 ? -1 : sys::invoke(SYS_mmap, nullptr, end, PROT_READ, MAP_PRIVATE, fd, 0);
-    sys::invoke(SYS_close, fd);
+    const long end = sys::lseek(fd, 0, SEEK_END);
+    const long at = end <= 0 ? -1 : sys::mmap(nullptr, end, PROT_READ, MAP_PRIVATE, fd, 0);
+    sys::close(fd);
     if (at < 0 && at > -4096) return;
     data_ = reinterpret_cast<const std::byte*>(at);
     size_ = static_cast<std::size_t>(end);
   }
   ~MappedFile() {
-    if (data_ != nullptr) sys::invoke(SYS_munmap, data_, size_);
+    if (data_ != nullptr) sys::munmap(data_, size_);
   }
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
@@ -84,5 +83,7 @@ bool find_symbol(const char* path, std::uintptr_t base, std::uintptr_t address, 
   }
   return false;
 }
+
+const char* program_file(const char*) { return "/proc/self/exe"; }
 
 }  // namespace tuza::rt
