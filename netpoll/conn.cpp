@@ -1,18 +1,16 @@
-#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <tuza/netpoll/conn.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/proxy_protocol.h>
 #include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/socket/socket_name.h>
+#include <tuza/netpoll/socket/socket_queues.h>
 #include <tuza/netpoll/socket/transport.h>
 #include <tuza/netpoll/tls.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/arch/calls.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -35,9 +33,8 @@ Result<void> ignore_value(const Result<long>& result) {
 }
 
 Result<void> set_option(Descriptor& descriptor, int level, int name, int value) {
-  return ignore_value(descriptor.control("setsockopt", [=](int fd) {
-    return sys::invoke(SYS_setsockopt, fd, level, name, &value, sizeof value);
-  }));
+  return ignore_value(descriptor.control(
+      "setsockopt", [=](int fd) { return sys::setsockopt(fd, level, name, &value, sizeof value); }));
 }
 
 SocketStandIn* stand_in(const detail::TransportOwner& transport) {
@@ -60,14 +57,16 @@ Result<std::string> as_text(const Result<Endpoint>& endpoint) {
   return to_string(*endpoint);
 }
 
-Result<SocketName> get_name(Descriptor& descriptor, long call, std::string_view op) {
+template <class Call>
+Result<SocketName> get_name(Descriptor& descriptor, Call call, std::string_view op) {
   SocketName name;
   const Result<long> result = descriptor.control(op, [&](int fd) { return name.ask(call, fd); });
   if (!result) return std::unexpected(result.error());
   return name;
 }
 
-Result<Endpoint> get_endpoint(Descriptor& descriptor, long call, std::string_view op) {
+template <class Call>
+Result<Endpoint> get_endpoint(Descriptor& descriptor, Call call, std::string_view op) {
   const Result<SocketName> name = get_name(descriptor, call, op);
   if (!name) return std::unexpected(name.error());
   const std::optional<Endpoint> endpoint = name->endpoint();
@@ -75,7 +74,8 @@ Result<Endpoint> get_endpoint(Descriptor& descriptor, long call, std::string_vie
   return *endpoint;
 }
 
-Result<std::string> get_address(Descriptor& descriptor, long call, std::string_view op) {
+template <class Call>
+Result<std::string> get_address(Descriptor& descriptor, Call call, std::string_view op) {
   const Result<SocketName> name = get_name(descriptor, call, op);
   if (!name) return std::unexpected(name.error());
   return name->text();
@@ -145,8 +145,7 @@ Result<void> Conn::write_all(const Context& ctx, std::span<const std::byte> data
 Result<std::size_t> Conn::try_write(std::string_view data) {
   if (transport_) return transport_->try_write(std::as_bytes(std::span(data)));
   const Result<long> sent = descriptor_->control("write", [data](int fd) {
-    const long n =
-        sys::invoke(SYS_sendto, fd, data.data(), data.size(), MSG_NOSIGNAL | MSG_DONTWAIT, nullptr, 0);
+    const long n = sys::sendto(fd, data.data(), data.size(), MSG_NOSIGNAL | MSG_DONTWAIT, nullptr, 0);
     return n == -EAGAIN || n == -EINTR ? 0 : n;
   });
   if (!sent) return std::unexpected(sent.error());
@@ -182,8 +181,7 @@ void Conn::set_deadline(TimePoint when) {
 
 Result<void> Conn::close_write() {
   if (transport_) return transport_->close_write();
-  return ignore_value(
-      descriptor_->control("shutdown", [](int fd) { return sys::invoke(SYS_shutdown, fd, SHUT_WR); }));
+  return ignore_value(descriptor_->control("shutdown", [](int fd) { return sys::shutdown(fd, SHUT_WR); }));
 }
 
 void Conn::close() {
@@ -214,7 +212,7 @@ Result<void> Conn::set_linger_zero() {
   if (stand_in(transport_) != nullptr) return is_open(*descriptor_, "setsockopt");
   const struct linger linger{.l_onoff = 1, .l_linger = 0};
   return ignore_value(descriptor_->control("setsockopt", [&linger](int fd) {
-    return sys::invoke(SYS_setsockopt, fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+    return sys::setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
   }));
 }
 
@@ -231,7 +229,7 @@ Result<std::size_t> Conn::peek(std::span<char> into) {
   SocketStandIn* memory = stand_in(transport_);
   const Result<long> n = descriptor_->control("peek", [&](int fd) -> long {
     if (memory != nullptr) return memory->receive(into, /*takes=*/false);
-    return sys::invoke(SYS_recvfrom, fd, into.data(), into.size(), MSG_PEEK | MSG_DONTWAIT, nullptr, nullptr);
+    return sys::recvfrom(fd, into.data(), into.size(), MSG_PEEK | MSG_DONTWAIT, nullptr, nullptr);
   });
   if (!n) return std::unexpected(n.error());
   return static_cast<std::size_t>(*n);
@@ -239,18 +237,18 @@ Result<std::size_t> Conn::peek(std::span<char> into) {
 
 bool Conn::all_delivered() {
   if (SocketStandIn* memory = stand_in(transport_)) return memory->unread() == 0;
-  int unsent = 0, unread = 0;
+  bool delivered = false;
   const Result<long> asked = descriptor_->control("ioctl", [&](int fd) {
-    const long error = sys::invoke(SYS_ioctl, fd, SIOCOUTQ, &unsent);
-    return error != 0 ? error : sys::invoke(SYS_ioctl, fd, SIOCINQ, &unread);
+    delivered = socket_queues::unacknowledged(fd) == 0 && socket_queues::unread(fd) == 0;
+    return 0L;
   });
-  return asked && unsent == 0 && unread == 0;
+  return asked && delivered;
 }
 
 Result<Endpoint> Conn::local_endpoint() const {
   if (SocketStandIn* memory = stand_in(transport_))
     return of_stand_in(*descriptor_, memory->local(), "getsockname");
-  return get_endpoint(*descriptor_, SYS_getsockname, "getsockname");
+  return get_endpoint(*descriptor_, sys::getsockname, "getsockname");
 }
 Result<Endpoint> Conn::remote_endpoint() const {
   if (peer_) return *peer_;
@@ -258,17 +256,17 @@ Result<Endpoint> Conn::remote_endpoint() const {
     return std::unexpected(Error::from_errno(EAFNOSUPPORT, "remote endpoint", *unix_peer_));
   if (SocketStandIn* memory = stand_in(transport_))
     return of_stand_in(*descriptor_, memory->remote(), "getpeername");
-  return get_endpoint(*descriptor_, SYS_getpeername, "getpeername");
+  return get_endpoint(*descriptor_, sys::getpeername, "getpeername");
 }
 Result<std::string> Conn::local_address() const {
   if (stand_in(transport_) != nullptr) return as_text(local_endpoint());
-  return get_address(*descriptor_, SYS_getsockname, "getsockname");
+  return get_address(*descriptor_, sys::getsockname, "getsockname");
 }
 Result<std::string> Conn::remote_address() const {
   if (peer_) return to_string(*peer_);
   if (unix_peer_ != nullptr) return *unix_peer_;
   if (stand_in(transport_) != nullptr) return as_text(remote_endpoint());
-  return get_address(*descriptor_, SYS_getpeername, "getpeername");
+  return get_address(*descriptor_, sys::getpeername, "getpeername");
 }
 void Conn::set_client(const ProxyHeader& header) {
   if (header.client) {

@@ -169,7 +169,8 @@ class Conn {
   // What has arrived, without taking it: at most `into`, 0 at the end of the stream, EAGAIN if nothing is there. Over TLS it
   // is ciphertext. Does not park.
   [[nodiscard]] Result<std::size_t> peek(std::span<char> into);
-  // Whether the peer's system has acknowledged all that was written, and all that has arrived is read. Does not park.
+  // Whether the peer's system has acknowledged all that was written, and all that has arrived is read. False if
+  // the system does not tell. Does not park.
   [[nodiscard]] bool all_delivered();
 
  private:

@@ -6,6 +6,7 @@
 #include <tuza/netpoll/socket/new_socket.h>
 #include <tuza/netpoll/socket/resolve_for.h>
 #include <tuza/netpoll/socket/socket_name.h>
+#include <tuza/sched/arch/calls.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/context.h>
@@ -67,7 +68,7 @@ Result<void> call_peer(const NewSocket& socket, const SocketName& peer, TimePoin
                        const Context* ctx, long& begun) {
   constexpr std::chrono::milliseconds kFirstPause{1}, kLongestPause{20};
   for (auto pause = kFirstPause;; pause = std::min(pause * 2, kLongestPause)) {
-    begun = sys::invoke(SYS_connect, socket.fd(), peer.address(), peer.length);
+    begun = sys::connect(socket.fd(), peer.address(), peer.length);
     if (begun == -EALREADY || begun == -EISCONN)
       begun = -EINPROGRESS;  // a call interrupted by a signal continues in the kernel
     if (begun != -EAGAIN && begun != -EINTR) return {};
@@ -105,11 +106,11 @@ Result<Conn> connect_once(const SocketName& peer, std::string_view address, Time
     socklen_t length = sizeof error;
     // If the query itself fails, report its error: a failed connection would otherwise look like a pending
     // one.
-    const long asked = sys::invoke(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &length);
+    const long asked = sys::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
     if (asked != 0 || error != 0) return asked != 0 ? asked : -error;
     SocketName found;
     // Neither failed nor connected: still pending.
-    const long named = found.ask(SYS_getpeername, fd);
+    const long named = found.ask(sys::getpeername, fd);
     return named == -ENOTCONN ? -EAGAIN : named;
   };
   const Result<long> connected = (*opened)->retry(Side::kWrite, "dial", look, ctx);

@@ -1,7 +1,6 @@
 #include <tuza/netpoll/inherited.h>
 
-#include <sys/syscall.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/arch/calls.h>
 
 #include <cerrno>
 #include <charconv>
@@ -52,14 +51,14 @@ Result<std::vector<InheritedListener>> inherited_listeners() {
   };
   const std::optional<int> for_whom = number(*pid);
   if (!for_whom) return malformed("LISTEN_PID", *pid);
-  if (*for_whom != sys::invoke(SYS_getpid)) return listeners;
+  if (*for_whom != sys::getpid()) return listeners;
   const std::optional<int> count = number(*fds);
   if (!count || *count > kCountMax) return malformed("LISTEN_FDS", *fds);
   std::string_view names = all_names;
   for (int fd = kFirst; fd < kFirst + *count; ++fd) {
     Result<Listener> listener = Listener::adopt(fd);
     if (!listener) {
-      for (int rest = fd + 1; rest < kFirst + *count; ++rest) sys::invoke(SYS_close, rest);
+      for (int rest = fd + 1; rest < kFirst + *count; ++rest) sys::close(rest);
       return std::unexpected(listener.error());
     }
     listeners.push_back({next_name(names), std::move(*listener)});

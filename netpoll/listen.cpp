@@ -10,7 +10,7 @@
 #include <tuza/netpoll/socket/socket_name.h>
 #include <tuza/netpoll/socket/unix_socket.h>
 #include <tuza/netpoll/tls/transport.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/arch/calls.h>
 
 #include <asio/ip/tcp.hpp>
 
@@ -34,8 +34,8 @@ long bind_and_listen(const NewSocket& socket, const Endpoint& endpoint, std::str
   }
   // Accepted connections inherit this option, which saves one system call for each.
   if (error == 0) error = socket.set(IPPROTO_TCP, TCP_NODELAY, 1);
-  if (error == 0) error = sys::invoke(SYS_bind, socket.fd(), endpoint.data(), endpoint.size());
-  if (error == 0) error = sys::invoke(SYS_listen, socket.fd(), options.backlog);
+  if (error == 0) error = sys::bind(socket.fd(), endpoint.data(), endpoint.size());
+  if (error == 0) error = sys::listen(socket.fd(), options.backlog);
   return error;
 }
 
@@ -81,7 +81,7 @@ Result<Listener> listen(std::string_view network, std::string_view address, cons
       return fail(error);
     socklen_t length = static_cast<socklen_t>(endpoint.capacity());
     // Without getsockname(), the port chosen by the system would stay unknown.
-    const long named = sys::invoke(SYS_getsockname, socket.fd(), endpoint.data(), &length);
+    const long named = sys::getsockname(socket.fd(), endpoint.data(), &length);
     if (named != 0) return fail(named);
     Result<Descriptor*> descriptor = Descriptor::open(socket.release(), "listen");
     if (!descriptor) return std::unexpected(descriptor.error());
@@ -107,7 +107,7 @@ namespace {
 long option_of(int fd, int name) {
   int value = 0;
   socklen_t length = sizeof value;
-  const long error = sys::invoke(SYS_getsockopt, fd, SOL_SOCKET, name, &value, &length);
+  const long error = sys::getsockopt(fd, SOL_SOCKET, name, &value, &length);
   return error != 0 ? error : value;
 }
 
@@ -117,27 +117,27 @@ long prepare_to_adopt(int fd) {
   if (type < 0) return type;
   if (type != SOCK_STREAM) return -EPROTOTYPE;
   if (const long listens = option_of(fd, SO_ACCEPTCONN); listens != 1) return listens < 0 ? listens : -EINVAL;
-  const long flags = sys::invoke(SYS_fcntl, fd, F_GETFL, 0);
+  const long flags = sys::fcntl(fd, F_GETFL, 0);
   if (flags < 0) return flags;
-  const long error = sys::invoke(SYS_fcntl, fd, F_SETFL, flags | O_NONBLOCK);
-  return error < 0 ? error : sys::invoke(SYS_fcntl, fd, F_SETFD, FD_CLOEXEC);
+  const long error = sys::fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+  return error < 0 ? error : sys::fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
 }  // namespace
 
 Result<Listener> Listener::adopt(int fd) {
   const auto fail = [fd](long error) {
-    sys::invoke(SYS_close, fd);
+    sys::close(fd);
     return std::unexpected(
         Error::from_errno(static_cast<int>(-error), "adopt", "descriptor " + std::to_string(fd)));
   };
   SocketName name;
-  if (const long error = name.ask(SYS_getsockname, fd); error != 0) return fail(error);
+  if (const long error = name.ask(sys::getsockname, fd); error != 0) return fail(error);
   const std::optional<Endpoint> endpoint = name.endpoint();
   if (!endpoint && name.storage.ss_family != AF_UNIX) return fail(-EAFNOSUPPORT);
   if (const long error = prepare_to_adopt(fd); error != 0) return fail(error);
   const int on = 1;
-  if (endpoint) sys::invoke(SYS_setsockopt, fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (endpoint) sys::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   Result<Descriptor*> descriptor = Descriptor::open(fd, "adopt");
   if (!descriptor) return std::unexpected(descriptor.error());
   (*descriptor)->set_shared();
@@ -159,8 +159,7 @@ Result<Conn> Listener::accept_within(const Context* ctx) {
   const auto accept_one = [&peer](int listener) {
     for (;;) {
       peer.length = sizeof peer.storage;
-      const long accepted =
-          sys::invoke(SYS_accept4, listener, &peer.storage, &peer.length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+      const long accepted = sys::accept4(listener, &peer.storage, &peer.length, SOCK_NONBLOCK | SOCK_CLOEXEC);
       if (accepted >= 0 || !is_lost_connection(accepted)) return accepted;
     }
   };
@@ -192,7 +191,7 @@ void Listener::close() {
   if (backlog_ != nullptr) {
     backlog_->close();
   } else if (!adopted_) {
-    (void)descriptor_->control("shutdown", [](int fd) { return sys::invoke(SYS_shutdown, fd, SHUT_RDWR); });
+    (void)descriptor_->control("shutdown", [](int fd) { return sys::shutdown(fd, SHUT_RDWR); });
   }
   descriptor_->close();
 }

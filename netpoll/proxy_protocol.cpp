@@ -1,12 +1,11 @@
 #include <tuza/netpoll/proxy_protocol.h>
 
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <tuza/netpoll/conn.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/socket/transport.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/arch/calls.h>
 
 #include <asio/ip/tcp.hpp>
 
@@ -187,7 +186,7 @@ Result<ProxyHeader> receive_proxy_header(Conn& conn) {
                               : detail::ConnParts::transport(conn)->stand_in();
   const auto receive = [&bytes, &have, memory](int fd, std::size_t n, int flags) -> long {
     if (memory != nullptr) return memory->receive(std::span(bytes.data() + have, n), flags != MSG_PEEK);
-    return sys::invoke(SYS_recvfrom, fd, bytes.data() + have, n, flags, nullptr, nullptr);
+    return sys::recvfrom(fd, bytes.data() + have, n, flags, nullptr, nullptr);
   };
   for (;;) {
     // Looked at first, and then taken: what is behind the header is for others.

@@ -1,11 +1,10 @@
 #include <tuza/netpoll/serve.h>
 
 #include <fcntl.h>
-#include <sys/syscall.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/poll/descriptor_limit.h>
 #include <tuza/netpoll/socket/backlog.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/arch/calls.h>
 #include <tuza/sched/detail/coarse_clock.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/log.h>
@@ -63,7 +62,7 @@ class SpareDescriptor {
  public:
   SpareDescriptor() { reopen(); }
   ~SpareDescriptor() {
-    if (fd_ >= 0) sys::invoke(SYS_close, fd_);
+    if (fd_ >= 0) sys::close(fd_);
   }
   SpareDescriptor(const SpareDescriptor&) = delete;
   SpareDescriptor& operator=(const SpareDescriptor&) = delete;
@@ -73,16 +72,16 @@ class SpareDescriptor {
   // free again.
   void drop_one_connection(Listener& listener) {
     if (listener.backlog_ != nullptr) return listener.backlog_->drop_one();
-    if (fd_ >= 0) sys::invoke(SYS_close, std::exchange(fd_, -1));
+    if (fd_ >= 0) sys::close(std::exchange(fd_, -1));
     (void)listener.descriptor_->control("accept", [](int fd) -> long {
-      const long accepted = sys::invoke(SYS_accept4, fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-      return accepted < 0 ? accepted : sys::invoke(SYS_close, accepted);
+      const long accepted = sys::accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+      return accepted < 0 ? accepted : sys::close(accepted);
     });
     reopen();
   }
 
  private:
-  void reopen() { fd_ = sys::invoke(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC); }
+  void reopen() { fd_ = sys::openat(AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC); }
   long fd_ = -1;
 };
 

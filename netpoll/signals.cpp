@@ -3,13 +3,12 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <tuza/netpoll/detail/end_of_run.h>
 #include <tuza/netpoll/detail/owners.h>
 #include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/sched/arch/calls.h>
 #include <tuza/sched/arch/last_error.h>
 #include <tuza/sched/arch/sanitizer.h>
-#include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/base/note.h>
 #include <tuza/sched/rt/base/raw_mutex.h>
@@ -51,7 +50,7 @@ void wake_waiter(int number = 0) {
     // relaxed: the pipe orders it
     if (number != 0) g_counts[static_cast<std::size_t>(number)].fetch_add(1, std::memory_order_relaxed);
     const char byte = 0;
-    sys::invoke(SYS_write, fd, &byte, 1);
+    sys::write(fd, &byte, 1);
   }
   g_writers.fetch_sub(1, std::memory_order_release);
 }
@@ -61,11 +60,11 @@ void wake_waiter(int number = 0) {
 void act_as_before(int number) {
   const struct sigaction before = g_before[static_cast<std::size_t>(number)];
   sigaction(number, &before, nullptr);
-  sys::invoke(SYS_tgkill, sys::invoke(SYS_getpid), sys::invoke(SYS_gettid), number);
+  sys::kill(sys::getpid(), number);
 }
 
 void on_signal(int number) {
-  const bool in_child = sys::invoke(SYS_getpid) != g_process.load(std::memory_order_relaxed);
+  const bool in_child = sys::getpid() != g_process.load(std::memory_order_relaxed);
   if (in_child || rt::is_forked_child()) return act_as_before(number);
   wake_waiter(number);
 }
@@ -75,7 +74,7 @@ void on_signal(int number) {
 void stop_handlers() {
   g_pipe_write.store(-1, std::memory_order_seq_cst);
   if (rt::is_forked_child()) return;  // handlers under way belong to the parent
-  while (g_writers.load(std::memory_order_seq_cst) != 0) sys::invoke(SYS_sched_yield);
+  while (g_writers.load(std::memory_order_seq_cst) != 0) sys::sched_yield();
 }
 
 }  // namespace
@@ -149,7 +148,7 @@ struct SignalSet::State {
     // Close the reader first: a waiting wait() must return that the set is closed, not that the pipe has no
     // writer.
     if (reader.get() != nullptr) reader->close();
-    if (write_fd >= 0) sys::invoke(SYS_close, write_fd);
+    if (write_fd >= 0) sys::close(write_fd);
     g_open.store(false, std::memory_order_release);
   }
 
@@ -240,13 +239,13 @@ Result<SignalSet> SignalSet::open(std::initializer_list<int> signals) {
   }
   auto state = std::make_unique<State>();
   int fds[2];
-  const long error = sys::invoke(SYS_pipe2, fds, O_NONBLOCK | O_CLOEXEC);
+  const long error = sys::pipe2(fds, O_NONBLOCK | O_CLOEXEC);
   if (error < 0) return std::unexpected(Error::from_errno(static_cast<int>(-error), "signals"));
   state->write_fd = fds[1];
   Result<Descriptor*> reader = Descriptor::open(fds[0], "signals");
   if (!reader) return std::unexpected(reader.error());
   state->reader.reset(*reader);
-  g_process.store(sys::invoke(SYS_getpid), std::memory_order_relaxed);
+  g_process.store(sys::getpid(), std::memory_order_relaxed);
   for (std::atomic<std::uint32_t>& count : g_counts)
     count.store(0, std::memory_order_relaxed);  // of the last set
   g_pipe_write.store(fds[1], std::memory_order_release);

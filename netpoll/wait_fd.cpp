@@ -2,11 +2,11 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/epoll.h>
-#include <sys/syscall.h>
 #include <tuza/netpoll/detail/owners.h>
+#include <tuza/netpoll/files/file_calls.h>
 #include <tuza/netpoll/poll/descriptor.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/netpoll/poll/either.h>
+#include <tuza/sched/arch/calls.h>
 
 #include <cerrno>
 
@@ -16,8 +16,8 @@ namespace {
 // The state of the descriptor now: 0, -EAGAIN, or -errno. The poller's events only say when to look.
 long look(int fd, short events) {
   struct pollfd one{fd, events, 0};
-  const struct timespec now{};
-  const long n = sys::invoke(SYS_ppoll, &one, 1, &now, nullptr, 0);
+  struct timespec now{};
+  const long n = sys::poll(&one, 1, &now);
   if (n <= 0) return n == 0 ? -EAGAIN : n;
   return (one.revents & POLLNVAL) != 0 ? -EBADF : 0;
 }
@@ -34,7 +34,7 @@ Result<void> wait_for(const Context& ctx, int fd, Descriptor::Side side) {
   while (seen == -EINTR) seen = look(fd, events);
   if (seen != -EAGAIN) return seen == 0 ? Result<void>{} : fail(seen);
   // A number of its own: the library's may be registered already, by the library or by another goroutine.
-  const long own = sys::invoke(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 0);
+  const long own = sys::fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (own < 0) return fail(own);
   const auto watch = reads ? Descriptor::Watch::kReads : Descriptor::Watch::kBoth;
   const Result<Descriptor*> opened = Descriptor::open(static_cast<int>(own), op, watch);
@@ -47,21 +47,29 @@ Result<void> wait_for(const Context& ctx, int fd, Descriptor::Side side) {
   return {};
 }
 
+constexpr std::string_view kBoth = "wait to read or write";
+
+// On a thread, which looks up from time to time for the end of the context.
+Result<void> poll_both(const Context& ctx, int fd) {
+  for (;;) {
+    if (ctx.done()) return std::unexpected(ctx.cause());
+    struct pollfd one{fd, POLLIN | POLLOUT, 0};
+    struct timespec step{.tv_sec = 0, .tv_nsec = 10'000'000};
+    const long n = tuza::detail::blocking_syscall(sys::poll, &one, 1, &step);
+    if (n < 0) return std::unexpected(Error::from_errno(static_cast<int>(-n), kBoth));
+    if (n > 0 && (one.revents & POLLNVAL) != 0) return std::unexpected(Error::from_errno(EBADF, kBoth));
+    if (n > 0) return {};
+  }
+}
+
 }  // namespace
 
 Result<void> wait_readable_or_writable(const Context& ctx, int fd) {
-  // An epoll descriptor is readable when any of its events has happened.
-  struct epoll_event either{.events = EPOLLIN | EPOLLOUT, .data = {}};
-  const long set = sys::invoke(SYS_epoll_create1, EPOLL_CLOEXEC);
-  long error = set;
-  if (set >= 0) error = sys::invoke(SYS_epoll_ctl, set, EPOLL_CTL_ADD, fd, &either);
-  Result<void> ready;
-  if (error >= 0) {
-    ready = wait_readable(ctx, static_cast<int>(set));
-  } else {
-    ready = std::unexpected(Error::from_errno(static_cast<int>(-error), "wait to read or write"));
-  }
-  if (set >= 0) sys::invoke(SYS_close, set);
+  const long either = descriptor_for_either(fd);
+  if (either == -ENOSYS) return poll_both(ctx, fd);
+  if (either < 0) return std::unexpected(Error::from_errno(static_cast<int>(-either), kBoth));
+  Result<void> ready = wait_readable(ctx, static_cast<int>(either));
+  sys::close(either);
   return ready;
 }
 

@@ -1,7 +1,6 @@
 #include <tuza/http/files/content_tag.h>
 
 #include <openssl/evp.h>
-#include <sys/syscall.h>
 #include <tuza/http/files/file_cache.h>
 #include <tuza/http/files/file_content.h>
 #include <tuza/netpoll/files/file_calls.h>
@@ -141,7 +140,7 @@ std::string tag_of_file(int fd, const struct stat& info, std::chrono::system_clo
     digest = digest_of(fd, size, whole);
     struct stat after{};
     const bool changes =
-        tuza::detail::blocking_syscall(SYS_fstat, fd, &after) < 0 || version_of(after) != version_of(info);
+        tuza::detail::blocking_syscall(sys::fstat, fd, &after) < 0 || version_of(after) != version_of(info);
     if (changes) digest->clear();
     if (lasts && !digest->empty()) known().add(version_of(info), *digest);
   }

@@ -1,7 +1,6 @@
 #include <tuza/http/files/file_store.h>
 
 #include <fcntl.h>
-#include <sys/syscall.h>
 #include <tuza/http/files/content_tag.h>
 #include <tuza/http/files/content_type.h>
 #include <tuza/http/files/http_date.h>
@@ -103,7 +102,7 @@ FoundFile FileStore::find(const std::string& path, bool remember_absence) {
 FoundFile FileStore::open(const std::string& path) const {
   struct stat look{};
   // May follow links out of the folder; only the type is used, and only to refuse.
-  if (blocking_syscall(SYS_newfstatat, folder_.fd(), path.c_str(), &look, AT_NO_AUTOMOUNT) == 0 &&
+  if (blocking_syscall(sys::fstatat, folder_.fd(), path.c_str(), &look, AT_NO_AUTOMOUNT) == 0 &&
       !S_ISREG(look.st_mode) && !S_ISDIR(look.st_mode)) {
     return failed(-ENXIO);
   }

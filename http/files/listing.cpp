@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <tuza/http/files/file_content.h>
 #include <tuza/http/files/file_errors.h>
 #include <tuza/http/files/http_date.h>
@@ -52,7 +51,7 @@ constexpr std::string_view kStyle =
 // What FileServer would serve of this name; nullopt: nothing.
 std::optional<Listed> look_at(int root, const std::string& path, int folder, const std::string& name) {
   struct stat info{};
-  if (blocking_syscall(SYS_newfstatat, folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) !=
+  if (blocking_syscall(sys::fstatat, folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) !=
       0) {
     return std::nullopt;
   }

@@ -1,9 +1,8 @@
 #include <tuza/http/files/open_beneath.h>
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
+#include <tuza/http/files/openat2.h>
 #include <tuza/netpoll/files/file_calls.h>
 
 #include <atomic>
@@ -24,28 +23,25 @@ int open_beneath_flags(int extra) {
 }
 
 OpenFile::~OpenFile() {
-  if (fd_ >= 0) blocking([fd = fd_] { return sys::invoke(SYS_close, fd); });
+  if (fd_ >= 0) blocking([fd = fd_] { return sys::close(fd); });
 }
 
-long OpenFile::stat(struct stat& into) const { return blocking_syscall(SYS_fstat, fd_, &into); }
+long OpenFile::stat(struct stat& into) const { return blocking_syscall(sys::fstat, fd_, &into); }
 
 long OpenFile::pread(std::span<char> into, std::uint64_t offset) const {
   return tuza::detail::read_at(fd_, into, offset);
 }
 
 long open_folder(const std::string& path) {
-  return blocking_syscall(SYS_openat, AT_FDCWD, path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+  return blocking_syscall(sys::openat, AT_FDCWD, path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 }
 
 long open_beneath(int folder, const std::string& path, int flags) {
   static std::atomic<bool> unknown_call{false};
   if (unknown_call.load(std::memory_order_relaxed)) return open_beneath_by_steps(folder, path, flags);
-  struct open_how how{};
-  how.flags = static_cast<std::uint64_t>(open_beneath_flags(flags));
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
   long fd = -EAGAIN;
   for (int i = 0; i < kTriesMax && fd == -EAGAIN; ++i) {
-    fd = blocking_syscall(SYS_openat2, folder, path.c_str(), &how, sizeof(how));
+    fd = blocking_syscall(open_beneath_at_once, folder, path.c_str(), open_beneath_flags(flags));
   }
   if (fd == -ENOSYS) {
     unknown_call.store(true, std::memory_order_relaxed);

@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <tuza/netpoll/files/file_calls.h>
 
 #include <algorithm>
@@ -52,12 +51,12 @@ class Walk {
 
   [[nodiscard]] int here() const { return held_.empty() ? folder_ : held_.back().fd(); }
   [[nodiscard]] long open_here(const std::string& name) const {
-    return blocking_syscall(SYS_openat, here(), name.c_str(), flags_ | O_NOFOLLOW, 0);
+    return blocking_syscall(sys::openat, here(), name.c_str(), flags_ | O_NOFOLLOW, 0);
   }
 
   // The first name of rest_. kGoOn: there is more to pass.
   long pass(const std::string& name) {
-    const long fd = blocking_syscall(SYS_openat, here(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
+    const long fd = blocking_syscall(sys::openat, here(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
     if (fd < 0) return fd;
     OpenFile found(static_cast<int>(fd));
     struct stat info{};
@@ -79,7 +78,7 @@ class Walk {
   long follow(int link, std::size_t name_bytes) {
     if (++links_ > kLinksMax) return -ELOOP;
     std::array<char, PATH_MAX> text;
-    const long bytes = blocking_syscall(SYS_readlinkat, link, "", text.data(), text.size());
+    const long bytes = blocking_syscall(sys::readlinkat, link, "", text.data(), text.size());
     if (bytes < 0) return bytes;
     if (bytes == 0) return -ENOENT;
     if (text[0] == '/') return -EXDEV;

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <tuza/http/files/content_tag.h>
 #include <tuza/http/files/content_type.h>
 #include <tuza/http/files/file_errors.h>
@@ -49,7 +48,7 @@ std::string disposition_of(std::string_view name) {
 
 void ResponseWriter::send_open_file(int fd, std::string_view path, const SendFileOptions& options) {
   struct stat info{};
-  if (const long error = blocking_syscall(SYS_fstat, fd, &info); error < 0) {
+  if (const long error = blocking_syscall(sys::fstat, fd, &info); error < 0) {
     return refuse_file(*this, error, path);
   }
   if (!S_ISREG(info.st_mode)) return refuse_file(*this, -ENXIO, path);
@@ -83,11 +82,11 @@ void ResponseWriter::send_file(std::string_view path, const SendFileOptions& opt
   if (name.contains('\0')) return refuse_file(*this, -ENOENT, "a name with a zero byte");
   struct stat look{};
   // FIFOs and devices are not even opened.
-  if (blocking_syscall(SYS_newfstatat, AT_FDCWD, name.c_str(), &look, 0) == 0 && !S_ISREG(look.st_mode)) {
+  if (blocking_syscall(sys::fstatat, AT_FDCWD, name.c_str(), &look, 0) == 0 && !S_ISREG(look.st_mode)) {
     return refuse_file(*this, -ENXIO, path);
   }
   const long fd =
-      blocking_syscall(SYS_openat, AT_FDCWD, name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+      blocking_syscall(sys::openat, AT_FDCWD, name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
   if (fd < 0) return refuse_file(*this, fd, path);
   const OpenFile open(static_cast<int>(fd));
   send_open_file(open.fd(), path, options);

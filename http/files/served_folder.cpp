@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <tuza/netpoll/files/file_calls.h>
 #include <tuza/sched/detail/coarse_clock.h>
 #include <tuza/sched/detail/lock_guard.h>
@@ -68,7 +67,7 @@ void ServedFolder::look(std::int64_t now_ns) {
            info.st_ino == inode_.load(std::memory_order_relaxed);
   };
   struct stat info{};
-  const long failed = blocking_syscall(SYS_newfstatat, AT_FDCWD, path_.c_str(), &info, 0);
+  const long failed = blocking_syscall(sys::fstatat, AT_FDCWD, path_.c_str(), &info, 0);
   if (failed < 0 || !S_ISDIR(info.st_mode) || is_served(info)) return;
   const LockGuard lock(changing_);
   const long fd = open_folder(path_);

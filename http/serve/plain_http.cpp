@@ -1,10 +1,9 @@
 #include <tuza/http/serve/plain_http.h>
 
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/socket/conn_parts.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/arch/calls.h>
 
 #include <array>
 #include <cstddef>
@@ -20,10 +19,10 @@ void answer_plain_http(net::Conn& conn, std::chrono::milliseconds patience) {
   net::Descriptor& descriptor = net::detail::ConnParts::descriptor(conn);
   // Nothing has been sent on this connection, so there is room for all of it.
   const Result<long> sent = descriptor.control("write", [&](int fd) {
-    return sys::invoke(SYS_sendto, fd, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT, nullptr, 0);
+    return sys::sendto(fd, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT, nullptr, 0);
   });
   if (!sent) return;
-  if (!descriptor.control("shutdown", [](int fd) { return sys::invoke(SYS_shutdown, fd, SHUT_WR); })) return;
+  if (!descriptor.control("shutdown", [](int fd) { return sys::shutdown(fd, SHUT_WR); })) return;
   conn.set_read_deadline(net::time_after_now(patience));
   std::array<std::byte, 4096> scrap;
   for (;;) {

@@ -1,9 +1,9 @@
 #include <tuza/netpoll/file.h>
+#include <tuza/sched/arch/calls.h>
 
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <tuza/netpoll/files/file_calls.h>
 #include <tuza/netpoll/poll/fd_mutex.h>
 
@@ -33,7 +33,7 @@ struct File::State {
   // Called by the user that drops the last reference of a closed file. Returns -errno. Deletes this object if
   // it has no other holder.
   long close_number() {
-    const long result = blocking([number = fd] { return sys::invoke(SYS_close, number); });
+    const long result = blocking([number = fd] { return sys::close(number); });
     drop_holder();
     return result == -EINTR ? 0 : result;  // Linux has closed the descriptor all the same
   }
@@ -84,13 +84,13 @@ std::optional<int> flags_of(const OpenOptions& options) {
 
 // A system call that reads or writes. An adopted descriptor may be one that does not block (O_NONBLOCK belongs to all
 // processes that share it, so it stays), and is waited for.
-template <class... Args>
-long when_ready(short events, long number, int fd, Args... args) {
+template <class Call, class... Args>
+long when_ready(short events, Call call, int fd, Args... args) {
   for (;;) {
-    const long result = blocking_syscall(number, fd, args...);
+    const long result = blocking_syscall(call, fd, args...);
     if (result != -EAGAIN) return result;
     struct pollfd wanted{.fd = fd, .events = events, .revents = 0};
-    const long ready = blocking_syscall(SYS_ppoll, &wanted, 1, nullptr, nullptr, 0);
+    const long ready = blocking_syscall(sys::poll, &wanted, 1, nullptr);
     if (ready < 0) return ready;
   }
 }
@@ -141,7 +141,7 @@ Result<File> File::open(std::string_view path, const OpenOptions& options) {
 }
 
 Result<File> File::adopt(int fd, std::string_view name) {
-  const long flags = sys::invoke(SYS_fcntl, fd, F_GETFD, 0);
+  const long flags = sys::fcntl(fd, F_GETFD, 0);
   if (flags < 0) return std::unexpected(file_error(flags, "adopt", name));
   return File(std::unique_ptr<State, Dispose>(new State(fd, std::string(name))));
 }
@@ -166,7 +166,7 @@ Result<std::size_t> File::read(std::span<std::byte> into) {
   State* const state = state_.get();
   const Use use(state, Side::kRead);
   if (!use) return std::unexpected(closed_error("read"));
-  const long n = when_ready(POLLIN, SYS_read, state->fd, into.data(), into.size());
+  const long n = when_ready(POLLIN, sys::read, state->fd, into.data(), into.size());
   if (n < 0) return std::unexpected(file_error(n, "read", state->path));
   return static_cast<std::size_t>(n);
 }
@@ -180,13 +180,13 @@ Result<std::string> File::read_all(std::size_t bytes_max) {
   const std::size_t room = std::min(bytes_max, std::string().max_size() - 1) + 1;
   std::size_t length = kChunk;
   struct stat info{};
-  if (blocking_syscall(SYS_fstat, state->fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0) {
+  if (blocking_syscall(sys::fstat, state->fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0) {
     length = static_cast<std::size_t>(info.st_size) + 1;
   }
   std::string text(std::min(length, room), '\0');
   for (std::size_t filled = 0; filled < room;) {
     if (filled == text.size()) text.resize(std::min(2 * filled, room));
-    const long n = when_ready(POLLIN, SYS_read, state->fd, text.data() + filled, text.size() - filled);
+    const long n = when_ready(POLLIN, sys::read, state->fd, text.data() + filled, text.size() - filled);
     if (n < 0) return std::unexpected(file_error(n, "read", state->path));
     if (n == 0) {
       text.resize(filled);
@@ -202,7 +202,7 @@ Result<void> File::write_all(std::span<const std::byte> data) {
   const Use use(state, Side::kWrite);
   if (!use) return std::unexpected(closed_error("write"));
   return write_in_pieces(data, "write", state->path, [fd = state->fd](const std::byte* at, std::size_t n) {
-    return when_ready(POLLOUT, SYS_write, fd, at, n);
+    return when_ready(POLLOUT, sys::write, fd, at, n);
   });
 }
 
@@ -222,7 +222,7 @@ Result<void> File::pwrite_all(std::span<const std::byte> data, std::uint64_t off
   return write_in_pieces(data, "pwrite", state->path,
                          [fd = state->fd, &data, offset](const std::byte* at, std::size_t n) {
                            const auto done = static_cast<std::uint64_t>(at - data.data());
-                           return blocking_syscall(SYS_pwrite64, fd, at, n, offset + done);
+                           return blocking_syscall(sys::pwrite, fd, at, n, offset + done);
                          });
 }
 
@@ -232,7 +232,7 @@ Result<std::uint64_t> File::seek(std::int64_t offset_bytes, Whence whence) {
   if (!use) return std::unexpected(closed_error("seek"));
   const int from = whence == Whence::kBegin ? SEEK_SET : whence == Whence::kCurrent ? SEEK_CUR : SEEK_END;
   // Blocks while another thread reads or writes at the position.
-  const long position = blocking_syscall(SYS_lseek, state->fd, offset_bytes, from);
+  const long position = blocking_syscall(sys::lseek, state->fd, offset_bytes, from);
   if (position < 0) return std::unexpected(file_error(position, "seek", state->path));
   return static_cast<std::uint64_t>(position);
 }
@@ -241,21 +241,21 @@ Result<void> File::truncate(std::uint64_t size_bytes) {
   State* const state = state_.get();
   const Use use(state);
   if (!use) return std::unexpected(closed_error("truncate"));
-  return check_call(blocking_syscall(SYS_ftruncate, state->fd, size_bytes), "truncate", state->path);
+  return check_call(blocking_syscall(sys::ftruncate, state->fd, size_bytes), "truncate", state->path);
 }
 
 Result<void> File::sync() {
   State* const state = state_.get();
   const Use use(state);
   if (!use) return std::unexpected(closed_error("sync"));
-  return check_call(blocking_syscall(CallLength::kLong, SYS_fsync, state->fd), "sync", state->path);
+  return check_call(blocking_syscall(CallLength::kLong, sys::fsync, state->fd), "sync", state->path);
 }
 
 Result<void> File::sync_data() {
   State* const state = state_.get();
   const Use use(state);
   if (!use) return std::unexpected(closed_error("sync"));
-  return check_call(blocking_syscall(CallLength::kLong, SYS_fdatasync, state->fd), "sync", state->path);
+  return check_call(blocking_syscall(CallLength::kLong, sys::fdatasync, state->fd), "sync", state->path);
 }
 
 Result<FileInfo> File::stat() {
@@ -263,7 +263,7 @@ Result<FileInfo> File::stat() {
   const Use use(state);
   if (!use) return std::unexpected(closed_error("stat"));
   struct stat info{};
-  const long result = blocking_syscall(SYS_fstat, state->fd, &info);
+  const long result = blocking_syscall(sys::fstat, state->fd, &info);
   if (result < 0) return std::unexpected(file_error(result, "stat", state->path));
   return detail::file_info(info);
 }

@@ -2,14 +2,14 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
+#include <tuza/sched/arch/calls.h>
 
 namespace tuza::detail {
 
 long read_at(int fd, std::span<char> into, std::uint64_t offset) {
   std::size_t done = 0;
   while (done < into.size()) {
-    const long n = blocking_syscall(SYS_pread64, fd, into.data() + done, into.size() - done, offset + done);
+    const long n = blocking_syscall(sys::pread, fd, into.data() + done, into.size() - done, offset + done);
     if (n < 0 && done == 0) return n;
     if (n <= 0) break;
     done += static_cast<std::size_t>(n);
@@ -32,7 +32,7 @@ Result<std::string> kernel_path(std::string_view path, std::string_view op) {
 }
 
 Result<int> open_path(const std::string& path, int flags, std::uint32_t mode) {
-  const long fd = blocking_syscall(SYS_openat, AT_FDCWD, path.c_str(), flags | O_CLOEXEC, mode);
+  const long fd = blocking_syscall(sys::openat, AT_FDCWD, path.c_str(), flags | O_CLOEXEC, mode);
   if (fd < 0) return std::unexpected(file_error(fd, "open", path));
   return static_cast<int>(fd);
 }

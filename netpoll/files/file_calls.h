@@ -4,7 +4,7 @@
 #pragma once
 
 #include <tuza/netpoll/file_info.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/arch/calls.h>
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/result.h>
 
@@ -18,19 +18,19 @@ struct stat;
 
 namespace tuza::detail {
 
-// A system call in the scope of a BlockingCall, repeated if a signal has interrupted it. Not for close, which
-// has closed the descriptor even then. Returns -errno. Parks.
-template <class... Args>
-long blocking_syscall(CallLength length, long number, Args... args) {
+// A call of sched/arch/calls.h, or another that returns -errno, in the scope of a BlockingCall. It is repeated if a signal
+// has interrupted it: not for close, which has closed the descriptor even then. Returns -errno. Parks.
+template <class Call, class... Args>
+long blocking_syscall(CallLength length, Call call, Args... args) {
   const BlockingCall scope(length);
   for (;;) {
-    const long result = sys::invoke(number, args...);
+    const long result = call(args...);
     if (result != -EINTR) return result;
   }
 }
-template <class... Args>
-long blocking_syscall(long number, Args... args) {
-  return blocking_syscall(CallLength::kUnknown, number, args...);
+template <class Call, class... Args>
+long blocking_syscall(Call call, Args... args) {
+  return blocking_syscall(CallLength::kUnknown, call, args...);
 }
 
 // Fills `into` from `offset` on; returns fewer bytes at the end of the file, or before an error, which the next call

@@ -1,8 +1,8 @@
 #include <tuza/netpoll/filesystem.h>
+#include <tuza/sched/arch/calls.h>
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <tuza/netpoll/files/file_calls.h>
 
 #include <optional>
@@ -19,7 +19,7 @@ Result<FileInfo> stat(std::string_view path) {
   const Result<std::string> name = kernel_path(path, "stat");
   if (!name) return std::unexpected(name.error());
   struct stat info{};
-  const long result = blocking_syscall(SYS_newfstatat, AT_FDCWD, name->c_str(), &info, 0);
+  const long result = blocking_syscall(sys::fstatat, AT_FDCWD, name->c_str(), &info, 0);
   if (result < 0) return std::unexpected(detail::file_error(result, "stat", path));
   return detail::file_info(info);
 }
@@ -27,8 +27,8 @@ Result<FileInfo> stat(std::string_view path) {
 Result<void> remove(std::string_view path) {
   const Result<std::string> name = kernel_path(path, "remove");
   if (!name) return std::unexpected(name.error());
-  long result = blocking_syscall(SYS_unlinkat, AT_FDCWD, name->c_str(), 0);
-  if (result == -EISDIR) result = blocking_syscall(SYS_unlinkat, AT_FDCWD, name->c_str(), AT_REMOVEDIR);
+  long result = blocking_syscall(sys::unlinkat, AT_FDCWD, name->c_str(), 0);
+  if (result == -EISDIR) result = blocking_syscall(sys::unlinkat, AT_FDCWD, name->c_str(), AT_REMOVEDIR);
   return check_call(result, "remove", path);
 }
 
@@ -38,7 +38,7 @@ Result<void> rename(std::string_view from, std::string_view to) {
   const Result<std::string> new_name = kernel_path(to, "rename");
   if (!new_name) return std::unexpected(new_name.error());
   const long result =
-      blocking_syscall(SYS_renameat2, AT_FDCWD, old_name->c_str(), AT_FDCWD, new_name->c_str(), 0);
+      blocking_syscall(sys::renameat, AT_FDCWD, old_name->c_str(), AT_FDCWD, new_name->c_str());
   if (result < 0) return check_call(result, "rename", *old_name + " to " + *new_name);
   return {};
 }
@@ -46,7 +46,7 @@ Result<void> rename(std::string_view from, std::string_view to) {
 Result<void> make_directory(std::string_view path, std::uint32_t mode) {
   const Result<std::string> name = kernel_path(path, "mkdir");
   if (!name) return std::unexpected(name.error());
-  return check_call(blocking_syscall(SYS_mkdirat, AT_FDCWD, name->c_str(), mode), "mkdir", path);
+  return check_call(blocking_syscall(sys::mkdirat, AT_FDCWD, name->c_str(), mode), "mkdir", path);
 }
 
 Result<std::vector<DirectoryEntry>> list(std::string_view path) {

@@ -1,13 +1,12 @@
 #include <tuza/netpoll/poll/descriptor.h>
 
 #include <errno.h>
-#include <poll.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <tuza/netpoll/poll/descriptor_pool.h>
 #include <tuza/netpoll/poll/netpoller.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/netpoll/socket/peer_closed.h>
+#include <tuza/sched/arch/calls.h>
 #include <tuza/sched/detail/clock_source.h>
 #include <tuza/sched/detail/pending_wait.h>
 #include <tuza/sched/rt/base/check.h>
@@ -39,7 +38,7 @@ Result<Descriptor*> Descriptor::open(int fd, std::string_view op, Watch watch) {
   if (d != nullptr) {
     d->dispose();
   } else {
-    sys::invoke(SYS_close, fd);
+    sys::close(fd);
   }
   if (!netpoller) return std::unexpected(netpoller.error());
   return std::unexpected(Error::from_errno(static_cast<int>(-error), op));
@@ -74,7 +73,7 @@ void Descriptor::close_number() {
   if (shared_) {
     if (const Result<Netpoller*> netpoller = Netpoller::get()) (*netpoller)->poller().remove(fd_);
   }
-  if (!in_memory_) sys::invoke(SYS_close, fd_);  // also ends the registration
+  if (!in_memory_) sys::close(fd_);  // also ends the registration
   fd_ = -1;
   drop_holder();
 }
@@ -278,13 +277,8 @@ void Descriptor::watch_hang_up(HangUpHandler* handler) {
   if (!hung_up_.load() && !mutex_.closed()) return;
   if (in_memory_) return report_hang_up(sequence);
   // An earlier event may have been urgent data, which has been dealt with.
-  struct pollfd now{.fd = -1, .events = POLLRDHUP, .revents = 0};
-  const Result<long> ready = control("poll", [&now](int fd) {
-    now.fd = fd;
-    const struct timespec at_once{};
-    return sys::invoke(SYS_ppoll, &now, 1, &at_once, nullptr, 0);
-  });
-  if (!ready || *ready > 0) report_hang_up(sequence);
+  const Result<long> closed = control("poll", [](int fd) { return static_cast<long>(peer_has_closed(fd)); });
+  if (!closed || *closed != 0) report_hang_up(sequence);
 }
 
 Descriptor::Woken Descriptor::deliver(Events events, std::uint64_t cookie) {
@@ -316,7 +310,7 @@ Result<std::size_t> Descriptor::read_locked(std::span<std::byte> into, LazyBuffe
       if (!waited) return std::unexpected(waited.error());
     }
     if (lazy != nullptr) into = lazy->take();
-    const long n = sys::invoke(SYS_read, fd_, into.data(), into.size());
+    const long n = sys::read(fd_, into.data(), into.size());
     if (n >= 0) {
       drained_ = Poller::kReportsUrgentData && static_cast<std::size_t>(n) < into.size();
       return static_cast<std::size_t>(n);
@@ -357,7 +351,7 @@ Result<void> Descriptor::write_on(std::span<const std::byte>& data, const Contex
 
 Result<void> Descriptor::write_locked(std::span<const std::byte>& data, int flags, const Context* ctx) {
   while (!data.empty()) {
-    const long n = sys::invoke(SYS_sendto, fd_, data.data(), data.size(), MSG_NOSIGNAL | flags, nullptr, 0);
+    const long n = sys::sendto(fd_, data.data(), data.size(), MSG_NOSIGNAL | flags, nullptr, 0);
     if (n >= 0) {
       if (write_waited_us_ != 0) [[unlikely]]
         pay_for_waits(static_cast<std::size_t>(n));
@@ -383,7 +377,7 @@ Result<void> Descriptor::write_all(std::span<struct iovec> pieces, const Context
     struct msghdr message{};
     message.msg_iov = pieces.data();
     message.msg_iovlen = std::min(pieces.size(), kPiecesMax);
-    const long n = sys::invoke(SYS_sendmsg, fd_, &message, MSG_NOSIGNAL);
+    const long n = sys::sendmsg(fd_, &message, MSG_NOSIGNAL);
     if (n == -EAGAIN) {
       if (Result<void> waited = wait_to_write(ctx); !waited) return waited;
     } else if (n < 0 && n != -EINTR) {

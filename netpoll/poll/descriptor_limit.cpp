@@ -1,8 +1,7 @@
 #include <tuza/netpoll/poll/descriptor_limit.h>
 
 #include <sys/resource.h>
-#include <sys/syscall.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/arch/calls.h>
 
 #include <algorithm>
 
@@ -11,7 +10,7 @@ namespace tuza::net {
 std::size_t descriptors_allowed() {
   struct rlimit limit{};
   limit.rlim_cur = kDescriptorsUsual;
-  sys::invoke(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &limit);
+  sys::getrlimit(RLIMIT_NOFILE, &limit);
   return std::min<rlim_t>(limit.rlim_cur, 1 << 24);
 }
 

@@ -7,9 +7,7 @@
 #include <tuza/netpoll/file_slice.h>
 #include <tuza/netpoll/poll/descriptor.h>
 
-#include <sys/socket.h>
-#include <sys/syscall.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/netpoll/poll/sendfile.h>
 #include <tuza/sched/blocking.h>
 
 #include <algorithm>
@@ -23,9 +21,8 @@ namespace {
 constexpr std::uint64_t kSentAtOnceMax = 512 << 10;
 
 long send_some(int socket, const FileSlice& slice) {
-  auto offset = static_cast<std::int64_t>(slice.offset);
   const BlockingCall scope;
-  return sys::invoke(SYS_sendfile, socket, slice.fd, &offset, std::min(slice.length, kSentAtOnceMax));
+  return send_from_file(socket, slice.fd, slice.offset, std::min(slice.length, kSentAtOnceMax));
 }
 
 }  // namespace
@@ -35,9 +32,9 @@ Result<void> Descriptor::send_file(FileSlice& slice, std::string_view& head, con
   const Use use(*this, Side::kWrite, ctx);
   if (!use) return std::unexpected(refusal("write", ctx));
   if (Result<void> may = may_begin(Side::kWrite, "write", ctx); !may) return may;
-  // MSG_MORE: the head leaves in one packet with the first bytes of the file.
+  // The head leaves in one packet with the first bytes of the file.
   std::span<const std::byte> unsent = std::as_bytes(std::span(head));
-  Result<void> result = write_locked(unsent, slice.length > 0 ? MSG_MORE : 0, ctx);
+  Result<void> result = write_locked(unsent, slice.length > 0 ? kMoreFollows : 0, ctx);
   head.remove_prefix(head.size() - unsent.size());
   while (result && slice.length > 0) {
     const long n = send_some(fd_, slice);

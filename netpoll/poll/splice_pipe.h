@@ -22,7 +22,7 @@ class SplicePipe {
   static constexpr std::size_t kKeptMax = 16;
 
   // Whether this system has splice(2).
-#if defined(__linux__)
+#if !defined(TUZA_PORTABLE)
   static constexpr bool kAvailable = true;
 #else
   static constexpr bool kAvailable = false;

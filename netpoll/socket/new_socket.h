@@ -2,8 +2,7 @@
 #pragma once
 
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/arch/calls.h>
 
 #include <utility>
 
@@ -13,9 +12,9 @@ class NewSocket {
  public:
   // A non-blocking, close-on-exec stream socket.
   NewSocket(int family, int protocol)
-      : fd_(sys::invoke(SYS_socket, family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol)) {}
+      : fd_(sys::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol)) {}
   ~NewSocket() {
-    if (fd_ >= 0) sys::invoke(SYS_close, fd_);
+    if (fd_ >= 0) sys::close(fd_);
   }
   NewSocket(const NewSocket&) = delete;
   NewSocket& operator=(const NewSocket&) = delete;
@@ -24,7 +23,7 @@ class NewSocket {
   [[nodiscard]] long fd() const { return fd_; }
   int release() { return static_cast<int>(std::exchange(fd_, -1)); }
   long set(int level, int name, int value) const {
-    return sys::invoke(SYS_setsockopt, fd_, level, name, &value, sizeof value);
+    return sys::setsockopt(fd_, level, name, &value, sizeof value);
   }
 
  private:

@@ -1,20 +1,12 @@
 #include <tuza/netpoll/socket/socket_name.h>
 
 #include <sys/un.h>
-#include <tuza/sched/arch/syscall.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
 
 namespace tuza::net {
-
-long SocketName::ask(long call, long fd) {
-  length = sizeof storage;
-  const long error = sys::invoke(call, fd, &storage, &length);
-  length = std::min<socklen_t>(length, sizeof storage);
-  return error;
-}
 
 std::optional<SocketName> SocketName::of_path(std::string_view path) {
   struct sockaddr_un un{};

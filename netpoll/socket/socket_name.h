@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <tuza/netpoll/endpoint.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,8 +17,14 @@ struct SocketName {
   struct sockaddr_storage storage{};
   socklen_t length = sizeof storage;
 
-  // `call` is SYS_getsockname or SYS_getpeername. Returns 0 or -errno.
-  long ask(long call, long fd);
+  // `call` is sys::getsockname or sys::getpeername. Returns 0 or -errno.
+  template <class Call>
+  long ask(Call call, long fd) {
+    length = sizeof storage;
+    const long error = call(fd, &storage, &length);
+    length = std::min<socklen_t>(length, sizeof storage);
+    return error;
+  }
   // The name of a Unix-domain socket at `path`. A path that begins with '@' has no file; its name begins with
   // a zero byte in the kernel. nullopt if the path is empty, contains a zero byte, or is too long.
   static std::optional<SocketName> of_path(std::string_view path);

@@ -6,6 +6,7 @@
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/socket/new_socket.h>
 #include <tuza/netpoll/socket/socket_name.h>
+#include <tuza/sched/arch/calls.h>
 #include <tuza/sched/blocking.h>
 
 #include <time.h>
@@ -19,10 +20,10 @@ namespace tuza::net {
 namespace {
 
 bool read_status(const std::string& path, struct stat& found) {
-  return sys::invoke(SYS_newfstatat, AT_FDCWD, path.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0;
+  return sys::fstatat(AT_FDCWD, path.c_str(), &found, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
-long remove_file(const std::string& path) { return sys::invoke(SYS_unlinkat, AT_FDCWD, path.c_str(), 0); }
+long remove_file(const std::string& path) { return sys::unlinkat(AT_FDCWD, path.c_str(), 0); }
 
 // Setting up a socket, from the check of an old file to listen(), holds a lock. Without it, of two processes that start at
 // once, the second would take the first's file for a leftover, because the first does not listen yet.
@@ -37,7 +38,7 @@ class StartLock {
     const struct timespec pause{0, std::chrono::nanoseconds(kPause).count()};
     for (auto waited = kPause * 0; waited <= kPatience; waited += kPause) {
       if (fd_ < 0 && !open_file()) return;
-      const long error = sys::invoke(SYS_flock, fd_, LOCK_EX | LOCK_NB);
+      const long error = sys::flock(fd_, LOCK_EX | LOCK_NB);
       if (error == 0 && is_still_there()) return;
       if (error != 0 && error != -EAGAIN && error != -EINTR) {
         remove_file(path_);  // nobody can lock it, on this file system
@@ -47,7 +48,7 @@ class StartLock {
         close_file();
         continue;
       }
-      sys::invoke(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, nullptr);
+      sys::clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
     }
     close_file();
   }
@@ -64,24 +65,22 @@ class StartLock {
 
   bool open_file() {
     constexpr int kFlags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-    fd_ = sys::invoke(SYS_openat, AT_FDCWD, path_.c_str(), kFlags, 0600);
+    fd_ = sys::openat(AT_FDCWD, path_.c_str(), kFlags, 0600);
     if (fd_ < 0) return false;
     struct stat own{};
-    const bool ours = status(own) && S_ISREG(own.st_mode) && (own.st_mode & 0077) == 0 &&
-                      own.st_uid == sys::invoke(SYS_geteuid);
+    const bool ours =
+        status(own) && S_ISREG(own.st_mode) && (own.st_mode & 0077) == 0 && own.st_uid == sys::geteuid();
     if (!ours) close_file();
     return ours;
   }
-  [[nodiscard]] bool status(struct stat& own) const {
-    return sys::invoke(SYS_newfstatat, fd_, "", &own, AT_EMPTY_PATH) == 0;
-  }
+  [[nodiscard]] bool status(struct stat& own) const { return sys::fstat(fd_, &own) == 0; }
   [[nodiscard]] bool is_still_there() const {
     struct stat own{}, there{};
     return status(own) && read_status(path_, there) && own.st_dev == there.st_dev &&
            own.st_ino == there.st_ino;
   }
   void close_file() {
-    if (fd_ >= 0) sys::invoke(SYS_close, std::exchange(fd_, -1));
+    if (fd_ >= 0) sys::close(std::exchange(fd_, -1));
   }
 
   const std::string path_;
@@ -93,20 +92,19 @@ bool is_left_behind(const std::string& path, const SocketName& name) {
   struct stat found{};
   if (!read_status(path, found) || !S_ISSOCK(found.st_mode)) return false;
   const NewSocket probe(AF_UNIX, 0);
-  return probe.fd() >= 0 &&
-         sys::invoke(SYS_connect, probe.fd(), name.address(), name.length) == -ECONNREFUSED;
+  return probe.fd() >= 0 && sys::connect(probe.fd(), name.address(), name.length) == -ECONNREFUSED;
 }
 
 // 0 or -errno.
 long bind_and_listen(const NewSocket& socket, const std::string& path, const SocketName& name, int backlog) {
   const bool has_file = path.front() != '@';
-  const auto bind = [&] { return sys::invoke(SYS_bind, socket.fd(), name.address(), name.length); };
+  const auto bind = [&] { return sys::bind(socket.fd(), name.address(), name.length); };
   long error = bind();
   if (error == -EADDRINUSE && has_file && is_left_behind(path, name)) {
     error = remove_file(path);
     if (error == 0 || error == -ENOENT) error = bind();
   }
-  return error != 0 ? error : sys::invoke(SYS_listen, socket.fd(), backlog);
+  return error != 0 ? error : sys::listen(socket.fd(), backlog);
 }
 
 }  // namespace

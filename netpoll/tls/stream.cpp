@@ -1,13 +1,11 @@
 // Reading, writing and closing a TLS stream. The handshake is in handshake.cpp.
 #include <tuza/netpoll/tls/stream.h>
 
-#include <linux/sockios.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
+#include <tuza/netpoll/socket/socket_queues.h>
 #include <tuza/netpoll/tls/call.h>
 #include <tuza/netpoll/tls/hold.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/arch/calls.h>
 #include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/slice/handoff.h>
 #include <tuza/sched/time/clock.h>
@@ -291,7 +289,7 @@ Result<void> Stream::read_message(std::chrono::milliseconds& pause, const Contex
     Refill refill;
     const std::span<std::byte> into = refill.take();
     got = descriptor_.control("read", [into](int fd) {
-      const long n = sys::invoke(SYS_recvfrom, fd, into.data(), into.size(), MSG_DONTWAIT, nullptr, nullptr);
+      const long n = sys::recvfrom(fd, into.data(), into.size(), MSG_DONTWAIT, nullptr, nullptr);
       return n == -EAGAIN || n == -EINTR ? 0 : n == 0 ? -EPIPE : n;
     });
     if (got && *got > 0) {
@@ -334,8 +332,7 @@ Result<void> Stream::send_out(const Context* ctx) {
 void Stream::send_without_waiting() {
   if (const std::span<const std::byte> unsent = wire_.out.unread(); !unsent.empty()) {
     const Result<long> sent = descriptor_.control("write", [unsent](int fd) {
-      return sys::invoke(SYS_sendto, fd, unsent.data(), unsent.size(), MSG_NOSIGNAL | MSG_DONTWAIT, nullptr,
-                         0);
+      return sys::sendto(fd, unsent.data(), unsent.size(), MSG_NOSIGNAL | MSG_DONTWAIT, nullptr, 0);
     });
     if (sent) wire_.out.consume(static_cast<std::size_t>(*sent));
   }
@@ -382,7 +379,7 @@ Result<void> Stream::close_write() {
   }
   check_mark();
   const Result<long> ended =
-      descriptor_.control("shutdown", [](int fd) { return sys::invoke(SYS_shutdown, fd, SHUT_WR); });
+      descriptor_.control("shutdown", [](int fd) { return sys::shutdown(fd, SHUT_WR); });
   if (!ended) return std::unexpected(ended.error());
   return {};
 }
@@ -418,20 +415,25 @@ void Stream::farewell() {
 // client loses data in one remaining case: it sends something between the close and the end of the answer,
 // and a packet of the answer is lost on the way.
 void Stream::outlast_answer(TimePoint by) {
-  const auto queued = [this](unsigned long request) {
-    int bytes = 0;
-    const auto ask = [&](int fd) { return sys::invoke(SYS_ioctl, fd, request, &bytes); };
-    return descriptor_.control("ioctl", ask) ? bytes : 0;
+  // Also true if the system does not tell.
+  const auto is_queued = [this](socket_queues::Bytes (*queue)(int)) {
+    bool some = false;
+    const auto ask = [&](int fd) {
+      some = queue(fd) != 0;
+      return 0L;
+    };
+    return descriptor_.control("ioctl", ask) && some;
   };
   const auto has_spoken = [this]() TUZA_REQUIRES(reading_) {
     const LockGuard lock(ssl_mutex_);
     return may_have_plaintext_ || !wire_.in.empty();
   };
-  if (queued(SIOCOUTQNSD) == 0 && queued(FIONREAD) == 0 && !has_spoken()) return;
-  if (queued(SIOCOUTQ) == 0) return;
-  (void)descriptor_.control("shutdown", [](int fd) { return sys::invoke(SYS_shutdown, fd, SHUT_WR); });
+  if (!is_queued(socket_queues::unsent) && !is_queued(socket_queues::unread) && !has_spoken()) return;
+  if (!is_queued(socket_queues::unacknowledged)) return;
+  (void)descriptor_.control("shutdown", [](int fd) { return sys::shutdown(fd, SHUT_WR); });
   Refill scrap;
-  for (std::chrono::milliseconds pause = kLookAgain; queued(SIOCOUTQ) > 0; pause = longer(pause)) {
+  for (std::chrono::milliseconds pause = kLookAgain; is_queued(socket_queues::unacknowledged);
+       pause = longer(pause)) {
     const TimePoint now = tuza::now();
     if (now >= by) return;
     // The handler has returned, so its deadlines no longer apply.
@@ -452,9 +454,7 @@ void Stream::closing() {
   // A client that only writes has not read its tickets. Closing a socket with unread data resets the
   // connection, and the server would lose the data that it has not read by then.
   if (!side_->is_server() && reading_.try_lock()) {
-    (void)descriptor_.control("read", [](int fd) {
-      return sys::invoke(SYS_recvfrom, fd, nullptr, kTicketsMax, MSG_TRUNC | MSG_DONTWAIT, nullptr, nullptr);
-    });
+    (void)descriptor_.control("read", [](int fd) { return socket_queues::discard(fd, kTicketsMax); });
     reading_.unlock();
   }
   writing_.unlock();

@@ -4,7 +4,7 @@
 #include <sys/syscall.h>
 #include <tuza/netpoll/poll/descriptor_limit.h>
 #include <tuza/netpoll/poll/netpoller.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/arch/calls.h>
 #include <tuza/sched/rt/base/raw_mutex.h>
 #include <tuza/sched/rt/enter.h>
 
@@ -55,29 +55,27 @@ struct SplicePipe::Kept {
 };
 
 void SplicePipe::close(Ends ends) {
-  sys::invoke(SYS_close, ends.read);
-  sys::invoke(SYS_close, ends.write);
+  sys::close(ends.read);
+  sys::close(ends.write);
   g_open_pipes.fetch_sub(1, std::memory_order_relaxed);
 }
 
 SplicePipe SplicePipe::take() {
   Ends ends;
-  if constexpr (kAvailable) {
-    std::array<Ends, kKeptMax> strangers;
-    std::size_t strangers_size = 0;
-    const bool kept = Kept::all().take(ends, strangers, strangers_size);
-    for (std::size_t i = 0; i < strangers_size; ++i) close(strangers[i]);
-    if (kept) return SplicePipe(ends);
-    if (g_open_pipes.fetch_add(1, std::memory_order_relaxed) < descriptors_allowed() / 8) {
-      std::array<int, 2> both{-1, -1};
-      if (sys::invoke(SYS_pipe2, both.data(), O_CLOEXEC | O_NONBLOCK) == 0) {
-        // Refused, to users with many pipes, it is smaller.
-        sys::invoke(SYS_fcntl, both[0], F_SETPIPE_SZ, kPipeBytes);
-        return SplicePipe({both[0], both[1]});
-      }
+  std::array<Ends, kKeptMax> strangers;
+  std::size_t strangers_size = 0;
+  const bool kept = Kept::all().take(ends, strangers, strangers_size);
+  for (std::size_t i = 0; i < strangers_size; ++i) close(strangers[i]);
+  if (kept) return SplicePipe(ends);
+  if (g_open_pipes.fetch_add(1, std::memory_order_relaxed) < descriptors_allowed() / 8) {
+    std::array<int, 2> both{-1, -1};
+    if (sys::pipe2(both.data(), O_CLOEXEC | O_NONBLOCK) == 0) {
+      // Refused, to users with many pipes, it is smaller.
+      sys::fcntl(both[0], F_SETPIPE_SZ, kPipeBytes);
+      return SplicePipe({both[0], both[1]});
     }
-    g_open_pipes.fetch_sub(1, std::memory_order_relaxed);
   }
+  g_open_pipes.fetch_sub(1, std::memory_order_relaxed);
   return SplicePipe(ends);
 }
 
@@ -87,7 +85,6 @@ SplicePipe::~SplicePipe() {
 
 std::size_t SplicePipe::open_pipes() { return g_open_pipes.load(std::memory_order_relaxed); }
 
-#if defined(__linux__)
 long SplicePipe::fill_from(int socket, std::size_t most) {
   const long n =
       sys::invoke(SYS_splice, socket, nullptr, ends_.write, nullptr, most, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
@@ -101,9 +98,5 @@ long SplicePipe::drain_to(int socket) {
   if (n > 0) bytes_ -= static_cast<std::size_t>(n);
   return n;
 }
-#else
-long SplicePipe::fill_from(int, std::size_t) { return -ENOSYS; }
-long SplicePipe::drain_to(int) { return -ENOSYS; }
-#endif
 
 }  // namespace tuza::net

@@ -1,0 +1,35 @@
+#include <tuza/netpoll/socket/socket_queues.h>
+
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <tuza/sched/arch/calls.h>
+
+#include <algorithm>
+#include <array>
+
+namespace tuza::net::socket_queues {
+
+// What has been sent is the system's own affair.
+Bytes unacknowledged(int) { return std::nullopt; }
+
+Bytes unsent(int) { return std::nullopt; }
+
+Bytes unread(int fd) {
+  int bytes = 0;
+  return ::ioctl(fd, FIONREAD, &bytes) == 0 ? Bytes(static_cast<std::size_t>(bytes)) : std::nullopt;
+}
+
+long discard(int fd, std::size_t most) {
+  std::array<char, 4096> scrap;
+  long discarded = 0;
+  while (most > 0) {
+    const long n =
+        sys::recvfrom(fd, scrap.data(), std::min(most, scrap.size()), MSG_DONTWAIT, nullptr, nullptr);
+    if (n <= 0) return discarded > 0 ? discarded : n;
+    discarded += n;
+    most -= static_cast<std::size_t>(n);
+  }
+  return discarded;
+}
+
+}  // namespace tuza::net::socket_queues
