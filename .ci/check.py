@@ -10,6 +10,7 @@
     sizes        files of code have at most 500 lines, functions at most 70
     once         headers may be included twice
     quarantine   thread_local, errno, volatile and asm occur only in the files listed for them
+    portable     in sched and netpoll, only the files that docs/internals/porting.md lists name what is Linux's
     commits      a branch's own commits, which origin/main does not have, have a subject of at most 72 characters, an
                  empty line, and a body
 
@@ -25,6 +26,7 @@ import subprocess
 import sys
 
 import changes
+import portability
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CLANG_FORMAT = "clang-format-19"  # releases format differently; both Debian 12 and 13 have this one
@@ -267,6 +269,11 @@ def check_quarantine():
                     yield f"{name}:{number}: {word} does not belong here (.ci/check.py says where)"
 
 
+def check_portable():
+    sources = {relative(p): p.read_text() for p in listed("sched/*", "netpoll/*") if portability.is_source(relative(p))}
+    yield from portability.problems(sources, (ROOT / portability.PAGE).read_text())
+
+
 def check_commits():
     """What is new since origin/main; where that does not exist, the last commit. None without Git's data."""
     if not (ROOT / ".git").exists():
@@ -287,7 +294,8 @@ def check_commits():
 
 RULES = {"format": check_format, "layers": check_layers, "public": check_public, "installed": check_installed,
          "results": check_results, "rooms": check_rooms, "sizes": check_sizes, "once": check_once,
-         "quarantine": check_quarantine, "commits": check_commits}
+         "quarantine": check_quarantine, "portable": check_portable,
+         "commits": check_commits}
 
 
 def main():

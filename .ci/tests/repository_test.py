@@ -114,7 +114,7 @@ class CommitRule(unittest.TestCase):
     def setUp(self):
         self.scratch = pathlib.Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.scratch)
-        for name in (".ci/check.py", ".ci/changes.py", ".ci/steps.py", "framework/cmake/public_folders.txt"):
+        for name in (".ci/check.py", ".ci/changes.py", ".ci/portability.py", ".ci/steps.py", "framework/cmake/public_folders.txt"):
             (self.scratch / "up" / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, self.scratch / "up" / name)
         self.git("init", "-q", "-b", "main", at="up")
