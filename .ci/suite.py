@@ -154,12 +154,6 @@ def everything(suite):
         if configure(suite, step, "kqueue") and suite.build(step, "kqueue", "netpoll/all", "http/all"):
             ctest.tests(suite, step, "kqueue", "-L", "^(netpoll|kqueue|tls|http)_tests$", "-LE", LEFT)
     suite.step("kqueue", kqueue)
-
-    def portable(step):
-        """The scheduler on the portable forms of what only Linux has."""
-        if configure(suite, step, "portable") and suite.build(step, "portable", "sched/all"):
-            ctest.tests(suite, step, "portable", "-L", "^(sched|sync|time)_tests$", "-LE", LEFT)
-    suite.step("portable", portable)
     suite.step("clang-tidy", lambda step: suite.tool(step, ".ci/tidy.py"))
     for name in "asan", "tsan", "chaos":
         suite.step(name, lambda step, name=name: preset(suite, step, name))
