@@ -3,7 +3,8 @@
 docs/internals/porting.md lists them in two tables: in the first the mechanisms that have a portable form, in the second what is
 not behind such a mechanism yet. A word counts in code, and a path in strings; comments may say
 what they like. What POSIX.1-2024 has is not
-Linux's, even if other systems lack it (accept4 and pipe2 on macOS); nor is what all of them have besides (MSG_DONTWAIT).
+Linux's, even if other systems lack it (accept4 and pipe2 on macOS); nor is what all of them have besides (MSG_DONTWAIT), or
+under the name that it had before (posix_spawn_file_actions_addfchdir_np).
 """
 
 import re
@@ -23,7 +24,7 @@ LINUX = re.compile(r"""
   | \b(?:AT_EMPTY_PATH|F_SETPIPE_SZ|O_DIRECT|O_NOATIME|O_PATH|O_TMPFILE)\b
   | \b(?:cpu_set_t|dl_iterate_phdr|mallinfo2?|malloc_usable_size|mallopt|memfd_create|prctl|process_vm_readv
         |sched_[gs]etaffinity|signalfd|timerfd_\w+)\b
-  | \bgregs\b | \b\w+_np\(
+  | \bgregs\b | \b(?!posix_spawn_file_actions_addfchdir_np)\w+_np\(
   | "/(?:proc|sys)/
 """, re.VERBOSE)
 COMMENT_OR_STRING = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'(?!\w)""", re.DOTALL)

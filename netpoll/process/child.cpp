@@ -1,12 +1,12 @@
 #include <tuza/netpoll/process/child.h>
 
 #include <signal.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <tuza/netpoll/detail/owners.h>
 #include <tuza/netpoll/files/file_calls.h>
 #include <tuza/netpoll/poll/descriptor.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/netpoll/process/child_end.h>
+#include <tuza/sched/arch/calls.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/rt/base/fork.h>
 
@@ -22,8 +22,8 @@ ExitStatus exit_status(const siginfo_t& info) {
 }
 
 // Null if the kernel has no pidfds, or refuses this one: the watcher takes a thread then.
-net::detail::DescriptorOwner open_pidfd(pid_t pid) {
-  const long fd = sys::invoke(SYS_pidfd_open, pid, 0);
+net::detail::DescriptorOwner watch_end(pid_t pid) {
+  const long fd = open_pidfd(pid);
   if (fd < 0) return nullptr;
   const Result<net::Descriptor*> opened = net::Descriptor::open(static_cast<int>(fd), "wait");
   return net::detail::DescriptorOwner(opened ? *opened : nullptr);
@@ -46,7 +46,7 @@ void Child::forget_context() {
 }
 
 void Child::wait_and_reap() {
-  if (const net::detail::DescriptorOwner pidfd = open_pidfd(pid_); pidfd != nullptr) {
+  if (const net::detail::DescriptorOwner pidfd = watch_end(pid_); pidfd != nullptr) {
     const auto reap_now = [this](int fd) { return reap(fd); };
     if (pidfd->retry(net::Descriptor::Side::kRead, "wait", reap_now)) return;
   }
@@ -56,16 +56,13 @@ void Child::wait_and_reap() {
 void Child::reap_on_this_thread() {
   siginfo_t info{};
   do {
-    blocking_syscall(CallLength::kLong, SYS_waitid, P_PID, pid_, &info, WEXITED | WNOWAIT, nullptr);
+    blocking_syscall(CallLength::kLong, wait_for_end, -1, pid_, &info, WEXITED | WNOWAIT);
   } while (reap(-1) == -EAGAIN);
 }
 
 long Child::reap(int pidfd) {
   siginfo_t info{};
-  const auto ask = [&, this](int flags) {
-    return pidfd >= 0 ? sys::invoke(SYS_waitid, P_PIDFD, pidfd, &info, flags, nullptr)
-                      : sys::invoke(SYS_waitid, P_PID, pid_, &info, flags, nullptr);
-  };
+  const auto ask = [&, this](int flags) { return wait_for_end(pidfd, pid_, &info, flags); };
   const LockGuard lock(mutex_);
   if (reaped_) return 0;
   long error = ask(WEXITED | WNOHANG | WNOWAIT);
@@ -86,7 +83,7 @@ long Child::reap(int pidfd) {
   return 0;
 }
 
-long Child::send(int number) const { return sys::invoke(SYS_kill, plan_.own_group ? -pid_ : pid_, number); }
+long Child::send(int number) const { return sys::kill(plan_.own_group ? -pid_ : pid_, number); }
 
 Result<void> Child::signal(int number) {
   const LockGuard lock(mutex_);

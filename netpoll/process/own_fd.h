@@ -1,8 +1,7 @@
 // A descriptor number that is closed at the end of the scope. Internal: not installed.
 #pragma once
 
-#include <sys/syscall.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/arch/calls.h>
 
 #include <utility>
 
@@ -18,7 +17,7 @@ class OwnFd {
     return *this;
   }
   ~OwnFd() {
-    if (number_ >= 0) sys::invoke(SYS_close, number_);
+    if (number_ >= 0) sys::close(number_);
   }
 
   [[nodiscard]] int get() const { return number_; }  // -1: none

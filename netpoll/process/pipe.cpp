@@ -2,10 +2,9 @@
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/process/pipe_ends.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/arch/calls.h>
 
 #include <algorithm>
 #include <array>
@@ -33,11 +32,11 @@ void set_pipe_deadline(net::Descriptor* descriptor, PipeSide side, PipeReader::T
 // The number of a new pipe that is not `ours` (0: the reading one).
 Result<detail::OwnFd> open_pipe(std::size_t ours, std::shared_ptr<net::Descriptor>& into) {
   std::array<int, 2> ends{};
-  long error = sys::invoke(SYS_pipe2, ends.data(), O_CLOEXEC);
+  long error = sys::pipe2(ends.data(), O_CLOEXEC);
   if (error < 0) return std::unexpected(Error::from_errno(static_cast<int>(-error), "pipe"));
   detail::OwnFd childs(ends[1 - ours]);
   detail::OwnFd own(ends[ours]);
-  error = sys::invoke(SYS_fcntl, own.get(), F_SETFL, O_NONBLOCK);
+  error = sys::fcntl(own.get(), F_SETFL, O_NONBLOCK);
   if (error < 0) return std::unexpected(Error::from_errno(static_cast<int>(-error), "pipe"));
   const auto watch = ours == 0 ? net::Descriptor::Watch::kReads : net::Descriptor::Watch::kBoth;
   const Result<net::Descriptor*> opened = net::Descriptor::open(own.release(), "pipe", watch);
@@ -57,12 +56,12 @@ Result<std::string> detail::PipeEnds::read_rest(PipeReader& from) {
   std::string text;
   const auto read = [&text](int fd) {
     int bytes = 0;
-    const long asked = sys::invoke(SYS_ioctl, fd, FIONREAD, &bytes);
+    const long asked = sys::ioctl(fd, FIONREAD, &bytes);
     if (asked < 0) return asked;
     text.resize(static_cast<std::size_t>(bytes));
     std::size_t done = 0;
     for (long n = 1; n > 0 && done < text.size(); done += static_cast<std::size_t>(std::max(n, 0L))) {
-      n = sys::invoke(SYS_read, fd, text.data() + done, text.size() - done);
+      n = sys::read(fd, text.data() + done, text.size() - done);
     }
     text.resize(done);
     return 0L;
@@ -77,8 +76,7 @@ Result<std::string> detail::PipeEnds::read_rest(PipeReader& from) {
 Result<std::size_t> PipeReader::read(const Context& ctx, std::span<std::byte> into) {
   if (descriptor_ == nullptr) return std::unexpected(pipe_closed("read"));
   const Result<long> n = descriptor_->retry(
-      PipeSide::kRead, "read", [into](int fd) { return sys::invoke(SYS_read, fd, into.data(), into.size()); },
-      &ctx);
+      PipeSide::kRead, "read", [into](int fd) { return sys::read(fd, into.data(), into.size()); }, &ctx);
   if (!n) return std::unexpected(n.error());
   return static_cast<std::size_t>(*n);
 }
@@ -107,7 +105,7 @@ Result<void> PipeWriter::write_all(const Context& ctx, std::span<const std::byte
   if (descriptor_ == nullptr) return std::unexpected(pipe_closed("write"));
   const auto write = [&data](int fd) {
     while (!data.empty()) {
-      const long n = sys::invoke(SYS_write, fd, data.data(), data.size());
+      const long n = sys::write(fd, data.data(), data.size());
       if (n < 0) return n;
       data = data.subspan(static_cast<std::size_t>(n));
     }

@@ -1,9 +1,9 @@
 #include <tuza/netpoll/process.h>
 
-#include <string.h>
 #include <tuza/netpoll/process/child.h>
 #include <tuza/netpoll/process/pipe_ends.h>
 #include <tuza/netpoll/process/spawn.h>
+#include <tuza/netpoll/process/spawn_actions.h>
 
 #include <array>
 #include <cerrno>
@@ -38,7 +38,7 @@ Error of_program(const Error& error, const std::vector<std::string>& command) {
 
 std::string ExitStatus::message() const {
   if (signal_ == 0) return "exit status " + std::to_string(code_);
-  const char* name = ::sigabbrev_np(signal_);
+  const char* name = detail::short_signal_name(signal_);
   std::string text =
       name != nullptr ? std::string("killed by SIG") + name : "killed by signal " + std::to_string(signal_);
   return dumped_core_ ? text + ", core dumped" : text;

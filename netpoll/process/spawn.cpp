@@ -3,9 +3,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/syscall.h>
 #include <tuza/netpoll/process/own_fd.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/netpoll/process/spawn_actions.h>
+#include <tuza/sched/arch/calls.h>
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/base/kernel_slice.h>
@@ -53,7 +53,7 @@ class SpawnAttributes {
         keep(posix_spawn_file_actions_adddup2(&actions_, fd == kFdOutput ? 1 : fd, number));
       }
     }
-    keep(posix_spawn_file_actions_addclosefrom_np(&actions_, 3));
+    keep(close_from(actions_, 3));
   }
 
   int spawn(pid_t& child, const char* program, char* const* arguments, char* const* environment) {
@@ -102,7 +102,7 @@ std::vector<std::string> environment_of(const ProcessOptions& options) {
 // An open descriptor for the working folder that may be entered, or an errno.
 Result<OwnFd> open_folder(const std::string& folder, const std::string& program) {
   const std::string inside = folder + "/.";  // asks for the permission to enter it
-  const long fd = sys::invoke(SYS_openat, AT_FDCWD, inside.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+  const long fd = sys::openat(AT_FDCWD, inside.c_str(), kOpenToEnter | O_DIRECTORY | O_CLOEXEC, 0);
   if (fd >= 0) return OwnFd(static_cast<int>(fd));
   return std::unexpected(Error::from_errno(static_cast<int>(-fd), "start", program + " in " + folder));
 }
@@ -110,7 +110,7 @@ Result<OwnFd> open_folder(const std::string& folder, const std::string& program)
 // A descriptor below 3 would be overwritten by the child's own, so another number takes its place.
 Result<OwnFd> move_up(int& fd, const std::string& program) {
   if (fd < 0 || fd > 2) return OwnFd();
-  const long above = sys::invoke(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3);
+  const long above = sys::fcntl(fd, F_DUPFD_CLOEXEC, 3);
   if (above < 0) return std::unexpected(Error::from_errno(static_cast<int>(-above), "start", program));
   fd = static_cast<int>(above);
   return OwnFd(fd);

@@ -27,6 +27,7 @@ inline constexpr Call<SYS_fstat> fstat;
 inline constexpr Call<SYS_newfstatat> fstatat;
 inline constexpr Call<SYS_fsync> fsync;
 inline constexpr Call<SYS_ftruncate> ftruncate;
+inline constexpr Call<SYS_ioctl> ioctl;
 inline constexpr Call<SYS_lseek> lseek;
 inline constexpr Call<SYS_mkdirat> mkdirat;
 inline constexpr Call<SYS_openat> openat;

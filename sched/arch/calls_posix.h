@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -61,6 +62,9 @@ inline constexpr auto fstatat = [](long folder, const char* name, struct stat* i
 inline constexpr auto fsync = [](long fd) { return result(::fsync(narrow(fd))); };
 inline constexpr auto ftruncate = [](long fd, auto bytes) {
   return result(::ftruncate(narrow(fd), static_cast<off_t>(bytes)));
+};
+inline constexpr auto ioctl = [](long fd, auto request, auto argument) {
+  return result(::ioctl(narrow(fd), request, argument));
 };
 inline constexpr auto lseek = [](long fd, auto offset, int from) {
   return result(::lseek(narrow(fd), static_cast<off_t>(offset), from));
