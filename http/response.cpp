@@ -3,6 +3,7 @@
 #include <tuza/http/serve/request_loop.h>
 #include <tuza/http/status.h>
 #include <tuza/http/wire/number.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/sched/detail/coarse_clock.h>
 
 #include <sys/uio.h>
@@ -126,6 +127,17 @@ Result<void> RequestLoop::send_file(net::FileSlice& slice, const Context* ctx) {
   broken_ = !sent(result);
   if (framing_.chunked && result) out += "\r\n";
   return result;
+}
+
+net::Spliced RequestLoop::splice_from(net::Conn& from, std::uint64_t most, const Context& ctx) {
+  using net::detail::ConnParts;
+  if (framing_.chunked || ConnParts::transport(conn()) != nullptr || ConnParts::transport(from) != nullptr)
+    return {.possible = false};
+  if (!flush(false, &ctx)) return {.write_error = Error(Errc::kClosed, "write")};
+  net::Spliced spliced =
+      net::splice_received(ConnParts::descriptor(conn()), ConnParts::descriptor(from), most, ctx);
+  if (spliced.write_error) broken_ = !sent(std::unexpected(*spliced.write_error));
+  return spliced;
 }
 
 Result<void> RequestLoop::send_all(const Context* ctx) { return write_result(flush(false, ctx), ctx); }

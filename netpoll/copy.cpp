@@ -1,12 +1,13 @@
 #include <tuza/netpoll/copy.h>
 
 #include <tuza/netpoll/poll/descriptor.h>
-#include <tuza/netpoll/poll/splice_pipe.h>
+#include <tuza/netpoll/poll/splice.h>
 #include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/sched/sync/wait_group.h>
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -19,36 +20,21 @@ Result<std::uint64_t> copy(const Context& ctx, Conn& to, Conn& from) {
 
 namespace {
 
-// Some kinds of sockets have no splice(2), and some filters of system calls refuse it.
-bool cannot_splice(const Error& error) {
-  return error.is(std::errc::invalid_argument) || error.is(std::errc::function_not_supported) ||
-         error.is(std::errc::operation_not_supported) || error.is(std::errc::operation_not_permitted);
-}
-
 struct OneWay {
   const Context& ctx;
   Descriptor& to;
   Descriptor& from;
   std::uint64_t copied = 0;
-  bool can_splice = SplicePipe::kAvailable;
+  bool can_splice = true;
 
   // Moves what `from` has received and still receives, until it has nothing at the moment. The number of bytes.
   Result<std::uint64_t> splice() {
-    SplicePipe pipe = SplicePipe::take();
-    std::uint64_t spliced = 0;
-    while (pipe) {
-      const Result<std::size_t> n = from.splice_to(pipe, &ctx);
-      if (!n && cannot_splice(n.error())) {
-        can_splice = false;
-        break;
-      }
-      if (!n) return std::unexpected(n.error());
-      if (*n == 0) break;
-      if (const Result<void> sent = to.splice_from(pipe, &ctx); !sent) return std::unexpected(sent.error());
-      spliced += *n;
-    }
-    copied += spliced;
-    return spliced;
+    const Spliced spliced = splice_received(to, from, std::numeric_limits<std::uint64_t>::max(), ctx);
+    can_splice = spliced.possible;
+    copied += spliced.bytes;
+    if (spliced.read_error) return std::unexpected(*spliced.read_error);
+    if (spliced.write_error) return std::unexpected(*spliced.write_error);
+    return spliced.bytes;
   }
 
   // By way of a buffer. The number of bytes, 0 at the end.

@@ -2,6 +2,7 @@
 
 #include <tuza/http/client/request_sender.h>
 #include <tuza/http/wire/framing.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 
 #include <algorithm>
 #include <array>
@@ -225,6 +226,16 @@ void ClientExchange::finish() {
 Result<HijackedStream> ClientExchange::hijack() {
   if (head_.status == 101) return HijackedStream(conn(), input_);
   return std::unexpected(Error(Errc::kBadMessage, "hijack", "the server has not upgraded the connection"));
+}
+
+net::Conn* ClientExchange::bare_body() {
+  const bool bare = lease_ && !failed_ && !coding_ && body_.remaining() > 0 && input_.empty();
+  return bare && net::detail::ConnParts::transport(conn()) == nullptr ? &conn() : nullptr;
+}
+
+void ClientExchange::took_body(std::uint64_t bytes) {
+  body_.took(bytes);
+  if (bytes > 0 && body_.complete()) finish();
 }
 
 std::unexpected<Error> ClientExchange::fail(Error error) {

@@ -65,6 +65,13 @@ class ClientExchange : public rt::CacheNode {
   // The body as the server has sent it.
   [[nodiscard]] Result<std::size_t> read_received(std::span<std::byte> into);
   [[nodiscard]] Result<HijackedStream> hijack();
+  // The connection, if the rest of the body is what will arrive there next, up to body_remaining() bytes, and nobody here needs
+  // to see it; otherwise null. What is taken out of it is to be told.
+  [[nodiscard]] net::Conn* bare_body();
+  [[nodiscard]] std::uint64_t body_remaining() const { return body_.remaining(); }
+  void took_body(std::uint64_t bytes);
+  // An error of that connection; all further reads of the body fail with it.
+  std::unexpected<Error> fail(Error error);
 
  private:
   [[nodiscard]] Result<void> talk(const Hop& hop);
@@ -82,7 +89,6 @@ class ClientExchange : public rt::CacheNode {
   void skip_rest();
   [[nodiscard]] net::Conn& conn() { return lease_->conn(); }
   [[nodiscard]] bool is_final() const { return head_.status >= 200 || head_.status == 101; }
-  std::unexpected<Error> fail(Error error);
 
   std::shared_ptr<ClientState> state_;
   Context ctx_;

@@ -7,6 +7,8 @@
 #include <tuza/http/wire/field.h>
 #include <tuza/http/wire/input.h>
 #include <tuza/netpoll/copy.h>
+#include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -42,6 +44,22 @@ bool flush_before_wait(const Request& req, ResponseWriter& res, ClientResponse& 
   return res.flush(req.context()).has_value();
 }
 
+// Passes on more of a long body by splice(2), as long as it arrives in large portions. False: the client has gone.
+Result<bool> splice_more(Request& req, ClientResponse& answer) {
+  ClientExchange& upstream = answer.exchange();
+  const Context& ctx = req.context();
+  while (net::Conn* const from = upstream.bare_body()) {
+    const net::Spliced spliced = req.exchange().splice_body(*from, upstream.body_remaining(), ctx);
+    upstream.took_body(spliced.bytes);
+    if (spliced.read_error) return upstream.fail(*spliced.read_error);
+    if (spliced.write_error) return false;
+    if (spliced.bytes < kPassedPiece || upstream.bare_body() == nullptr) break;
+    if (const Result<void> ready = net::detail::ConnParts::descriptor(*from).wait_for_data(&ctx); !ready)
+      return upstream.fail(ready.error());
+  }
+  return true;
+}
+
 Result<void> pass_body(Request& req, ResponseWriter& res, ClientResponse& answer) {
   const std::size_t size =
       std::min<std::uint64_t>(answer.content_length().value_or(kPassedPiece), kPassedPiece);
@@ -54,6 +72,10 @@ Result<void> pass_body(Request& req, ResponseWriter& res, ClientResponse& answer
     if (!n) return std::unexpected(n.error());
     if (*n == 0) return {};
     if (!res.write(req.context(), as_text(room.first(*n)))) return {};
+    if (*n < kPassedPiece) continue;
+    const Result<bool> goes_on = splice_more(req, answer);
+    if (!goes_on) return std::unexpected(goes_on.error());
+    if (!*goes_on) return {};
   }
 }
 

@@ -16,6 +16,7 @@
 #include <tuza/http/serve/refusal.h>
 #include <tuza/netpoll/endpoint.h>
 #include <tuza/netpoll/file_slice.h>
+#include <tuza/netpoll/poll/splice.h>
 #include <tuza/netpoll/tls.h>
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/context.h>
@@ -27,6 +28,10 @@
 #include <span>
 #include <string_view>
 #include <utility>
+
+namespace tuza::net {
+class Conn;
+}
 
 namespace tuza::http {
 
@@ -95,6 +100,9 @@ class Exchange {
   // response break off.
   Result<void> write_file(net::FileSlice slice, const Context* ctx);
   Result<void> flush_response(const Context* ctx);
+  // Moves up to `most` bytes of the body from another connection past this process, if nothing in between wants to see them:
+  // net::splice_received(), after what was written so far. The length of the whole body must have been set.
+  net::Spliced splice_body(net::Conn& from, std::uint64_t most, const Context& ctx);
   // As ResponseWriter::hijack().
   Result<HijackedStream> hijack(int status);
   [[nodiscard]] bool begun() const { return response_.begun; }
@@ -190,6 +198,10 @@ class Exchange {
   // The same for a part of a file, behind what was given to the carrier so far; the length of the whole body is known.
   // Takes off `slice` what was sent.
   virtual Result<void> send_file(net::FileSlice& slice, const Context* ctx) = 0;
+  // The same for bytes that another connection has received.
+  virtual net::Spliced splice_from(net::Conn& /*from*/, std::uint64_t /*most*/, const Context& /*ctx*/) {
+    return {.possible = false};
+  }
   // Sends what was given to the carrier so far.
   virtual Result<void> send_all(const Context* ctx) = 0;
   // A context for this request, which the end of the request ends (end_context()).

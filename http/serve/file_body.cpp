@@ -1,5 +1,6 @@
 // A body that comes from a file. A small one is held back like any other, so that middleware may still change it; a larger
-// one goes from the file to the carrier, or in pieces through the filter that middleware has installed.
+// one goes from the file to the carrier, or in pieces through the filter that middleware has installed. Likewise a part of a
+// body that comes from another connection.
 #include <tuza/http/serve/exchange.h>
 
 #include <tuza/http/serve/body_filter.h>
@@ -69,6 +70,15 @@ Result<void> Exchange::filter_file(net::FileSlice& slice, const Context* ctx) {
     if (const Result<void> taken = take(slice, n, wanted); !taken) return taken;
   }
   return {};
+}
+
+net::Spliced Exchange::splice_body(net::Conn& from, std::uint64_t most, const Context& ctx) {
+  const bool plain = response_.started && !response_.finished && filter_ == nullptr && !head_only() &&
+                     response_.declared_length && most <= *response_.declared_length - response_.written;
+  if (!plain || broken()) return {.possible = false};
+  net::Spliced spliced = splice_from(from, most, ctx);
+  response_.written += spliced.bytes;
+  return spliced;
 }
 
 }  // namespace tuza::http

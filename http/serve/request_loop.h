@@ -89,6 +89,7 @@ class RequestLoop final : public Exchange, private net::LazyBuffer {
   void start(std::optional<std::uint64_t> length) override;
   Result<void> send(std::string_view data, const Context* ctx) override;
   Result<void> send_file(net::FileSlice& slice, const Context* ctx) override;
+  net::Spliced splice_from(net::Conn& from, std::uint64_t most, const Context& ctx) override;
   Result<void> send_all(const Context* ctx) override;
   Context make_context() override;
   [[nodiscard]] Context server_shutdown() override { return session_.shutdown_notice(); }

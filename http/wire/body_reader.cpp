@@ -61,7 +61,7 @@ std::span<std::byte> BodyReader::direct(std::span<std::byte> into) const {
   return into.first(static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), remaining_)));
 }
 
-void BodyReader::took(std::size_t n) {
+void BodyReader::took(std::uint64_t n) {
   if (kind_ != Kind::kLength) return;
   remaining_ -= n;
   complete_ = remaining_ == 0;

@@ -42,7 +42,7 @@ class BodyReader {
   // took() says how many have come. False: they belong into the Input.
   [[nodiscard]] bool reads_directly() const { return kind_ != Kind::kChunks; }
   [[nodiscard]] std::span<std::byte> direct(std::span<std::byte> into) const;
-  void took(std::size_t n);
+  void took(std::uint64_t n);
   // The connection has ended. False: in the middle of the body.
   [[nodiscard]] bool end_of_stream();
 

@@ -114,9 +114,9 @@ class Descriptor {
   Result<void> write_on(std::span<const std::byte>& data, const Context* ctx);
   // As Conn::send_file(), on this socket. Both become the unsent rest. Parks.
   Result<void> send_file(FileSlice& slice, std::string_view& head, const Context* ctx);
-  // Moves what this socket has received into the empty pipe, without waiting for it: 0 if there is nothing now, or at the
-  // end of the stream; the next read() tells which. Parks while another goroutine reads.
-  Result<std::size_t> splice_to(SplicePipe& pipe, const Context* ctx);
+  // Moves what this socket has received into the empty pipe, up to `most` bytes, without waiting for it: 0 if there is nothing
+  // now, or at the end of the stream; the next read() tells which. Parks while another goroutine reads.
+  Result<std::size_t> splice_to(SplicePipe& pipe, std::uint64_t most, const Context* ctx);
   // Waits until a read or splice_to() may find something, the end, or an error. Parks.
   Result<void> wait_for_data(const Context* ctx);
   // Writes all that is in the pipe, or returns an error after a part may have been sent. Parks.
