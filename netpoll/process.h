@@ -10,8 +10,8 @@
 //
 // Starting. The program is looked up in PATH, as execvp does, if its name has no slash; there is no shell. It begins with
 // the default action for each signal, with no signal blocked, and with no descriptors but 0, 1 and 2. What the kernel
-// refuses is the error of start(): ENOENT, EACCES, E2BIG, ENOEXEC for a script without "#!", EMFILE, EAGAIN if there are too
-// many processes.
+// refuses is the error of start(): ENOENT, EACCES, E2BIG, ENOEXEC for a script without "#!", EMFILE, ENOMEM, EAGAIN if there are
+// too many processes.
 //
 // Ending. A child is *ended* by SIGTERM, and by SIGKILL if it still runs `grace` later. That happens
 //   - when the context that was given to start() ends,

@@ -31,13 +31,20 @@ net::detail::DescriptorOwner watch_end(pid_t pid) {
 
 }  // namespace
 
-void Child::watch(const Context& ctx) {
+Result<void> Child::watch(const Context& ctx) {
   run_.set();
-  go({.name = "process"}, [self = shared_from_this()] { self->wait_and_reap(); });
-  if (ctx.event() == nullptr) return;
+  const Result<void> watched =
+      try_go({.name = "process"}, [self = shared_from_this()] { self->wait_and_reap(); });
+  if (!watched) {
+    kill_now();
+    reap_on_this_thread();
+    return std::unexpected(Error(watched.error().code(), "start", plan_.program));
+  }
+  if (ctx.event() == nullptr) return {};
   WhenDone follows = when_done(ctx, [self = shared_from_this()] { self->stop(); });
   const LockGuard lock(mutex_);
   if (!reaped_) follows_.emplace(std::move(follows));
+  return {};
 }
 
 void Child::forget_context() {

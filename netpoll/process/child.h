@@ -35,8 +35,8 @@ class Child : public std::enable_shared_from_this<Child> {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // Starts the watcher. The end of `ctx` stops the child.
-  void watch(const Context& ctx);
+  // Starts the watcher. The end of `ctx` stops the child. An error: there is no memory for the watcher, and the child is gone.
+  [[nodiscard]] Result<void> watch(const Context& ctx);
   void forget_context();
 
   [[nodiscard]] pid_t pid() const { return pid_; }

@@ -62,9 +62,10 @@ Result<Process> Process::start(const Context& ctx, const std::vector<std::string
   }
   const Result<pid_t> pid = detail::spawn(command, options, numbers);
   if (!pid) return std::unexpected(pid.error());
-  process.child_ = std::make_shared<detail::Child>(
+  auto child = std::make_shared<detail::Child>(
       *pid, detail::Child::Plan{command.front(), options.own_group, options.grace});
-  process.child_->watch(ctx);
+  if (const Result<void> watched = child->watch(ctx); !watched) return std::unexpected(watched.error());
+  process.child_ = std::move(child);
   return process;
 }
 

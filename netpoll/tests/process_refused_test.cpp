@@ -2,7 +2,12 @@
 #include <sys/syscall.h>
 #include <tuza/netpoll/tests/process_testing.h>
 #include <tuza/netpoll/tests/refused_testing.h>
+#include <tuza/sched/go.h>
+#include <tuza/sched/sync/latch.h>
+#include <tuza/sched/sync/wait_group.h>
+#include <unistd.h>
 
+#include <cstddef>
 #include <functional>
 
 namespace tuza::testing {
@@ -60,6 +65,39 @@ TEST(RefusedProcesses, WithoutWaitidTheStatusIsAnError) {
     EXPECT_EQ(status.error().message(), "wait true: Operation not permitted");
   });
   EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
+}
+
+// Goroutines until there is no memory for the stack of another one.
+void take_all_stacks(WaitGroup& group, Latch& end) {
+  for (const std::size_t bytes : {std::size_t{1} << 20, std::size_t{0}}) {
+    const auto wait = [&group, &end] {
+      end.wait();
+      group.done();
+    };
+    group.add(1);
+    while (try_go({.stack_bytes = bytes}, wait)) group.add(1);
+    group.done();
+  }
+}
+
+TEST(RefusedProcesses, WithoutMemoryForTheWatcherThereIsNoChild) {
+  const Ended ended = in_fork([] {
+    limit_address_space(std::size_t{160} << 20);
+    const int status = run(RunOptions{.max_procs = 2}, [] {
+      EXPECT_EQ(printed({"echo", "hello"}), "hello\n");
+      WaitGroup group;
+      Latch end(1);
+      take_all_stacks(group, end);
+      const Result<Process> process = Process::start({"sleep", "1000"});
+      EXPECT_FALSE(process);
+      EXPECT_EQ(process.error().message(), "start sleep: Cannot allocate memory");
+      EXPECT_TRUE(no_children());
+      end.count_down();
+      group.wait();
+    });
+    ::_exit(::testing::Test::HasFailure() ? 9 : status);
+  });
+  EXPECT_TRUE(ended.with_code(0)) << ended.status << ended.said;
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ TUZA_WITH_PROCS(ProcessStartTest);
 class Folder {
  public:
   Folder() {
-    std::string name = "/tmp/tuza-process-XXXXXX";
+    std::string name = std::filesystem::temp_directory_path() / "tuza-process-XXXXXX";
     EXPECT_NE(::mkdtemp(name.data()), nullptr);
     path_ = std::filesystem::canonical(name);
   }
