@@ -1,8 +1,8 @@
 #include <tuza/sched/rt/base/foreign_threads.h>
 
+#include <tuza/sched/arch/calls.h>
 #include <tuza/sched/rt/base/sanitizer_threads.h>
 #include <tuza/sched/rt/base/thread_count.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace {
 // looks for a deadlock reads this before it looks whether a goroutine has been woken.
 constexpr std::uint64_t kChange = std::uint64_t{1} << 32;
 std::atomic<std::uint64_t> g_known{0};
-std::atomic<pid_t> g_process{0};  // to which the count belongs
+std::atomic<long> g_process{0};  // to which the count belongs
 
 // The child of a fork() has inherited the count, but not the threads.
 void forget_parents_threads() {
-  const pid_t process = getpid();
+  const long process = sys::getpid();
   // relaxed: the first caller in a child is its only thread
   if (g_process.load(std::memory_order_relaxed) == process) return;
   g_known.store(0, std::memory_order_seq_cst);

@@ -1,8 +1,8 @@
 #include <tuza/sched/rt/base/thread_limit.h>
 
 #include <sys/resource.h>
+#include <tuza/sched/arch/calls.h>
 #include <tuza/sched/rt/base/pids_max.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -16,7 +16,7 @@ constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
 
 std::uint64_t limit_of(int resource) {
   struct rlimit limit{};
-  const bool known = getrlimit(static_cast<decltype(RLIMIT_AS)>(resource), &limit) == 0;
+  const bool known = sys::getrlimit(resource, &limit) == 0;
   return known && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : kNone;
 }
 
@@ -32,7 +32,7 @@ void explain_refused_thread(Line& text, int error) {
     return;
   }
   // Root is not bound by the limit of its user.
-  const std::uint64_t of_user = geteuid() == 0 ? kNone : limit_of(RLIMIT_NPROC);
+  const std::uint64_t of_user = sys::geteuid() == 0 ? kNone : limit_of(RLIMIT_NPROC);
   const std::uint64_t address_space = limit_of(RLIMIT_AS);
   if (of_user != kNone) text << "ulimit -u (" << of_user << " threads of this user)";
   if (address_space != kNone) {
