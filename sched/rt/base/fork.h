@@ -5,7 +5,7 @@
 // the forking thread waits for, and resumes the holder of the lock if it is known, otherwise all suspended
 // threads (rt/slice/lane.cpp). A thread that has forked does not end before its runtime does, because the
 // kernel kills children with PR_SET_PDEATHSIG when the thread that started them ends. (vfork() and
-// posix_spawn() do not notify the runtime: whoever calls them in a library of ours calls keep_thread_of_child().)
+// posix_spawn() do not notify the runtime. Our own code calls keep_thread_of_child() before them.)
 //
 // The child has one thread. Until exec or _exit it may do whatever the child of any program with threads may do.
 // Calls that need the scheduler (starting, parking or waking a goroutine) end the child with a message, instead

@@ -20,8 +20,8 @@
 // the thread is stopped. It takes no lock and allocates nothing. errno stays unchanged, as nothing here sets
 // it.
 //
-// The signal is SIGURG, which is ignored by default; TUZA_PREEMPT_SIGNAL chooses another. Signals of
-// others (rt/slice/thread_signal.h) go to the handler that was installed before ours is called; a default action is no
+// The signal is SIGURG, which is ignored by default; TUZA_PREEMPT_SIGNAL chooses another. Signals that
+// others have sent (rt/slice/thread_signal.h) go to the handler that was installed before ours; a default action is no
 // longer taken. If the program replaces our handler while the runtime is on, sysmon notices before it sends
 // the next signal, and moves to a free real-time signal. If there is none, or the system refuses to send
 // signals (seccomp), no thread is suspended from then on. The new handler may call ours, so ours must never

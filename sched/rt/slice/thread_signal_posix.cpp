@@ -20,8 +20,8 @@ long send_thread_signal(const M& m, int signal) {
   return m.has_thread ? -pthread_kill(m.thread, signal) : -ESRCH;
 }
 
-// Of a signal to a thread POSIX says no more than who has sent it. Linux has a code of its own for that, below zero as all
-// codes of signals by processes; the kernel's own codes are above.
+// All that POSIX tells about a signal to a thread is which process has sent it. Linux gives it a code of its own, which is
+// negative, like those of other signals that processes send; the codes of the kernel's own signals are positive.
 bool is_thread_signal(const siginfo_t& info) { return info.si_code <= 0 && info.si_pid == getpid(); }
 
 }  // namespace tuza::rt
