@@ -12,20 +12,12 @@
 #include <tuza/netpoll/tls.h>
 #include <tuza/sched/arch/calls.h>
 
-#include <algorithm>
 #include <cerrno>
 
 namespace tuza::net {
 namespace {
 
 using Side = Descriptor::Side;
-
-// steady_clock is CLOCK_MONOTONIC. Times at or before its zero are mapped to its first nanosecond.
-std::int64_t to_ns(TimePoint when) {
-  if (when == kNoDeadline) return Deadline::kNone;
-  return std::max<std::int64_t>(
-      1, std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch()).count());
-}
 
 Result<void> ignore_value(const Result<long>& result) {
   if (!result) return std::unexpected(result.error());
@@ -166,8 +158,12 @@ Result<void> Conn::writev_all(const Context& ctx, std::span<struct iovec> pieces
   return transport_ ? transport_->write_all(pieces, &ctx, false) : descriptor_->write_all(pieces, &ctx);
 }
 
-void Conn::set_read_deadline(TimePoint when) { descriptor_->set_deadline(Side::kRead, to_ns(when)); }
-void Conn::set_write_deadline(TimePoint when) { descriptor_->set_deadline(Side::kWrite, to_ns(when)); }
+void Conn::set_read_deadline(TimePoint when) {
+  descriptor_->set_deadline(Side::kRead, Deadline::to_ns(when));
+}
+void Conn::set_write_deadline(TimePoint when) {
+  descriptor_->set_deadline(Side::kWrite, Deadline::to_ns(when));
+}
 void Conn::set_write_rate_min(std::uint32_t bytes_per_second) {
   descriptor_->set_write_rate_min(bytes_per_second);
 }

@@ -22,7 +22,9 @@
 #include <tuza/sched/detail/runtime_timer.h>
 #include <tuza/sched/rt/base/raw_mutex.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 namespace tuza::net {
@@ -38,6 +40,13 @@ class Deadline {
   // A time of tuza::now(); kNone: no deadline. A deadline in the past expires at once, in this call.
   static constexpr std::int64_t kNone = 0;
   void set(std::int64_t when_ns);
+  // For set(): steady_clock is CLOCK_MONOTONIC. max() is no deadline; times at or before its zero are mapped to its first
+  // nanosecond.
+  static std::int64_t to_ns(std::chrono::steady_clock::time_point when) {
+    if (when == std::chrono::steady_clock::time_point::max()) return kNone;
+    return std::max<std::int64_t>(
+        1, std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch()).count());
+  }
   // `after_ns` from now; at once if that is not positive.
   void set_after(std::int64_t after_ns);
 

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdint>
 
 namespace tuza {
 namespace {
@@ -19,14 +18,7 @@ using PipeSide = net::Descriptor::Side;
 Error pipe_closed(std::string_view op) { return {Errc::kClosed, op}; }
 
 void set_pipe_deadline(net::Descriptor* descriptor, PipeSide side, PipeReader::TimePoint when) {
-  if (descriptor == nullptr) return;
-  std::int64_t ns = net::Deadline::kNone;
-  // Times at or before the clock's zero are mapped to its first nanosecond.
-  if (when != PipeReader::TimePoint::max()) {
-    ns = std::max<std::int64_t>(
-        1, std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch()).count());
-  }
-  descriptor->set_deadline(side, ns);
+  if (descriptor != nullptr) descriptor->set_deadline(side, net::Deadline::to_ns(when));
 }
 
 // The number of a new pipe that is not `ours` (0: the reading one).
