@@ -1,8 +1,8 @@
 #include <tuza/http/server.h>
 
 #include <signal.h>
+#include <tuza/http/h1/request_loop.h>
 #include <tuza/http/serve/body_budget.h>
-#include <tuza/http/serve/request_loop.h>
 #include <tuza/netpoll/signals.h>
 #include <tuza/sched/detail/keep_for_ever.h>
 #include <tuza/sched/go.h>

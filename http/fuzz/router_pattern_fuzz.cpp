@@ -8,9 +8,9 @@
 // The input: a request line "METHOD PATH", then one pattern per line.
 //
 // Covers: http/route/pattern.cpp, http/route/route_tree.cpp, http/route/conflict.cpp
+#include <tuza/http/h1/request_loop.h>
 #include <tuza/http/route/pattern.h>
 #include <tuza/http/route/route_tree.h>
-#include <tuza/http/serve/request_loop.h>
 #include <tuza/http/wire/chars.h>
 #include <tuza/sched/fuzz/fuzz.h>
 

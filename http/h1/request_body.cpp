@@ -1,6 +1,6 @@
 // Reads a request's body, of known length or chunked, within its size and time limits.
-#include <tuza/http/serve/early_sending.h>
-#include <tuza/http/serve/request_loop.h>
+#include <tuza/http/h1/early_sending.h>
+#include <tuza/http/h1/request_loop.h>
 #include <tuza/netpoll/tls.h>
 #include <tuza/sched/detail/clock_source.h>
 

@@ -1,4 +1,4 @@
-#include <tuza/http/serve/plain_http.h>
+#include <tuza/http/h1/plain_http.h>
 
 #include <sys/socket.h>
 #include <tuza/netpoll/poll/descriptor.h>

@@ -1,7 +1,7 @@
-#include <tuza/http/serve/request_loop.h>
+#include <tuza/http/h1/request_loop.h>
 
-#include <tuza/http/serve/early_sending.h>
-#include <tuza/http/serve/plain_http.h>
+#include <tuza/http/h1/early_sending.h>
+#include <tuza/http/h1/plain_http.h>
 #include <tuza/http/wire/framing.h>
 #include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/tls.h>

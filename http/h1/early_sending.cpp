@@ -1,4 +1,4 @@
-#include <tuza/http/serve/early_sending.h>
+#include <tuza/http/h1/early_sending.h>
 
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/rt/slice/before_park.h>

@@ -1,6 +1,6 @@
 // Writes a response in HTTP/1.1: head, body with a length or in chunks, end.
-#include <tuza/http/serve/early_sending.h>
-#include <tuza/http/serve/request_loop.h>
+#include <tuza/http/h1/early_sending.h>
+#include <tuza/http/h1/request_loop.h>
 #include <tuza/http/status.h>
 #include <tuza/http/wire/number.h>
 #include <tuza/netpoll/socket/conn_parts.h>
