@@ -18,8 +18,6 @@ constexpr seconds kLifetimeMax = std::chrono::days(400);
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-bool is_control(char c) { return (static_cast<unsigned char>(c) < ' ' && c != '\t') || c == 0x7f; }
-
 // Takes the text in front of the next `;` off.
 std::string_view take_part(std::string_view& text) {
   const std::string_view part = text.substr(0, text.find(';'));
@@ -136,7 +134,7 @@ std::optional<std::chrono::sys_seconds> parse_cookie_date(std::string_view text)
 }
 
 std::optional<SetCookie> parse_set_cookie(std::string_view text, std::chrono::sys_seconds now) {
-  if (std::ranges::any_of(text, is_control)) return {};
+  if (has_control_char(text)) return {};
   const std::string_view pair = take_part(text);
   const std::size_t equals = pair.find('=');
   if (equals == std::string_view::npos) return {};
