@@ -9,6 +9,7 @@
     rooms        includes inside sched/rt go downwards only, and other folders include only what is listed here
     sizes        files of code have at most 500 lines, functions at most 70
     once         headers may be included twice
+    sources      CMake's lists of sources are sorted, one file a line
     quarantine   thread_local, errno, volatile and asm occur only in the files listed for them
     portable     in sched and netpoll, only the files that docs/internals/porting.md lists name what is Linux's
     commits      a branch's own commits, which origin/main does not have, have a subject of at most 72 characters, an
@@ -257,6 +258,20 @@ def check_sizes():
             yield from long_functions(name, text)
 
 
+def check_sources():
+    source = re.compile(r"\s*([\w./${}-]+\.(?:cpp|S))(?=[\s)]|$)")
+    for path in listed("*CMakeLists.txt"):
+        previous = ""
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            match = source.match(line)
+            this = match[1] if match else ""
+            if match and source.match(line, match.end()):
+                yield f"{relative(path)}:{number}: more than one file on a line of a list of sources"
+            elif this and not this.startswith("..") and this < previous:
+                yield f"{relative(path)}:{number}: {this} comes after {previous}: sort the list"
+            previous = this if line.rstrip().endswith(this) else ""
+
+
 def check_quarantine():
     words = re.compile(r"\b(" + "|".join(QUARANTINE) + r")\b")
     for path in listed("*.h", "*.cpp"):
@@ -293,7 +308,7 @@ def check_commits():
 
 
 RULES = {"format": check_format, "layers": check_layers, "public": check_public, "installed": check_installed,
-         "results": check_results, "rooms": check_rooms, "sizes": check_sizes, "once": check_once,
+         "results": check_results, "rooms": check_rooms, "sizes": check_sizes, "once": check_once, "sources": check_sources,
          "quarantine": check_quarantine, "portable": check_portable,
          "commits": check_commits}
 
