@@ -17,6 +17,8 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace tuza {
@@ -176,6 +178,44 @@ TEST_P(LaneTest, AnotherSignalMayBeChosen) {
     });
     TearDown();
   }
+}
+
+// -- Many wait in the kernel, and nothing else happens.
+
+// Waits, on a thread, until sysmon hardly wakes up any more.
+void wait_until_sysmon_rests() {
+  for (std::uint64_t before = sched_stats().sysmon_ticks;;) {
+    std::this_thread::sleep_for(200ms);  // some hundred ticks, as long as it scans
+    const std::uint64_t ticks = sched_stats().sysmon_ticks;
+    if (ticks - std::exchange(before, ticks) <= 5) return;
+  }
+}
+
+TEST_P(LaneTest, IsLeftAloneWhileAllWaitAndSeenWhenTheyBeginToCompute) {
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe(pipe.data()), 0);
+  run_with(GetParam(), [&pipe] {
+    std::atomic<bool> ended = false;
+    std::thread outside([&] {
+      while (sched_stats().lane != std::uint32_t{kHogs}) std::this_thread::sleep_for(1ms);
+      wait_until_sysmon_rests();
+      EXPECT_EQ(::write(pipe[1], "12345678", kHogs), kHogs);
+      const auto surplus = static_cast<std::uint32_t>(kHogs - max_procs());
+      while (sched_stats().lane_suspended != surplus) std::this_thread::sleep_for(1ms);
+      ended = true;
+    });
+    WaitGroup group;
+    for (int i = 0; i < kHogs; ++i) {
+      group.go([&] {
+        char byte = 0;
+        EXPECT_EQ(::read(pipe[0], &byte, 1), 1);
+        while (!ended) compute(1);
+      });
+    }
+    group.wait();
+    outside.join();
+  });
+  for (const int end : pipe) ::close(end);
 }
 
 // -- What must not be disturbed.

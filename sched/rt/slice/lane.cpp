@@ -422,14 +422,17 @@ void Lane::release_all() {
   resume_all(0);
 }
 
-bool Lane::quiet(const Sched& sched) const {
+bool Lane::harmless(const Sched& sched) const {
+  return seats_size_ <= static_cast<std::size_t>(sched.procs());
+}
+
+bool Lane::waits(const Sched& sched) const {
   if (sched.debug.stalls_ns > 0 && seats_size_ > 0) return false;  // they may have to be reported
-  if (queued() > 0 || arrivals_.load(std::memory_order_relaxed) != nullptr ||
-      seats_size_ > static_cast<std::size_t>(sched.procs())) {
-    return false;
-  }
+  if (queued() > 0 || arrivals_.load(std::memory_order_relaxed) != nullptr) return false;
+  const bool harmless_here = harmless(sched);
   for (std::size_t i = 0; i < seats_size_; ++i) {
     if (suspend_of(*seats_[i]) != Suspend::kRun) return false;  // it will stop, and must be resumed
+    if (!harmless_here && (seats_[i]->seat.burning || !seats_[i]->seat.waited)) return false;
   }
   return true;
 }

@@ -82,9 +82,11 @@ class Lane {
   // each kernel lock that one of them held.
   void release_all();
 
-  // Nothing to do: no thread is suspended or asked to stop, and too few are here to do harm or to be
-  // reported.
-  [[nodiscard]] bool quiet(const Sched& sched) const;
+  // Nothing to do for now: no thread is suspended, asked to stop or to be reported, and either the lane is harmless or all
+  // threads here wait in the kernel, as of the last scan.
+  [[nodiscard]] bool waits(const Sched& sched) const;
+  // Too few threads are here to do harm, even if all of them compute.
+  [[nodiscard]] bool harmless(const Sched& sched) const;
 
   // For reports. Any thread.
   struct Counts {

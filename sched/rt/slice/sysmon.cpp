@@ -24,6 +24,9 @@ constexpr std::int64_t kTickBusyNs = 2 * kMs;  // also while the lane must be sc
 constexpr std::int64_t kDeepSleepMinNs = 10 * kMs;
 constexpr std::int64_t kTickIdleNs = 2 * kMs;  // a goroutine may begin to compute at any moment
 constexpr std::int64_t kIdleBeforeSleepNs = 50 * kMs;
+// Threads of the lane that wait in the kernel tell nobody when they begin to compute.
+constexpr std::int64_t kLaneLookMinNs = 10 * kMs;
+constexpr std::int64_t kLaneLookMaxNs = 320 * kMs;
 constexpr std::int64_t kPollIdleNs = 1 * kMs;
 constexpr std::int64_t kSecondNs = 1000 * kMs;
 constexpr std::int64_t kTrimEveryNs = 100 * kMs;
@@ -63,25 +66,35 @@ void Sysmon::wake() {
   note_.wake();
 }
 
-// Sleeps until a P becomes busy, or until stacks of waiting goroutines may be trimmed. Meanwhile looks at a standstill,
-// for as long as it lasts. False if a P became busy before the sleep.
+// Sleeps until a P becomes busy, a thread of the lane computes that must be watched, or stacks of waiting goroutines may
+// be trimmed. Meanwhile looks at the lane and at a standstill, for as long as they last. False if a P became busy before
+// the sleep.
 bool Sysmon::deep_sleep(Sched& sched) {
   asleep_.store(true, std::memory_order_seq_cst);
   if (!all_idle(sched) || stopping_.load(std::memory_order_seq_cst)) {
     asleep_.store(false, std::memory_order_relaxed);
     return false;
   }
-  const std::int64_t now = now_ns();
+  std::int64_t now = now_ns();
   const std::int64_t trim_at = idle_stacks_.trim_all(sched, now);
   const std::int64_t until = trim_at == 0 ? TimerHeap::kNever : std::max(trim_at, now + kDeepSleepMinNs);
-  for (;;) {
-    const std::int64_t look_at = sched.deadlock_watch.due_ns();
-    const std::int64_t next = std::min(until, look_at);
-    const bool woken =
-        note_.sleep(next == TimerHeap::kNever ? -1 : std::max<std::int64_t>(next - now_ns(), 0));
-    if (woken || next != look_at) break;
-    look_for_deadlock_again(sched);
-    if (sched.deadlock_watch.due_ns() == TimerHeap::kNever) break;
+  std::int64_t lane_pause = kLaneLookMinNs;
+  std::int64_t lane_at = lane_.harmless(sched) ? TimerHeap::kNever : now + lane_pause;
+  for (;; now = now_ns()) {
+    const std::int64_t deadlock_at = sched.deadlock_watch.due_ns();
+    const std::int64_t next = std::min({until, deadlock_at, lane_at});
+    if (note_.sleep(next == TimerHeap::kNever ? -1 : std::max<std::int64_t>(next - now, 0)) || next == until)
+      break;
+    if (next == deadlock_at) {
+      look_for_deadlock_again(sched);
+      if (sched.deadlock_watch.due_ns() == TimerHeap::kNever) break;
+    } else {
+      ticks_.fetch_add(1, std::memory_order_relaxed);
+      lane_.scan(sched, now_ns());
+      if (!lane_.waits(sched)) break;
+      lane_pause = std::min(lane_pause * 2, kLaneLookMaxNs);
+      lane_at = now_ns() + lane_pause;
+    }
   }
   asleep_.store(false, std::memory_order_relaxed);
   return true;
@@ -169,7 +182,7 @@ void Sysmon::run(Sched& sched) {
     update_backlog(sched, now);
     if (all_idle(sched)) {
       tick_ns_ = kTickIdleNs;
-      if (now - busy_at >= kIdleBeforeSleepNs && !to_scavenge_ && trace_every == 0 && lane_.quiet(sched) &&
+      if (now - busy_at >= kIdleBeforeSleepNs && !to_scavenge_ && trace_every == 0 && lane_.waits(sched) &&
           !sched.backlog.lasts() && deep_sleep(sched)) {
         busy_at = now_ns();
         to_scavenge_ = true;

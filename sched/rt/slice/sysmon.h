@@ -22,9 +22,10 @@
 //   - 1 ms while work waits and a goroutine has kept others waiting within the last 0.1 s, or a P makes no progress, or
 //     work or I/O waits beside an idle P;
 //   - 2 ms otherwise: a goroutine may begin to compute at any moment.
-// When every P has been idle for 50 ms, the lane is quiet and nothing is left to return, sysmon sleeps until
-// a P becomes busy (p_busy), a stack may be trimmed or a look at a standstill is due: an idle process causes no other
-// wake-ups.
+// When every P has been idle for 50 ms, no thread of the lane needs watching and nothing is left to return, sysmon sleeps
+// until a P becomes busy (p_busy), a stack may be trimmed or a look at a standstill is due. If more threads than there are
+// Ps wait in the kernel, it also looks whether they compute, after pauses that grow from 10 to 320 ms: all of them may
+// begin at once, but until a P becomes busy they only delay one another. An idle process causes no other wake-ups.
 #pragma once
 
 #include <pthread.h>
