@@ -73,7 +73,7 @@ class MemoryExchange final : public Exchange {
  private:
   [[nodiscard]] net::Endpoint peer() const {
     // An address of RFC 5737, which is for documentation.
-    return options_.peer.value_or(net::Endpoint(asio::ip::make_address_v4("192.0.2.1"), 1234));
+    return options_.peer.value_or(net::Endpoint(net::IpAddress(net::IpAddress::V4Bytes{192, 0, 2, 1}), 1234));
   }
 
   std::optional<BadRequest> parse(std::string_view text) {

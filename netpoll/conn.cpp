@@ -266,7 +266,7 @@ Result<std::string> Conn::remote_address() const {
 }
 void Conn::set_client(const ProxyHeader& header) {
   if (header.client) {
-    peer_ = without_mapping(*header.client);
+    peer_ = unmapped(*header.client);
   } else if (header.unix_client) {
     peer_.reset();
     unix_peer_ = std::make_unique<const std::string>("unix:" + *header.unix_client);

@@ -53,11 +53,7 @@ Result<std::vector<SocketName>> names_of(std::string_view network, std::string_v
   const Result<std::vector<Endpoint>> endpoints = resolve_to_dial(network, address);
   if (!endpoints) return std::unexpected(endpoints.error());
   std::vector<SocketName> names;
-  for (const Endpoint& endpoint : *endpoints) {
-    SocketName& name = names.emplace_back();
-    std::memcpy(&name.storage, endpoint.data(), endpoint.size());
-    name.length = static_cast<socklen_t>(endpoint.size());
-  }
+  for (const Endpoint& endpoint : *endpoints) names.push_back(SocketName::of(endpoint));
   alternate_versions(names);
   return names;
 }

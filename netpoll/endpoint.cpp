@@ -1,12 +1,11 @@
 #include <tuza/netpoll/endpoint.h>
 
 #include <netdb.h>
+#include <netinet/in.h>
 #include <tuza/netpoll/socket/resolve_for.h>
 #include <tuza/netpoll/socket/socket_name.h>
 #include <tuza/sched/arch/last_error.h>
 #include <tuza/sched/blocking.h>
-
-#include <asio/ip/tcp.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -55,11 +54,10 @@ Error resolver_error(int code, int number, std::string_view text) {
 }
 
 std::optional<Endpoint> from_address(const HostPort& parts) {
-  if (parts.host.empty()) return Endpoint(asio::ip::tcp::v6(), parts.port);
-  std::error_code error;
-  const asio::ip::address address = asio::ip::make_address(parts.host, error);
-  if (error) return std::nullopt;
-  return Endpoint(address, parts.port);
+  if (parts.host.empty()) return Endpoint(IpAddress::any_v6(), parts.port);
+  const Result<IpAddress> address = IpAddress::parse(parts.host);
+  if (!address) return std::nullopt;
+  return Endpoint(*address, parts.port);
 }
 
 }  // namespace
@@ -107,11 +105,8 @@ Result<std::vector<Endpoint>> ask_resolver(const HostPort& parts, int family, st
   const std::unique_ptr<struct addrinfo, decltype(&freeaddrinfo)> owner(list, &freeaddrinfo);
   std::vector<Endpoint> all;
   for (const struct addrinfo* at = list; at != nullptr; at = at->ai_next) {
-    Endpoint endpoint;
-    if (at->ai_addrlen > endpoint.capacity()) continue;
-    std::memcpy(endpoint.data(), at->ai_addr, at->ai_addrlen);
-    endpoint.port(parts.port);
-    all.push_back(endpoint);
+    const std::optional<Endpoint> endpoint = from_sockaddr(at->ai_addr, at->ai_addrlen);
+    if (endpoint) all.emplace_back(endpoint->address(), parts.port);
   }
   if (all.empty()) return std::unexpected(Error(Errc::kNoSuchHost, "resolve", std::string(text)));
   return all;
@@ -122,8 +117,8 @@ Result<std::vector<Endpoint>> resolve_all(std::string_view host_port, int family
   if (!parts) return std::unexpected(bad_address(host_port));
   if (const std::optional<Endpoint> endpoint = from_address(*parts)) return std::vector{*endpoint};
   if (!is_localhost(parts->host)) return ask_resolver(*parts, family, host_port);
-  return std::vector{Endpoint(asio::ip::address_v4::loopback(), parts->port),
-                     Endpoint(asio::ip::address_v6::loopback(), parts->port)};
+  return std::vector{Endpoint(IpAddress::loopback_v4(), parts->port),
+                     Endpoint(IpAddress::loopback_v6(), parts->port)};
 }
 
 }  // namespace
@@ -142,10 +137,10 @@ Result<std::vector<Endpoint>> resolve_for(std::string_view network, std::string_
   const bool v6 = network == "tcp6";
   Result<std::vector<Endpoint>> all = resolve_all(address, any ? AF_UNSPEC : v6 ? AF_INET6 : AF_INET);
   if (!all) return all;
-  std::ranges::transform(*all, all->begin(), &without_mapping);
+  for (Endpoint& endpoint : *all) endpoint = unmapped(endpoint);
   if (any) return all;
   Endpoint& first = all->front();
-  if (!v6 && first.address().is_unspecified()) first = Endpoint(asio::ip::tcp::v4(), first.port());
+  if (!v6 && first.address().is_unspecified()) first = Endpoint(IpAddress::any_v4(), first.port());
   std::erase_if(*all, [v6](const Endpoint& e) { return e.address().is_v6() != v6; });
   if (all->empty()) return std::unexpected(Error::from_errno(EAFNOSUPPORT, "network", std::string(address)));
   return all;
@@ -160,8 +155,8 @@ Result<std::vector<Endpoint>> resolve_to_dial(std::string_view network, std::str
       targets.push_back(endpoint);
       continue;
     }
-    const Endpoint v4(asio::ip::address_v4::loopback(), endpoint.port());
-    const Endpoint v6(asio::ip::address_v6::loopback(), endpoint.port());
+    const Endpoint v4(IpAddress::loopback_v4(), endpoint.port());
+    const Endpoint v6(IpAddress::loopback_v6(), endpoint.port());
     // "[::]:80" is also the address of a listener of IPv6 alone; ":80" is what "localhost:80" is.
     const bool v6_first = !address.starts_with(':');
     if (endpoint.address().is_v4()) {
@@ -179,6 +174,47 @@ std::string to_string(const Endpoint& endpoint) {
   const std::string host = endpoint.address().to_string();
   const std::string port = std::to_string(endpoint.port());
   return endpoint.address().is_v6() ? "[" + host + "]:" + port : host + ":" + port;
+}
+
+socklen_t to_sockaddr(const Endpoint& endpoint, struct sockaddr_storage& name) {
+  const auto fill = [&name](const auto& filled) {
+    std::memcpy(&name, &filled, sizeof filled);
+    return static_cast<socklen_t>(sizeof filled);
+  };
+  name = {};
+  const IpAddress& address = endpoint.address();
+  if (address.is_v4()) {
+    struct sockaddr_in v4{};
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(endpoint.port());
+    std::memcpy(&v4.sin_addr, address.v4_bytes().data(), sizeof v4.sin_addr);
+    return fill(v4);
+  }
+  struct sockaddr_in6 v6{};
+  v6.sin6_family = AF_INET6;
+  v6.sin6_port = htons(endpoint.port());
+  v6.sin6_scope_id = address.zone();
+  std::memcpy(&v6.sin6_addr, address.bytes().data(), sizeof v6.sin6_addr);
+  return fill(v6);
+}
+
+std::optional<Endpoint> from_sockaddr(const struct sockaddr* name, socklen_t length) {
+  const auto copied = [name, length](auto& to) {
+    if (length < sizeof to) return false;
+    std::memcpy(&to, name, sizeof to);
+    return true;
+  };
+  if (struct sockaddr_in v4{}; name->sa_family == AF_INET && copied(v4)) {
+    IpAddress::V4Bytes bytes{};
+    std::memcpy(bytes.data(), &v4.sin_addr, bytes.size());
+    return Endpoint(IpAddress(bytes), ntohs(v4.sin_port));
+  }
+  if (struct sockaddr_in6 v6{}; name->sa_family == AF_INET6 && copied(v6)) {
+    IpAddress::V6Bytes bytes{};
+    std::memcpy(bytes.data(), &v6.sin6_addr, bytes.size());
+    return Endpoint(IpAddress(bytes, v6.sin6_scope_id), ntohs(v6.sin6_port));
+  }
+  return std::nullopt;
 }
 
 }  // namespace tuza::net

@@ -1,29 +1,43 @@
 // Public header, part of <tuza/net.h>.
 //
-// Conversion of network addresses between text and Asio's types.
+// An address of IPv4 or IPv6 with a port.
 //
 //     tuza::net::Endpoint here = tuza::net::parse_endpoint("[::1]:8080").value();
 //     std::string text = tuza::net::to_string(here);                                 // "[::1]:8080"
 //
+// For Asio's calls: framework/asio_endpoint.h.
+//
 // Thread-safe.
 #pragma once
 
+#include <sys/socket.h>
+#include <tuza/netpoll/ip_address.h>
 #include <tuza/sched/result.h>
 
-#include <asio/ip/address.hpp>
-#include <asio/ip/basic_endpoint.hpp>
-
+#include <compare>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
-namespace asio::ip {
-class tcp;
-}
-
 namespace tuza::net {
 
-// The same type as asio::ip::tcp::endpoint, without the cost of including <asio/ip/tcp.hpp>.
-using Endpoint = asio::ip::basic_endpoint<asio::ip::tcp>;
+class Endpoint {
+ public:
+  // 0.0.0.0:0
+  constexpr Endpoint() = default;
+  constexpr Endpoint(const IpAddress& address, std::uint16_t port) : address_(address), port_(port) {}
+
+  [[nodiscard]] constexpr const IpAddress& address() const { return address_; }
+  [[nodiscard]] constexpr std::uint16_t port() const { return port_; }
+
+  friend constexpr bool operator==(const Endpoint&, const Endpoint&) = default;
+  friend constexpr std::strong_ordering operator<=>(const Endpoint&, const Endpoint&) = default;
+
+ private:
+  IpAddress address_;
+  std::uint16_t port_ = 0;
+};
 
 // "127.0.0.1:80", "[::1]:80", ":80" (every address of this machine, IPv4 and IPv6). The host must be an
 // address; use resolve() for names. Errc::kBadAddress if the text is not a valid address.
@@ -35,6 +49,12 @@ using Endpoint = asio::ip::basic_endpoint<asio::ip::tcp>;
 // not exist; Errc::kResolverFailed if that is not known, because the name servers do not answer: it may succeed later.
 [[nodiscard]] Result<Endpoint> resolve(std::string_view host_port);
 
+// As parse_endpoint() takes it.
 std::string to_string(const Endpoint& endpoint);
+
+// As system calls take it, and other libraries. Returns how many bytes of `name` it takes.
+socklen_t to_sockaddr(const Endpoint& endpoint, struct sockaddr_storage& name);
+// nullopt if the name is of another family than AF_INET and AF_INET6, or too short.
+[[nodiscard]] std::optional<Endpoint> from_sockaddr(const struct sockaddr* name, socklen_t length);
 
 }  // namespace tuza::net

@@ -12,8 +12,6 @@
 #include <tuza/netpoll/tls/transport.h>
 #include <tuza/sched/arch/calls.h>
 
-#include <asio/ip/tcp.hpp>
-
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -34,7 +32,8 @@ long bind_and_listen(const NewSocket& socket, const Endpoint& endpoint, std::str
   }
   // Accepted connections inherit this option, which saves one system call for each.
   if (error == 0) error = socket.set(IPPROTO_TCP, TCP_NODELAY, 1);
-  if (error == 0) error = sys::bind(socket.fd(), endpoint.data(), endpoint.size());
+  if (const SocketName name = SocketName::of(endpoint); error == 0)
+    error = sys::bind(socket.fd(), name.address(), name.length);
   if (error == 0) error = sys::listen(socket.fd(), options.backlog);
   return error;
 }
@@ -73,16 +72,16 @@ Result<Listener> listen(std::string_view network, std::string_view address, cons
     NewSocket socket(endpoint.address().is_v6() ? AF_INET6 : AF_INET, IPPROTO_TCP);
     const bool any_v6 = network == "tcp" && endpoint.address().is_v6() && endpoint.address().is_unspecified();
     if (socket.fd() == -EAFNOSUPPORT && any_v6) {
-      endpoint = Endpoint(asio::ip::tcp::v4(), endpoint.port());
+      endpoint = Endpoint(IpAddress::any_v4(), endpoint.port());
       continue;
     }
     if (socket.fd() < 0) return fail(socket.fd());
     if (const long error = bind_and_listen(socket, endpoint, network, options); error != 0)
       return fail(error);
-    socklen_t length = static_cast<socklen_t>(endpoint.capacity());
     // Without getsockname(), the port chosen by the system would stay unknown.
-    const long named = sys::getsockname(socket.fd(), endpoint.data(), &length);
-    if (named != 0) return fail(named);
+    SocketName bound;
+    if (const long error = bound.ask(sys::getsockname, socket.fd()); error != 0) return fail(error);
+    endpoint = from_sockaddr(bound.address(), bound.length).value_or(endpoint);
     Result<Descriptor*> descriptor = Descriptor::open(socket.release(), "listen");
     if (!descriptor) return std::unexpected(descriptor.error());
     return detail::ConnParts::make_listener(detail::DescriptorOwner(*descriptor), endpoint,

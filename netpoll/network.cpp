@@ -1,7 +1,5 @@
 #include <tuza/netpoll/network.h>
 
-#include <asio/ip/address.hpp>
-
 #include <algorithm>
 #include <charconv>
 
@@ -11,11 +9,6 @@ namespace {
 constexpr std::string_view kUnix = "unix:";
 constexpr unsigned kMappedBits = 96;  // ::ffff:0:0/96
 constexpr unsigned kAllBits = 128;
-
-std::array<std::uint8_t, 16> bytes_of(const asio::ip::address& address) {
-  if (address.is_v6()) return address.to_v6().to_bytes();
-  return asio::ip::make_address_v6(asio::ip::v4_mapped, address.to_v4()).to_bytes();
-}
 
 // Bit 0 is the first one of the address.
 bool bit(const std::array<std::uint8_t, 16>& bytes, unsigned at) {
@@ -43,20 +36,19 @@ Result<Network> Network::parse(std::string_view text) {
     return network;
   }
   const std::size_t slash = text.find('/');
-  const std::string host(text.substr(0, slash));
-  // A zone ("fe80::1%eth0") names an interface, not a network; a zero byte would end the text early.
-  if (host.find_first_of(std::string_view("%\0", 2)) != std::string::npos) return bad();
-  std::error_code error;
-  const asio::ip::address address = asio::ip::make_address(host, error);
-  if (error) return bad();
-  const unsigned before = address.is_v4() ? kMappedBits : 0;
+  const std::string_view host = text.substr(0, slash);
+  // A zone ("fe80::1%eth0") names an interface, not a network.
+  if (host.find('%') != std::string_view::npos) return bad();
+  const Result<IpAddress> address = IpAddress::parse(host);
+  if (!address) return bad();
+  const unsigned before = address->is_v4() ? kMappedBits : 0;
   unsigned bits = kAllBits;
   if (slash != std::string_view::npos) {
     const std::optional<unsigned> given = parse_prefix(text.substr(slash + 1), kAllBits - before);
     if (!given) return bad();
     bits = before + *given;
   }
-  network.bytes_ = bytes_of(address);
+  network.bytes_ = address->bytes();
   network.prefix_bits_ = static_cast<std::uint8_t>(bits);
   for (unsigned at = bits; at < kAllBits; ++at) {
     if (bit(network.bytes_, at)) return bad();
@@ -64,9 +56,9 @@ Result<Network> Network::parse(std::string_view text) {
   return network;
 }
 
-bool Network::contains(const asio::ip::address& address) const {
+bool Network::contains(const IpAddress& address) const {
   if (unix_) return false;
-  const std::array<std::uint8_t, 16> bytes = bytes_of(address);
+  const IpAddress::V6Bytes& bytes = address.bytes();
   const std::size_t whole = prefix_bits_ / 8;
   if (!std::equal(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(whole), bytes_.begin())) {
     return false;
@@ -77,18 +69,16 @@ bool Network::contains(const asio::ip::address& address) const {
 
 std::string Network::text() const {
   if (unix_) return std::string(kUnix);
-  const asio::ip::address_v6 v6(bytes_);
-  if (v6.is_v4_mapped() && prefix_bits_ >= kMappedBits) {
-    return asio::ip::make_address_v4(asio::ip::v4_mapped, v6).to_string() + "/" +
-           std::to_string(prefix_bits_ - kMappedBits);
-  }
-  return v6.to_string() + "/" + std::to_string(prefix_bits_);
+  const IpAddress address(bytes_);
+  const unsigned before = address.is_v4_mapped() && prefix_bits_ >= kMappedBits ? kMappedBits : 0;
+  return (before != 0 ? address.unmapped() : address).to_string() + "/" +
+         std::to_string(prefix_bits_ - before);
 }
 
 bool any_contains(std::span<const Network> networks, const std::optional<Endpoint>& peer) {
   return std::ranges::any_of(networks, [&](const Network& network) { return network.contains(peer); });
 }
-bool any_contains(std::span<const Network> networks, const asio::ip::address& address) {
+bool any_contains(std::span<const Network> networks, const IpAddress& address) {
   return std::ranges::any_of(networks, [&](const Network& network) { return network.contains(address); });
 }
 

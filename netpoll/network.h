@@ -30,7 +30,7 @@ class Network {
   // Errc::kBadAddress for other texts, among them "10.0.0.1/8": bits behind the prefix are an error of whoever wrote them.
   [[nodiscard]] static Result<Network> parse(std::string_view text);
 
-  [[nodiscard]] bool contains(const asio::ip::address& address) const;
+  [[nodiscard]] bool contains(const IpAddress& address) const;
   // nullopt: the peer of a Unix socket.
   [[nodiscard]] bool contains(const std::optional<Endpoint>& peer) const {
     return peer ? contains(peer->address()) : unix_;
@@ -49,6 +49,6 @@ class Network {
 
 // Whether one of the networks contains it.
 [[nodiscard]] bool any_contains(std::span<const Network> networks, const std::optional<Endpoint>& peer);
-[[nodiscard]] bool any_contains(std::span<const Network> networks, const asio::ip::address& address);
+[[nodiscard]] bool any_contains(std::span<const Network> networks, const IpAddress& address);
 
 }  // namespace tuza::net

@@ -7,8 +7,6 @@
 #include <tuza/netpoll/socket/transport.h>
 #include <tuza/sched/arch/calls.h>
 
-#include <asio/ip/tcp.hpp>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -51,13 +49,11 @@ std::optional<std::uint16_t> parse_port(std::string_view text) {
 
 std::optional<Endpoint> parse_peer(bool v6, std::string_view address, std::string_view port) {
   const std::optional<std::uint16_t> number = parse_port(port);
-  // A zone is no part of an address on the wire; a zero byte would end the text early.
-  if (!number || address.find_first_of(std::string_view("%\0", 2)) != std::string_view::npos)
-    return std::nullopt;
-  std::error_code error;
-  const asio::ip::address parsed = asio::ip::make_address(std::string(address), error);
-  if (error || parsed.is_v6() != v6) return std::nullopt;
-  return Endpoint(parsed, *number);
+  // A zone is no part of an address on the wire.
+  if (!number || address.find('%') != std::string_view::npos) return std::nullopt;
+  const Result<IpAddress> parsed = IpAddress::parse(address);
+  if (!parsed || parsed->is_v6() != v6) return std::nullopt;
+  return Endpoint(*parsed, *number);
 }
 
 Parsed parse_line(std::string_view bytes) {
@@ -113,11 +109,11 @@ bool are_fields_sound(std::string_view header, std::size_t at) {
   return true;
 }
 
-template <class Address>
+template <class Bytes>
 Endpoint endpoint_at(std::string_view header, std::size_t address, std::size_t port) {
-  typename Address::bytes_type bytes{};
+  Bytes bytes{};
   std::memcpy(bytes.data(), header.data() + address, bytes.size());
-  return {Address(bytes), static_cast<std::uint16_t>(number_at(header, port))};
+  return {IpAddress(bytes), static_cast<std::uint16_t>(number_at(header, port))};
 }
 
 Parsed parse_addresses(std::string_view header, unsigned family) {
@@ -135,11 +131,11 @@ Parsed parse_addresses(std::string_view header, unsigned family) {
   if (header.size() < kFixed2 + bytes) return bad("too short for its addresses");
   if (!are_fields_sound(header, kFixed2 + bytes)) return bad("malformed fields, or a wrong checksum");
   if (family == kTcp4) {
-    parsed.client = endpoint_at<asio::ip::address_v4>(header, kFixed2, kFixed2 + 8);
-    parsed.destination = endpoint_at<asio::ip::address_v4>(header, kFixed2 + 4, kFixed2 + 10);
+    parsed.client = endpoint_at<IpAddress::V4Bytes>(header, kFixed2, kFixed2 + 8);
+    parsed.destination = endpoint_at<IpAddress::V4Bytes>(header, kFixed2 + 4, kFixed2 + 10);
   } else if (family == kTcp6) {
-    parsed.client = endpoint_at<asio::ip::address_v6>(header, kFixed2, kFixed2 + 32);
-    parsed.destination = endpoint_at<asio::ip::address_v6>(header, kFixed2 + 16, kFixed2 + 34);
+    parsed.client = endpoint_at<IpAddress::V6Bytes>(header, kFixed2, kFixed2 + 32);
+    parsed.destination = endpoint_at<IpAddress::V6Bytes>(header, kFixed2 + 16, kFixed2 + 34);
   } else {
     // A name that begins with a zero byte has no file; it is written with "@".
     std::string path(header.substr(kFixed2, kPathMax));

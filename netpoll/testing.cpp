@@ -26,7 +26,7 @@ class MemoryNetwork::Hosts {
     std::erase_if(listeners_, [](const auto& entry) { return entry.second.expired(); });
     for (int tries = 0; endpoint.port() == 0 || (tries > 0 && listeners_.contains(endpoint)); ++tries) {
       if (tries == kPorts) return EADDRNOTAVAIL;
-      endpoint.port(next_port());
+      endpoint = Endpoint(endpoint.address(), next_port());
     }
     return listeners_.emplace(endpoint, backlog).second ? 0 : EADDRINUSE;
   }
@@ -36,11 +36,7 @@ class MemoryNetwork::Hosts {
     return at == listeners_.end() ? nullptr : at->second.lock();
   }
   [[nodiscard]] Result<memory::ConnPair> connect(const Endpoint& server) {
-    Endpoint client(asio::ip::make_address("127.0.0.1"), 0);
-    {
-      const LockGuard lock(mutex_);
-      client.port(next_port());
-    }
+    const Endpoint client(IpAddress::loopback_v4(), take_port());
     return memory::connect_in_memory(client, server, options_.buffer_bytes);
   }
 
@@ -48,6 +44,10 @@ class MemoryNetwork::Hosts {
   static constexpr std::uint16_t kFirstPort = 49'152;
   static constexpr int kPorts = 65'536 - kFirstPort;
 
+  std::uint16_t take_port() {
+    const LockGuard lock(mutex_);
+    return next_port();
+  }
   std::uint16_t next_port() TUZA_REQUIRES(mutex_) {
     return static_cast<std::uint16_t>(kFirstPort + ports_given_++ % kPorts);
   }
@@ -97,7 +97,7 @@ Result<Conn> MemoryNetwork::dial(const Context& ctx, std::string_view address) {
 }
 
 Result<MemoryNetwork::Pair> MemoryNetwork::pair() {
-  Result<memory::ConnPair> made = hosts_->connect(Endpoint(asio::ip::make_address("127.0.0.1"), 1));
+  Result<memory::ConnPair> made = hosts_->connect(Endpoint(IpAddress::loopback_v4(), 1));
   if (!made) return std::unexpected(made.error());
   return Pair{std::move(made->client), std::move(made->server)};
 }

@@ -40,8 +40,7 @@ if(TUZA_SCHED_ONLY)
   return()
 endif()
 
-pc_include(asio_flags "${ASIO_INCLUDE_DIR}")
-pc_file(tuza-netpoll netpoll "TCP, TLS and files for goroutines" "tuza-sched, openssl >= 3" "${asio_flags}" "")
+pc_file(tuza-netpoll netpoll "TCP, TLS and files for goroutines" "tuza-sched, openssl >= 3" "" "")
 
 # Found as http/cmake/Findllhttp.cmake found it: compiled here, or a library of the system.
 get_target_property(llhttp_type tuza_llhttp TYPE)
@@ -52,5 +51,6 @@ else()
 endif()
 list(JOIN tuza_http_flags " " http_libs)
 pc_file(tuza-http http "HTTP/1.1 server on goroutines" "tuza-netpoll" "" "${llhttp_libs} ${http_libs}")
+pc_include(asio_flags "${ASIO_INCLUDE_DIR}")
 pc_file(tuza framework "Network servers with a goroutine per connection"
-  "tuza-http, spdlog, prometheus-cpp-core" "" "")
+  "tuza-http, spdlog, prometheus-cpp-core" "${asio_flags}" "")

@@ -1,5 +1,6 @@
 // Asio operations that goroutines wait for.
 #include <tuza/framework/asio_bridge.h>
+#include <tuza/framework/asio_endpoint.h>
 #include <tuza/framework/tests/asio_testing.h>
 #include <tuza/netpoll/conn.h>
 #include <tuza/netpoll/listener.h>
@@ -14,6 +15,7 @@
 #include <asio/bind_cancellation_slot.hpp>
 #include <asio/connect.hpp>
 #include <asio/ip/tcp.hpp>
+#include <asio/ip/udp.hpp>
 #include <asio/read.hpp>
 #include <asio/redirect_error.hpp>
 #include <asio/signal_set.hpp>
@@ -25,6 +27,7 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -67,6 +70,18 @@ class EchoServer {
   net::Listener listener_ = net::listen("tcp", "127.0.0.1:0").value();
   WaitGroup serving_;
 };
+
+TEST(AsioEndpoint, IsTheSameInBothLibraries) {
+  for (const char* text : {"127.0.0.1:80", "[2001:db8::1]:65535", "0.0.0.0:0"}) {
+    const net::Endpoint endpoint = net::parse_endpoint(text).value();
+    const tcp::endpoint theirs = to_asio<tcp>(endpoint);
+    std::ostringstream out;
+    out << theirs;
+    EXPECT_EQ(out.str(), text);
+    EXPECT_EQ(from_asio(theirs), endpoint);
+    EXPECT_EQ(from_asio(to_asio<asio::ip::udp>(endpoint)), endpoint);
+  }
+}
 
 TEST_P(AsioBridgeTest, ATimerTakesItsTime) {
   run_with(GetParam(), [] {

@@ -1,5 +1,6 @@
 // Boost.Asio and Beast on goroutines, in one file with standalone Asio.
 #include <tuza/framework/asio_bridge.h>
+#include <tuza/framework/asio_endpoint.h>
 #include <tuza/framework/asio_sync_stream.h>
 #include <tuza/framework/boost_asio_bridge.h>
 #include <tuza/framework/boost_sync_stream.h>
@@ -36,6 +37,14 @@ using testing::WithProcs;
 
 class BoostTest : public WithProcs {};
 TUZA_WITH_PROCS(BoostTest);
+
+TEST(BoostEndpoint, IsTheSameInBothLibraries) {
+  const net::Endpoint endpoint = net::parse_endpoint("[2001:db8::1]:80").value();
+  const tcp::endpoint theirs = to_asio<tcp>(endpoint);
+  EXPECT_EQ(theirs.address().to_string(), "2001:db8::1");
+  EXPECT_EQ(theirs.port(), 80);
+  EXPECT_EQ(from_asio(theirs), endpoint);
+}
 
 TEST_P(BoostTest, BothLibrariesInOneFunction) {
   run_with(GetParam(), [] {

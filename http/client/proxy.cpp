@@ -143,11 +143,10 @@ bool ProxyRules::is_exception(const Url& url) const {
   std::string_view host = url.host();
   if (host.ends_with('.')) host.remove_suffix(1);
   const std::string address = url.address(), port = address.substr(address.rfind(':') + 1);
-  asio::error_code error;
-  const asio::ip::address ip = asio::ip::make_address(std::string(host.substr(0, host.find('%'))), error);
+  const Result<net::IpAddress> ip = net::IpAddress::parse(host.substr(0, host.find('%')));
   return std::ranges::any_of(exceptions_, [&](const Exception& exception) {
     if (!exception.port.empty() && exception.port != port) return false;
-    if (exception.network) return !error && exception.network->contains(ip);
+    if (exception.network) return ip && exception.network->contains(*ip);
     if (exception.itself && host == std::string_view(exception.suffix).substr(1)) return true;
     return host.ends_with(exception.suffix);
   });

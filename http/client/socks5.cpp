@@ -56,15 +56,10 @@ void append_counted(std::string& out, std::string_view text) {
   out.append(1, static_cast<char>(text.size())).append(text);
 }
 
-template <class Bytes>
-void append_address(std::string& out, char type, const Bytes& bytes) {
-  out += type;
-  for (const unsigned char byte : bytes) out += static_cast<char>(byte);
-}
-
-void append_address(std::string& out, const asio::ip::address& address) {
-  if (address.is_v4()) return append_address(out, kIpv4, address.to_v4().to_bytes());
-  append_address(out, kIpv6, address.to_v6().to_bytes());
+void append_address(std::string& out, const net::IpAddress& address) {
+  out += address.is_v4() ? kIpv4 : kIpv6;
+  const std::span<const std::uint8_t> all(address.bytes());
+  for (const std::uint8_t byte : address.is_v4() ? all.last(4) : all) out += static_cast<char>(byte);
 }
 
 // Address and port of the URL, looked up here or by the proxy.

@@ -12,6 +12,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string_view>
 #include <unordered_map>
@@ -26,15 +27,10 @@ constexpr std::size_t kParts = 16;
 std::string address_key(const Request& request) {
   const Result<net::Endpoint> endpoint = request.remote_endpoint();
   if (!endpoint) return {};
-  const asio::ip::address address = endpoint->address();
-  const auto text = [](const auto& bytes, std::size_t count) {
-    return std::string(reinterpret_cast<const char*>(bytes.data()), count);
-  };
-  if (address.is_v4()) return text(address.to_v4().to_bytes(), 4);
-  const asio::ip::address_v6 v6 = address.to_v6();
-  const auto bytes = v6.to_bytes();
-  if (!v6.is_v4_mapped()) return text(bytes, 8);
-  return std::string(reinterpret_cast<const char*>(bytes.data()) + 12, 4);
+  const net::IpAddress address = endpoint->address().unmapped();
+  const std::span<const std::uint8_t> all(address.bytes());
+  const std::span<const std::uint8_t> key = address.is_v4() ? all.last(4) : all.first(8);
+  return {key.begin(), key.end()};
 }
 
 // Some of the keys, the one that has asked last at the front. Thread-safe.

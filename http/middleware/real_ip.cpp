@@ -6,8 +6,6 @@
 #include <tuza/netpoll/endpoint.h>
 #include <tuza/netpoll/network.h>
 
-#include <asio/ip/address.hpp>
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -64,9 +62,8 @@ std::optional<net::Endpoint> parse_hop(std::string_view text) {
     return endpoint && !text.starts_with(':') ? std::optional(*endpoint) : std::nullopt;
   }
   if (brackets) text = text.substr(1, text.size() - 2);
-  asio::error_code error;
-  const asio::ip::address address = asio::ip::make_address(std::string(text), error);
-  return error ? std::nullopt : std::optional(net::Endpoint(address, 0));
+  const Result<net::IpAddress> address = net::IpAddress::parse(text);
+  return address ? std::optional(net::Endpoint(*address, 0)) : std::nullopt;
 }
 
 bool is_host(std::string_view text) {

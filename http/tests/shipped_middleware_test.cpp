@@ -207,7 +207,9 @@ TEST(BasicAuthTest, AdmitsListedUsers) {
   EXPECT_THROW((void)basic_auth({.realm = "\n", .users = {{"a", "b"}}})(says("")), std::invalid_argument);
 }
 
-CallOptions from(const char* address) { return {.peer = net::Endpoint(asio::ip::make_address(address), 1)}; }
+CallOptions from(const char* address) {
+  return {.peer = net::Endpoint(net::IpAddress::parse(address).value(), 1)};
+}
 
 TEST(RateLimitTest, CountsAddressesAndNetworks) {
   const Handler handler = with(says("x"), rate_limit({.per_second = 1e-4, .burst = 2}));

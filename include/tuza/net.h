@@ -16,6 +16,7 @@
 #include <tuza/netpoll/file_slice.h>
 #include <tuza/netpoll/filesystem.h>
 #include <tuza/netpoll/inherited.h>
+#include <tuza/netpoll/ip_address.h>
 #include <tuza/netpoll/listen_and_serve.h>
 #include <tuza/netpoll/listener.h>
 #include <tuza/netpoll/network.h>

@@ -1,20 +1,18 @@
 #include <tuza/netpoll/detail/address_counts.h>
 
-#include <asio/ip/address.hpp>
+#include <span>
 
 namespace tuza::net {
 namespace {
 
 // The network of an IPv6 address; an IPv4 address in the range for documentation, 2001:db8::/32, which no client has.
-std::uint64_t key_of(const asio::ip::address& address) {
-  constexpr std::uint64_t kDocumentation = 0x2001'0db8'0000'0000;
-  if (address.is_v4()) return kDocumentation | address.to_v4().to_uint();
-  const asio::ip::address_v6 v6 = address.to_v6();
-  if (v6.is_v4_mapped()) return kDocumentation | asio::ip::make_address_v4(asio::ip::v4_mapped, v6).to_uint();
-  std::uint64_t network = 0;
-  const asio::ip::address_v6::bytes_type bytes = v6.to_bytes();
-  for (std::size_t i = 0; i < sizeof network; ++i) network = network << 8 | bytes[i];
-  return network;
+std::uint64_t key_of(const IpAddress& address) {
+  constexpr std::uint64_t kDocumentation = 0x2001'0db8;
+  const IpAddress client = address.unmapped();
+  std::uint64_t key = client.is_v4() ? kDocumentation : 0;
+  const std::span<const std::uint8_t> all(client.bytes());
+  for (const std::uint8_t byte : client.is_v4() ? all.last(4) : all.first(8)) key = key << 8 | byte;
+  return key;
 }
 
 }  // namespace

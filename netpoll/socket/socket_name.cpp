@@ -25,16 +25,15 @@ std::optional<SocketName> SocketName::of_path(std::string_view path) {
   return name;
 }
 
-std::optional<Endpoint> SocketName::endpoint() const {
-  if (storage.ss_family != AF_INET && storage.ss_family != AF_INET6) return std::nullopt;
-  Endpoint endpoint;
-  std::memcpy(endpoint.data(), &storage, std::min<std::size_t>(length, endpoint.capacity()));
-  return without_mapping(endpoint);
+SocketName SocketName::of(const Endpoint& endpoint) {
+  SocketName name;
+  name.length = to_sockaddr(endpoint, name.storage);
+  return name;
 }
 
-Endpoint without_mapping(const Endpoint& endpoint) {
-  if (!endpoint.address().is_v6() || !endpoint.address().to_v6().is_v4_mapped()) return endpoint;
-  return {asio::ip::make_address_v4(asio::ip::v4_mapped, endpoint.address().to_v6()), endpoint.port()};
+std::optional<Endpoint> SocketName::endpoint() const {
+  const std::optional<Endpoint> endpoint = from_sockaddr(address(), length);
+  return endpoint ? std::optional(unmapped(*endpoint)) : std::nullopt;
 }
 
 std::string SocketName::text() const {

@@ -28,6 +28,7 @@ struct SocketName {
   // The name of a Unix-domain socket at `path`. A path that begins with '@' has no file; its name begins with
   // a zero byte in the kernel. nullopt if the path is empty, contains a zero byte, or is too long.
   static std::optional<SocketName> of_path(std::string_view path);
+  static SocketName of(const Endpoint& endpoint);
 
   [[nodiscard]] const struct sockaddr* address() const {
     return reinterpret_cast<const struct sockaddr*>(&storage);
@@ -39,6 +40,8 @@ struct SocketName {
 };
 
 // ::ffff:10.1.2.3 as the address of IPv4 that it is.
-[[nodiscard]] Endpoint without_mapping(const Endpoint& endpoint);
+[[nodiscard]] inline Endpoint unmapped(const Endpoint& endpoint) {
+  return {endpoint.address().unmapped(), endpoint.port()};
+}
 
 }  // namespace tuza::net

@@ -27,7 +27,7 @@ class Accept : public NetWait {
   void open() override { listener_.emplace(listen_on_loopback()); }
   void wait() override { (void)(kWithContext ? listener_->accept(made_.ctx()) : listener_->accept()); }
   [[nodiscard]] int waiters() const override { return kWaiters; }
-  void poke() override { RawSocket::calling(name_of(listener_->endpoint())); }
+  void poke() override { RawSocket::calling(SocketName::of(listener_->endpoint())); }
   bool use() override {
     return accepts(*listener_, [this] { return dial("tcp", listener_->address()); });
   }
@@ -61,7 +61,7 @@ class AdoptedAccept : public NetWait {
  public:
   void open() override { listener_.emplace(Listener::adopt(RawSocket::listening(100).release()).value()); }
   void wait() override { (void)listener_->accept(); }
-  void poke() override { RawSocket::calling(name_of(listener_->endpoint())); }
+  void poke() override { RawSocket::calling(SocketName::of(listener_->endpoint())); }
   bool use() override {
     return accepts(*listener_, [this] { return dial("tcp", listener_->address()); });
   }
@@ -239,7 +239,7 @@ class ServerWait : public NetWait {
   }
   void wait() override { (void)server_->serve(); }
   [[nodiscard]] int waiters() const override { return 1; }
-  void poke() override { RawSocket::calling(name_of(listener_->endpoint())); }
+  void poke() override { RawSocket::calling(SocketName::of(listener_->endpoint())); }
   bool use() override {
     WaitGroup group;
     group.go([this] { EXPECT_TRUE(server_->serve()); });
@@ -266,7 +266,7 @@ class ServeFunction : public NetWait {
   void wait() override {
     (void)serve(*listener_, [](Conn& conn) { read_some(conn); });
   }
-  void poke() override { RawSocket::calling(name_of(listener_->endpoint())); }
+  void poke() override { RawSocket::calling(SocketName::of(listener_->endpoint())); }
   bool use() override {
     return accepts(*listener_, [this] { return dial("tcp", listener_->address()); });
   }

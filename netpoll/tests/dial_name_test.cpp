@@ -1,4 +1,5 @@
 // Dialling names, and hosts that stand for this machine.
+#include <tuza/netpoll/socket/socket_name.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
 
 #include <netdb.h>
@@ -7,8 +8,6 @@
 #include <sys/syscall.h>
 #include <tuza/netpoll/tests/fake_resolver.h>
 #include <tuza/sched/arch/syscall.h>
-
-#include <asio/ip/tcp.hpp>
 
 #include <fstream>
 
@@ -30,7 +29,8 @@ class Silent {
   Silent(const std::string& host, const std::string& port)
       : fd_(static_cast<int>(sys::invoke(SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))) {
     const Endpoint address = parse_endpoint(host + ":" + port).value();
-    EXPECT_EQ(sys::invoke(SYS_bind, fd_, address.data(), address.size()), 0);
+    const SocketName name = SocketName::of(address);
+    EXPECT_EQ(sys::invoke(SYS_bind, fd_, &name.storage, name.length), 0);
     EXPECT_EQ(sys::invoke(SYS_listen, fd_, 0), 0);
     waiting_.push_back(dial("tcp", to_string(address)).value());
   }

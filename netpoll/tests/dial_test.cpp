@@ -1,13 +1,13 @@
 // Listening and dialling: addresses, and errors.
+#include <tuza/netpoll/socket/socket_name.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
 #include <tuza/netpoll/tests/raw_socket.h>
+#include <tuza/sched/arch/calls.h>
 
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <tuza/sched/arch/syscall.h>
-
-#include <asio/ip/tcp.hpp>
 
 namespace tuza::net::testing {
 namespace {
@@ -19,11 +19,11 @@ TUZA_WITH_PROCS(DialTest);
 class Unreachable {
  public:
   Unreachable() : fd_(static_cast<int>(sys::invoke(SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))) {
-    address_ = parse_endpoint("127.0.0.1:0").value();
-    socklen_t length = static_cast<socklen_t>(address_.capacity());
-    EXPECT_EQ(sys::invoke(SYS_bind, fd_, address_.data(), address_.size()), 0);
+    SocketName name = SocketName::of(Endpoint(IpAddress::loopback_v4(), 0));
+    EXPECT_EQ(sys::invoke(SYS_bind, fd_, &name.storage, name.length), 0);
     EXPECT_EQ(sys::invoke(SYS_listen, fd_, 0), 0);
-    EXPECT_EQ(sys::invoke(SYS_getsockname, fd_, address_.data(), &length), 0);
+    EXPECT_EQ(name.ask(sys::getsockname, fd_), 0);
+    address_ = name.endpoint().value();
     // One connection fills a backlog of zero; the next one's SYN is dropped.
     waiting_.push_back(dial("tcp", to_string(address_)).value());
   }
@@ -195,8 +195,8 @@ TEST(Listen, OutsideARuntimeIsAnError) {
 bool has_ipv6() {
   const long fd = sys::invoke(SYS_socket, AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return false;
-  const Endpoint loopback = parse_endpoint("[::1]:0").value();
-  const bool bound = sys::invoke(SYS_bind, fd, loopback.data(), loopback.size()) == 0;
+  const SocketName loopback = SocketName::of(Endpoint(IpAddress::loopback_v6(), 0));
+  const bool bound = sys::invoke(SYS_bind, fd, &loopback.storage, loopback.length) == 0;
   sys::invoke(SYS_close, fd);
   return bound;
 }

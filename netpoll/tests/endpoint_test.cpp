@@ -7,8 +7,6 @@
 #include <netdb.h>
 #include <unistd.h>
 
-#include <asio/ip/tcp.hpp>
-
 namespace tuza::net {
 namespace {
 
@@ -70,6 +68,20 @@ TEST(Endpoint, BadOnesAreNamedInTheError) {
 TEST(Endpoint, TheErrorSaysWhatWasExpected) {
   EXPECT_EQ(parse_endpoint("nonsense").error().message(),
             "parse nonsense: not an address of the form host:port");
+}
+
+TEST(Endpoint, NamesOfSystemCallsSurviveTheRoundTrip) {
+  for (const char* text :
+       {"127.0.0.1:80", "0.0.0.0:0", "[2001:db8::1]:65535", "[::ffff:192.0.2.1]:1", "[fe80::1%lo]:2"}) {
+    const Endpoint endpoint = parse_endpoint(text).value();
+    struct sockaddr_storage name;
+    const socklen_t length = to_sockaddr(endpoint, name);
+    const auto* address = reinterpret_cast<const struct sockaddr*>(&name);
+    EXPECT_EQ(from_sockaddr(address, length), endpoint) << text;
+    EXPECT_EQ(from_sockaddr(address, length - 1), std::nullopt) << text;
+    name.ss_family = AF_UNIX;
+    EXPECT_EQ(from_sockaddr(address, length), std::nullopt) << text;
+  }
 }
 
 TEST(Endpoint, ResolveTakesAddresses) {

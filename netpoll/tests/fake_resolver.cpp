@@ -2,9 +2,7 @@
 
 #include <dlfcn.h>
 #include <netdb.h>
-#include <tuza/netpoll/endpoint.h>
-
-#include <asio/ip/tcp.hpp>
+#include <tuza/netpoll/socket/socket_name.h>
 
 #include <cstring>
 #include <optional>
@@ -21,7 +19,7 @@ std::map<std::string, ResolverAnswer>& answers_of_names() {
 // One element of a list. It owns its address; `info` is what the caller sees of it, and comes first.
 struct Element {
   addrinfo info{};
-  Endpoint endpoint;
+  SocketName name;
 };
 
 template <class F>
@@ -34,14 +32,13 @@ int answer(const ResolverAnswer& given, int family, addrinfo** list) {
   if (given.code != 0) return given.code;
   addrinfo** end = list;
   for (const std::string& text : given.addresses) {
-    const auto address = asio::ip::make_address(text);
-    const int own = address.is_v6() ? AF_INET6 : AF_INET;
-    if (family != AF_UNSPEC && family != own) continue;
-    auto* element = new Element{{}, Endpoint(address, 0)};
-    element->info.ai_family = own;
+    const SocketName name = SocketName::of(Endpoint(IpAddress::parse(text).value(), 0));
+    if (family != AF_UNSPEC && family != name.storage.ss_family) continue;
+    auto* element = new Element{{}, name};
+    element->info.ai_family = name.storage.ss_family;
     element->info.ai_socktype = SOCK_STREAM;
-    element->info.ai_addrlen = static_cast<socklen_t>(element->endpoint.size());
-    element->info.ai_addr = element->endpoint.data();
+    element->info.ai_addrlen = name.length;
+    element->info.ai_addr = reinterpret_cast<struct sockaddr*>(&element->name.storage);
     element->info.ai_flags = AI_NUMERICHOST;  // ours: nobody sets it in an answer
     *end = &element->info;
     end = &element->info.ai_next;

@@ -53,14 +53,6 @@ class RawSocket {
   bool connected_ = false;
 };
 
-// Of a TCP listener.
-inline SocketName name_of(const Endpoint& endpoint) {
-  SocketName name;
-  name.length = static_cast<socklen_t>(endpoint.size());
-  std::memcpy(&name.storage, endpoint.data(), endpoint.size());
-  return name;
-}
-
 // "127.0.0.1:PORT" where nobody listens as long as this process runs. A port that was given back would soon be somebody else's:
 // of the next listener here, or of a test beside this one.
 inline const std::string& refusing_address() {

@@ -1,7 +1,9 @@
 // Out of descriptors: the server survives, does not spin, reports it once a second, and recovers.
 #include <tuza/netpoll/serve.h>
 #include <tuza/netpoll/socket/conn_parts.h>
+#include <tuza/netpoll/socket/socket_name.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
+#include <tuza/sched/arch/calls.h>
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -77,8 +79,9 @@ class EarlyClient {
 
   // The system completes the connection; whether the server ever accepts it is a separate question.
   void connect(const Endpoint& to) {
+    const SocketName name = SocketName::of(to);
     (void)detail::ConnParts::descriptor(conn_).control(
-        "connect", [&to](int fd) { return sys::invoke(SYS_connect, fd, to.data(), to.size()); });
+        "connect", [&name](int fd) { return sys::connect(fd, name.address(), name.length); });
   }
   // What the server sent: "" or an error if it has rejected this client.
   bool is_turned_away() {

@@ -86,7 +86,9 @@ TEST_P(ServeRoomTest, AnAddressHasAsManyConnectionsAsItMay) {
   });
 }
 
-Endpoint endpoint(const char* address, std::uint16_t port) { return {asio::ip::make_address(address), port}; }
+Endpoint endpoint(const char* address, std::uint16_t port) {
+  return {IpAddress::parse(address).value(), port};
+}
 
 TEST(AddressCounts, CountAnIpv4AddressOrAnIpv6Network) {
   AddressCounts counts(1);

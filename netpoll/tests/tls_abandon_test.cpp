@@ -33,7 +33,7 @@ class TlsAccept : public TlsWait {
  public:
   void open() override { open_listener(); }
   void wait() override { (void)listener_->accept(); }
-  void poke() override { RawSocket::calling(name_of(listener_->endpoint())); }
+  void poke() override { RawSocket::calling(SocketName::of(listener_->endpoint())); }
   bool use() override {
     return accepts(*listener_, [this] { return dial_tls(); });
   }

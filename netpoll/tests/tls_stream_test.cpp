@@ -3,8 +3,10 @@
 #include <tuza/netpoll/file.h>
 #include <tuza/netpoll/file_slice.h>
 #include <tuza/netpoll/socket/conn_parts.h>
+#include <tuza/netpoll/socket/socket_name.h>
 #include <tuza/netpoll/tests/file_testing.h>
 #include <tuza/netpoll/tests/tls_testing.h>
+#include <tuza/sched/arch/calls.h>
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -267,7 +269,8 @@ Conn dial_with_little_room(const Endpoint& to) {
   const int room = 4096;
   const auto fd = static_cast<int>(sys::invoke(SYS_socket, AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sys::invoke(SYS_setsockopt, fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
-  EXPECT_EQ(sys::invoke(SYS_connect, fd, to.data(), to.size()), 0);
+  const SocketName name = SocketName::of(to);
+  EXPECT_EQ(sys::connect(fd, name.address(), name.length), 0);
   sys::invoke(SYS_fcntl, fd, F_SETFL, O_NONBLOCK);
   return detail::ConnParts::make(detail::DescriptorOwner(Descriptor::open(fd, "dial").value()));
 }

@@ -1,9 +1,8 @@
 #include <openssl/x509v3.h>
+#include <tuza/netpoll/ip_address.h>
 #include <tuza/netpoll/tls/context.h>
 #include <tuza/netpoll/tls/stream.h>
 #include <tuza/sched/detail/thread_mutex.h>
-
-#include <asio/ip/address.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -43,12 +42,6 @@ class TlsClientState {
 };
 
 namespace {
-
-bool is_address(const std::string& host) {
-  std::error_code error;
-  asio::ip::make_address(host, error);
-  return !error;
-}
 
 // The client's side of one connection.
 class ClientSide final : public tls::Side {
@@ -115,9 +108,10 @@ Result<tls::Owner<SSL>> TlsClientState::make_ssl(const std::string& server_name)
   SSL* ssl = owner.get();
   X509_VERIFY_PARAM* param = SSL_get0_param(ssl);
   X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-  const bool named = is_address(server_name) ? X509_VERIFY_PARAM_set1_ip_asc(param, server_name.c_str()) == 1
-                                             : SSL_set1_host(ssl, server_name.c_str()) == 1 &&
-                                                   SSL_set_tlsext_host_name(ssl, server_name.c_str()) == 1;
+  const bool named = IpAddress::parse(server_name)
+                         ? X509_VERIFY_PARAM_set1_ip_asc(param, server_name.c_str()) == 1
+                         : SSL_set1_host(ssl, server_name.c_str()) == 1 &&
+                               SSL_set_tlsext_host_name(ssl, server_name.c_str()) == 1;
   if (!named) return fail();
   // Unlike the other functions, this one returns 0 on success.
   if (!alpn_.empty() && SSL_set_alpn_protos(ssl, reinterpret_cast<const unsigned char*>(alpn_.data()),
