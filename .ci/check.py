@@ -64,7 +64,7 @@ UPWARDS = {
     "g.h": ["memory"], "enter.h": ["testing"], "enter.cpp": ["slice"],
 }
 # The internals of sched that higher layers may use.
-RT_FOR_OTHERS = ["base", "g", "p", "enter", "park", "slice/before_park", "slice/handoff", "memory/per_p_cache",
+RT_FOR_OTHERS = ["base", "g", "enter", "park", "slice/before_park", "slice/handoff", "memory/per_p_cache",
                  "memory/idle_stacks", "queue/g_list_inline", "queue/io_source", "queue/poll_role", "idle/machine_thread",
                  "lifecycle/abandon", "lifecycle/end_hook", "lifecycle/environment", "report/activity"]
 

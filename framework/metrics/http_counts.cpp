@@ -1,8 +1,5 @@
 #include <tuza/framework/metrics/http_counts.h>
 
-#include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/p.h>
-
 namespace tuza {
 namespace {
 
@@ -27,30 +24,24 @@ std::size_t HttpCounts::class_of(int status) {
   return status >= 200 && status < 600 ? static_cast<std::size_t>(status / 100 - 1) : 0;
 }
 
-std::size_t HttpCounts::shard_of_p() {
-  const rt::Enter rt;
-  const rt::P* p = rt.p();
-  return p == nullptr ? 0 : static_cast<std::size_t>(p->id) % kShards;
-}
-
-void HttpCounts::begin() { add(mine().begun, 1); }
+void HttpCounts::begin() { add(numbers_.mine().begun, 1); }
 
 void HttpCounts::end(http::Method method, int status, std::uint64_t response_bytes) {
-  Shard& shard = mine();
-  add(shard.requests[static_cast<std::size_t>(method)][class_of(status)], 1);
-  add(shard.response_bytes, response_bytes);
+  auto& mine = numbers_.mine();
+  add(mine.requests[static_cast<std::size_t>(method)][class_of(status)], 1);
+  add(mine.response_bytes, response_bytes);
 }
 
 HttpCounts::Sum HttpCounts::sum() const {
   Sum sum;
-  for (const Shard& shard : shards_) {
+  for (const auto& part : numbers_) {
     for (std::size_t m = 0; m < sum.requests.size(); ++m) {
-      for (std::size_t c = 0; c < kClasses.size(); ++c) sum.requests[m][c] += value(shard.requests[m][c]);
+      for (std::size_t c = 0; c < kClasses.size(); ++c) sum.requests[m][c] += value(part.requests[m][c]);
     }
-    sum.response_bytes += value(shard.response_bytes);
+    sum.response_bytes += value(part.response_bytes);
   }
   // Read last, so that every request counted as ended is also counted as begun.
-  for (const Shard& shard : shards_) sum.begun += value(shard.begun);
+  for (const auto& part : numbers_) sum.begun += value(part.begun);
   return sum;
 }
 

@@ -1,15 +1,15 @@
 // Counters for requests by method and status class, and for their durations: the middleware adds to them, and a
 // scrape reads them.
 //
-// Each shard has one array of counters. A request adds to the shard of its current P, so that cores do not contend
-// for cache lines. All accesses are relaxed: no counter is used to draw conclusions about another, and a scrape that
-// reads between two updates is off by one request. prometheus-cpp's own counters and histograms would need a lookup
-// and a lock for each request.
+// A request adds to the counters of its current P (sched/per_p.h). All accesses are relaxed: no counter is used to draw
+// conclusions about another, and a scrape that reads between two updates is off by one request. prometheus-cpp's own
+// counters and histograms would need a lookup and a lock for each request.
 //
 // Thread-safe.
 #pragma once
 
 #include <tuza/http/method.h>
+#include <tuza/sched/per_p.h>
 
 #include <array>
 #include <atomic>
@@ -36,20 +36,14 @@ class HttpCounts {
   void begin();
   // `status`: as reported by http::observe().
   void end(http::Method method, int status, std::uint64_t response_bytes);
-  // The sum over all shards.
+  // The sum over all Ps.
   [[nodiscard]] Sum sum() const;
 
-  static constexpr std::size_t kShards = 16;
-  // The shard of the current P.
-  static std::size_t shard_of_p();
   static std::size_t bucket_of(std::int64_t duration_ns);
   static std::size_t class_of(int status);
 
  private:
-  struct alignas(64) Shard : Numbers<std::atomic<std::uint64_t>> {};
-  Shard& mine() { return shards_[shard_of_p()]; }
-
-  std::array<Shard, kShards> shards_;
+  PerP<Numbers<std::atomic<std::uint64_t>>> numbers_;
 };
 
 }  // namespace tuza

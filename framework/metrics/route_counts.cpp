@@ -11,13 +11,13 @@ namespace tuza {
 struct RouteCounts::Route {
   explicit Route(std::string_view text) : pattern(text) {}
 
-  struct alignas(64) Shard {
+  struct Numbers {
     std::array<std::atomic<std::uint64_t>, HttpCounts::kClasses.size()> requests{};
     std::array<std::atomic<std::uint64_t>, HttpCounts::kBoundsSeconds.size() + 1> buckets{};
     std::atomic<std::uint64_t> duration_ns{0};
   };
   const std::string pattern;
-  std::array<Shard, HttpCounts::kShards> shards;
+  PerP<Numbers> numbers;
 };
 
 RouteCounts::RouteCounts() : others_(std::make_unique<Route>(kOtherPatterns)) {}
@@ -52,10 +52,10 @@ RouteCounts::Route* RouteCounts::find(std::string_view pattern) try {
 }
 
 void RouteCounts::add(std::string_view pattern, int status, std::int64_t duration_ns) {
-  Route::Shard& shard = find(pattern.empty() ? kNoPattern : pattern)->shards[HttpCounts::shard_of_p()];
-  shard.requests[HttpCounts::class_of(status)].fetch_add(1, std::memory_order_relaxed);
-  shard.buckets[HttpCounts::bucket_of(duration_ns)].fetch_add(1, std::memory_order_relaxed);
-  shard.duration_ns.fetch_add(static_cast<std::uint64_t>(duration_ns), std::memory_order_relaxed);
+  Route::Numbers& mine = find(pattern.empty() ? kNoPattern : pattern)->numbers.mine();
+  mine.requests[HttpCounts::class_of(status)].fetch_add(1, std::memory_order_relaxed);
+  mine.buckets[HttpCounts::bucket_of(duration_ns)].fetch_add(1, std::memory_order_relaxed);
+  mine.duration_ns.fetch_add(static_cast<std::uint64_t>(duration_ns), std::memory_order_relaxed);
 }
 
 std::vector<RouteCounts::Sum> RouteCounts::sums() const {
@@ -63,10 +63,10 @@ std::vector<RouteCounts::Sum> RouteCounts::sums() const {
   const auto add = [&all](const Route* route) {
     Sum& sum = all.emplace_back();
     sum.pattern = route->pattern;
-    for (const Route::Shard& shard : route->shards) {
-      for (std::size_t c = 0; c < sum.requests.size(); ++c) sum.requests[c] += shard.requests[c];
-      for (std::size_t b = 0; b < sum.buckets.size(); ++b) sum.buckets[b] += shard.buckets[b];
-      sum.duration_ns += shard.duration_ns;
+    for (const Route::Numbers& part : route->numbers) {
+      for (std::size_t c = 0; c < sum.requests.size(); ++c) sum.requests[c] += part.requests[c];
+      for (std::size_t b = 0; b < sum.buckets.size(); ++b) sum.buckets[b] += part.buckets[b];
+      sum.duration_ns += part.duration_ns;
     }
   };
   for (const std::atomic<Route*>& place : places_) {

@@ -2,8 +2,8 @@
 
 #include <sys/stat.h>
 #include <tuza/sched/detail/lock_guard.h>
+#include <tuza/sched/per_p.h>
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/p.h>
 
 #include <algorithm>
 #include <functional>
@@ -76,11 +76,7 @@ FileCache::Pin::~Pin() {
   entry_->counters[slot_].pins.fetch_sub(1, std::memory_order_release);
 }
 
-std::size_t FileCache::own_slot() const {
-  const rt::Enter rt;
-  const rt::P* p = rt.p();
-  return p == nullptr ? 0 : static_cast<std::size_t>(p->id) % slot_count_;
-}
+std::size_t FileCache::own_slot() const { return tuza::detail::current_p() % slot_count_; }
 
 FileCache::Pin FileCache::find(std::string_view path) {
   if (!enabled()) return {};

@@ -5,8 +5,8 @@
 #include <tuza/netpoll/files/file_calls.h>
 #include <tuza/sched/detail/coarse_clock.h>
 #include <tuza/sched/detail/lock_guard.h>
+#include <tuza/sched/per_p.h>
 #include <tuza/sched/rt/enter.h>
-#include <tuza/sched/rt/p.h>
 
 #include <filesystem>
 #include <system_error>
@@ -54,8 +54,7 @@ bool ServedFolder::still_names(const FileStore& store) {
 
 std::shared_ptr<FileStore> ServedFolder::current() {
   const rt::Enter not_suspended;
-  const rt::P* const p = not_suspended.p();
-  Slot& slot = slots_[p == nullptr ? 0 : static_cast<std::size_t>(p->id) % kSlots];
+  Slot& slot = slots_[tuza::detail::current_p() % kSlots];
   const LockGuard lock(slot.lock);
   return slot.store;
 }

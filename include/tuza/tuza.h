@@ -20,6 +20,7 @@
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/goroutine_dump.h>
 #include <tuza/sched/log.h>
+#include <tuza/sched/per_p.h>
 #include <tuza/sched/preempt.h>
 #include <tuza/sched/result.h>
 #include <tuza/sched/run.h>
