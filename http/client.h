@@ -52,6 +52,7 @@
 
 namespace tuza::http {
 
+class BodySplicer;
 class ClientExchange;
 class ClientState;
 
@@ -178,6 +179,7 @@ class ClientRequest {
   friend class ClientState;
   friend class MiddlewareChain;
   friend class RequestSender;
+  friend class ReverseProxy;
   [[nodiscard]] bool has_body() const { return !without_body_ && (source_ || has_text_); }
 
   Method method_;
@@ -185,8 +187,9 @@ class ClientRequest {
   std::string fields_;  // lines "Name: value\r\n"
   std::string trailers_;
   std::string text_;
-  std::string upgrade_;  // empty: none
-  BodySource source_;    // if set, the body
+  std::string upgrade_;             // empty: none
+  BodySource source_;               // if set, the body
+  BodySplicer* splicer_ = nullptr;  // beside a source with a length; null: none
   std::optional<std::uint64_t> length_;
   bool has_text_ = false;
   bool without_body_ = false;  // a redirect has made a GET of it

@@ -1,5 +1,6 @@
 #include <tuza/http/reverse_proxy.h>
 
+#include <tuza/http/client/body_splicer.h>
 #include <tuza/http/middleware/detail/text.h>
 #include <tuza/http/proxy/background.h>
 #include <tuza/http/proxy/pass_back.h>
@@ -63,7 +64,7 @@ void log_loop(const Request& req) {
 }
 
 // What all tries of one request share.
-struct ProxiedCall {
+struct ProxiedCall final : BodySplicer {
   explicit ProxiedCall(Request& request) : req(request), hop(request.headers()) {}
 
   Request& req;
@@ -72,6 +73,12 @@ struct ProxiedCall {
   bool streams = false;     // the body is passed on as it arrives
   bool separate = false;    // also while the answer is passed back: Exchange::separate_directions()
   bool unreadable = false;  // the client has broken the rules, or gone: the server answers that
+
+  net::Spliced splice_to(net::Conn& to, std::uint64_t most, const Context& ctx) override {
+    net::Spliced spliced = req.exchange().splice_request(to, most, ctx);
+    unreadable = unreadable || (spliced.read_error && !ctx.done());
+    return spliced;
+  }
 };
 
 }  // namespace
@@ -160,6 +167,7 @@ void ReverseProxy::Impl::prepare(ProxiedCall& call, ClientRequest& out) const {
       return n;
     };
     out.set_body_source(source, req.content_length());
+    if (req.content_length()) out.splicer_ = &call;
     if (req.header("Expect")) out.expect_continue();
     // Otherwise the upload ends when the answer begins.
     if (call.separate) out.keep_sending();

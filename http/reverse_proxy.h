@@ -7,7 +7,7 @@
 //     router.mount("/files", proxy);            // "/files/x" is "/x" there
 //
 // Bodies are passed on as they arrive, both ways, no faster than the other side takes them; so are trailers, event streams and
-// upgraded connections such as WebSockets. The rest of a long answer goes by splice(2), past this process, if neither side is TLS,
+// upgraded connections such as WebSockets. The rest of a long body goes by splice(2), past this process, if neither side is TLS,
 // its length is known, and no middleware wants to see it. Fields that concern one connection only (RFC 9110 7.6.1) are left out,
 // in both directions. What the client says of other proxies (Forwarded, X-Forwarded-*, X-Real-IP) is replaced by what this
 // server knows: Request::remote(), and real_ip() where trusted proxies stand in front.

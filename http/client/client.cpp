@@ -77,12 +77,14 @@ ClientRequest& ClientRequest::set_body(std::string body, std::string_view conten
   has_text_ = true;
   without_body_ = false;
   source_ = nullptr;
+  splicer_ = nullptr;
   if (!content_type.empty()) set_header("Content-Type", content_type);
   return *this;
 }
 
 ClientRequest& ClientRequest::set_body_source(BodySource source, std::optional<std::uint64_t> length) {
   source_ = std::move(source);
+  splicer_ = nullptr;
   length_ = length;
   has_text_ = false;
   without_body_ = false;

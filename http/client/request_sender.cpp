@@ -1,6 +1,7 @@
 #include <tuza/http/client/request_sender.h>
 
 #include <sys/uio.h>
+#include <tuza/http/client/body_splicer.h>
 #include <tuza/http/codec/codec.h>
 #include <tuza/http/wire/number.h>
 
@@ -110,11 +111,26 @@ Result<void> RequestSender::send_from_source(const Context& ctx) {
     }
     const std::string_view piece(reinterpret_cast<const char*>(memory.data()), *n);
     if (Result<void> sent = send_piece(ctx, piece); !sent) return sent;
+    if (*n < kSourcePiece || request_.splicer_ == nullptr) continue;
+    if (Result<void> spliced = splice_more(ctx, left); !spliced) return spliced;
   }
   if (request_.length_)
     return source_failed(Error(Errc::kEndOfStream, "read body", "its source has less than its length"));
   out_.append("0\r\n").append(request_.trailers_).append("\r\n");
   return send_head(ctx);
+}
+
+// More of the body that does not enter the process, as long as it comes in large portions.
+Result<void> RequestSender::splice_more(const Context& ctx, std::uint64_t& left) {
+  while (left > 0) {
+    const net::Spliced spliced = request_.splicer_->splice_to(conn_, left, ctx);
+    left -= spliced.bytes;
+    if (spliced.write_error) return std::unexpected(*spliced.write_error);
+    if (spliced.read_error && ctx.done()) return std::unexpected(*spliced.read_error);
+    if (spliced.read_error) return source_failed(*spliced.read_error);
+    if (spliced.bytes < kSourcePiece) break;
+  }
+  return {};
 }
 
 // What is in `out`, and behind it a piece of the body.

@@ -8,6 +8,7 @@
 #include <tuza/sched/result.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -28,6 +29,7 @@ class RequestSender {
 
  private:
   [[nodiscard]] Result<void> send_from_source(const Context& ctx);
+  [[nodiscard]] Result<void> splice_more(const Context& ctx, std::uint64_t& left);
   [[nodiscard]] Result<void> send_piece(const Context& ctx, std::string_view piece);
   std::unexpected<Error> source_failed(Error error);
   void append_head(const Hop& hop, const ClientOptions& options);

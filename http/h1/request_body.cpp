@@ -1,6 +1,8 @@
 // Reads a request's body, of known length or chunked, within its size and time limits.
 #include <tuza/http/h1/early_sending.h>
 #include <tuza/http/h1/request_loop.h>
+#include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/tls.h>
 #include <tuza/sched/detail/clock_source.h>
 
@@ -12,6 +14,8 @@ namespace {
 
 constexpr BadRequest kTooLarge{413, "request body too large", 0};
 constexpr BadRequest kTooSlow{408, "the body did not arrive in time", 0};
+constexpr std::uint64_t kSplicedMax = 1 << 20;
+
 constexpr BadRequest kCutOff{400, "request body truncated", 0};
 
 }  // namespace
@@ -75,10 +79,36 @@ Result<std::size_t> RequestLoop::read_body(std::span<std::byte> into, const Cont
   if (body_.reader.complete() || into.empty()) return std::size_t{0};
   const Result<std::size_t> n = take_from_body(into, ctx);
   if (!n) return n;
-  body_.received += *n;
+  received_of_body(*n);
   if (body_.received > options_.body_bytes_max) return fail_body(kTooLarge);
-  if (body_.separate && body_.reader.complete()) body_read_.store(true, std::memory_order_release);
   return n;
+}
+
+void RequestLoop::received_of_body(std::uint64_t bytes) {
+  body_.received += bytes;
+  if (body_.separate && body_.reader.complete()) body_read_.store(true, std::memory_order_release);
+}
+
+// A body with a length, which the head's limit has let pass.
+net::Spliced RequestLoop::splice_to(net::Conn& to, std::uint64_t most, const Context& ctx) {
+  using net::detail::ConnParts;
+  const bool bare = !body_.error && body_.reader.remaining() > 0 && buffers_->input.empty() &&
+                    ConnParts::transport(conn()) == nullptr && ConnParts::transport(to) == nullptr;
+  if (!bare) return {.possible = false};
+  set_body_deadline();
+  net::Descriptor& from = ConnParts::descriptor(conn());
+  net::Spliced spliced;
+  if (const Result<void> ready = from.wait_for_data(&ctx); !ready) {
+    spliced.read_error = ready.error();
+  } else {
+    // The deadline is that of what had arrived before, so not too much at once.
+    most = std::min({most, body_.reader.remaining(), kSplicedMax});
+    spliced = net::splice_received(ConnParts::descriptor(to), from, most, ctx);
+  }
+  body_.reader.took(spliced.bytes);
+  received_of_body(spliced.bytes);
+  if (spliced.read_error && !ctx.done()) spliced.read_error = fail_body(*spliced.read_error).error();
+  return spliced;
 }
 
 Result<std::size_t> RequestLoop::take_from_body(std::span<std::byte> into, const Context* ctx) {

@@ -90,6 +90,7 @@ class RequestLoop final : public Exchange, private net::LazyBuffer {
   Result<void> send(std::string_view data, const Context* ctx) override;
   Result<void> send_file(net::FileSlice& slice, const Context* ctx) override;
   net::Spliced splice_from(net::Conn& from, std::uint64_t most, const Context& ctx) override;
+  net::Spliced splice_to(net::Conn& to, std::uint64_t most, const Context& ctx) override;
   Result<void> send_all(const Context* ctx) override;
   Context make_context() override;
   [[nodiscard]] Context server_shutdown() override { return session_.shutdown_notice(); }
@@ -129,6 +130,7 @@ class RequestLoop final : public Exchange, private net::LazyBuffer {
   Result<std::size_t> fail_body(BadRequest bad);
   Result<std::size_t> fail_body(const Error& error);  // for an error of a read
   Result<std::size_t> read_for_body(std::span<std::byte> into, const Context* ctx);
+  void received_of_body(std::uint64_t bytes);
   Result<std::size_t> take_from_body(std::span<std::byte> into, const Context* ctx);
   bool send_before_body();
   void set_body_deadline();

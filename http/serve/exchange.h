@@ -103,6 +103,11 @@ class Exchange {
   // Moves up to `most` bytes of the body from another connection past this process, if nothing in between wants to see them:
   // net::splice_received(), after what was written so far. The length of the whole body must have been set.
   net::Spliced splice_body(net::Conn& from, std::uint64_t most, const Context& ctx);
+  // The same for the body of the request, to another connection, behind what was read so far. Waits for more of it first. An
+  // error of reading is that of read_body().
+  net::Spliced splice_request(net::Conn& to, std::uint64_t most, const Context& ctx) {
+    return source_ == nullptr ? splice_to(to, most, ctx) : net::Spliced{.possible = false};
+  }
   // As ResponseWriter::hijack().
   Result<HijackedStream> hijack(int status);
   [[nodiscard]] bool begun() const { return response_.begun; }
@@ -200,6 +205,10 @@ class Exchange {
   virtual Result<void> send_file(net::FileSlice& slice, const Context* ctx) = 0;
   // The same for bytes that another connection has received.
   virtual net::Spliced splice_from(net::Conn& /*from*/, std::uint64_t /*most*/, const Context& /*ctx*/) {
+    return {.possible = false};
+  }
+  // The body of the request, as long as nobody has to look at it.
+  virtual net::Spliced splice_to(net::Conn& /*to*/, std::uint64_t /*most*/, const Context& /*ctx*/) {
     return {.possible = false};
   }
   // Sends what was given to the carrier so far.

@@ -5,6 +5,7 @@
 #include <tuza/http/testing_server.h>
 #include <tuza/http/testing_upstreams.h>
 #include <tuza/http/tests/client_testing.h>
+#include <tuza/http/tests/long_body.h>
 #include <tuza/netpoll/poll/splice_pipe.h>
 #include <tuza/netpoll/tests/tls_testing.h>
 #include <tuza/sched/sync/semaphore.h>
@@ -26,18 +27,6 @@ using tuza::testing::WithProcs;
 
 class ProxySpliceTest : public WithProcs {};
 TUZA_WITH_PROCS(ProxySpliceTest);
-
-constexpr std::size_t kLong = std::size_t{3} << 20;
-
-// No two pieces of it are alike, so that a lost, doubled or exchanged one shows.
-const std::string& long_body() {
-  static const std::string body = [] {
-    std::string text;
-    for (std::size_t i = 0; text.size() < kLong; ++i) text.append(std::to_string(i * 7919)).append(",");
-    return text;
-  }();
-  return body;
-}
 
 std::string answer_with(std::string_view body, std::size_t announced) {
   return "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: " + std::to_string(announced) +
