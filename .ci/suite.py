@@ -2,7 +2,7 @@
 """What `./dev test` runs: suite.py [quick | all | long | models | aarch64 | changed [COMMIT] | PRESET [LAYER]]
 
     quick   check, and the tests of the release suite that need no large packages, built in unity batches (preset `quick`);
-            then, many times, the tests that the work tree adds or edits
+            then, if nothing has failed, many times the tests that the work tree adds or edits
     all     everything: what `quick` runs and leaves out, and a step for each preset and for each tool
     long    the hog matrix, a minute for each kind of hog, natively and under the sanitizers; Clang's analyzer
     models  the Spin models of sched/model
@@ -99,6 +99,8 @@ def quick(suite):
         preset(suite, step, "quick", "-LE", LEFT)
         note_what_is_left(step, "quick")
     suite.step("release suite", release)
+    if any(step.failed for step in suite.steps):
+        return  # whatever the repetitions show, the change is not good
     repeat_edited(suite, suite.steps[-1].seconds)
     if before is not None and not any(step.failed for step in suite.steps):
         passed_file().write_text(before)

@@ -102,7 +102,9 @@ add_test(missing "/nowhere/program")
 
             def run(passes):
                 suite = unittest.mock.Mock(steps=[unittest.mock.Mock(failed=[] if passes else ["test"], seconds={})])
-                suite_module.quick(suite)
+                with unittest.mock.patch.object(suite_module, "repeat_edited") as repeat:
+                    suite_module.quick(suite)
+                self.assertEqual(repeat.called, passes)
             run(passes=False)
             self.assertFalse(suite_module.quick_has_passed())
             run(passes=True)
