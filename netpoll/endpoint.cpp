@@ -13,6 +13,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <vector>
 
 namespace tuza::net {
@@ -175,6 +176,8 @@ std::string to_string(const Endpoint& endpoint) {
   const std::string port = std::to_string(endpoint.port());
   return endpoint.address().is_v6() ? "[" + host + "]:" + port : host + ":" + port;
 }
+
+std::ostream& operator<<(std::ostream& out, const Endpoint& endpoint) { return out << to_string(endpoint); }
 
 socklen_t to_sockaddr(const Endpoint& endpoint, struct sockaddr_storage& name) {
   const auto fill = [&name](const auto& filled) {

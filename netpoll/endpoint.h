@@ -16,6 +16,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -51,6 +52,7 @@ class Endpoint {
 
 // As parse_endpoint() takes it.
 std::string to_string(const Endpoint& endpoint);
+std::ostream& operator<<(std::ostream& out, const Endpoint& endpoint);
 
 // As system calls take it, and other libraries. Returns how many bytes of `name` it takes.
 socklen_t to_sockaddr(const Endpoint& endpoint, struct sockaddr_storage& name);

@@ -6,6 +6,7 @@
 
 #include <charconv>
 #include <optional>
+#include <ostream>
 
 namespace tuza::net {
 namespace {
@@ -51,5 +52,7 @@ std::string IpAddress::to_string() const {
   if (zone_ != 0) result += '%' + zone_text(zone_);
   return result;
 }
+
+std::ostream& operator<<(std::ostream& out, const IpAddress& address) { return out << address.to_string(); }
 
 }  // namespace tuza::net

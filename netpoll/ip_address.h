@@ -19,6 +19,7 @@
 #include <array>
 #include <compare>
 #include <cstdint>
+#include <iosfwd>
 #include <span>
 #include <string>
 #include <string_view>
@@ -81,6 +82,7 @@ class IpAddress {
 
   // As parse() takes it.
   [[nodiscard]] std::string to_string() const;
+  friend std::ostream& operator<<(std::ostream& out, const IpAddress& address);
 
   friend constexpr bool operator==(const IpAddress&, const IpAddress&) = default;
   friend constexpr std::strong_ordering operator<=>(const IpAddress&, const IpAddress&) = default;

@@ -7,6 +7,8 @@
 #include <netdb.h>
 #include <unistd.h>
 
+#include <sstream>
+
 namespace tuza::net {
 namespace {
 
@@ -18,6 +20,8 @@ TEST(Endpoint, GoodOnesSurviveTheRoundTrip) {
     const Result<Endpoint> endpoint = parse_endpoint(text);
     ASSERT_TRUE(endpoint) << text;
     EXPECT_EQ(to_string(*endpoint), text);
+    EXPECT_EQ((std::ostringstream() << *endpoint).str(), text);
+    EXPECT_EQ((std::ostringstream() << Endpoint(*endpoint).address()).str(), endpoint->address().to_string());
   }
 }
 
