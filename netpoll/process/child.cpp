@@ -11,6 +11,7 @@
 #include <tuza/sched/rt/base/fork.h>
 
 #include <cerrno>
+#include <new>
 #include <utility>
 
 namespace tuza::detail {
@@ -31,10 +32,10 @@ net::detail::DescriptorOwner watch_end(pid_t pid) {
 
 }  // namespace
 
-Result<void> Child::watch(const Context& ctx) {
+Result<void> Child::watch(pid_t pid, const Context& ctx) {
+  pid_ = pid;
   run_.set();
-  const Result<void> watched =
-      try_go({.name = "process"}, [self = shared_from_this()] { self->wait_and_reap(); });
+  const Result<void> watched = start_watcher();
   if (!watched) {
     kill_now();
     reap_on_this_thread();
@@ -45,6 +46,12 @@ Result<void> Child::watch(const Context& ctx) {
   const LockGuard lock(mutex_);
   if (!reaped_) follows_.emplace(std::move(follows));
   return {};
+}
+
+Result<void> Child::start_watcher() try {
+  return try_go({.name = "process"}, [self = shared_from_this()] { self->wait_and_reap(); });
+} catch (const std::bad_alloc&) {
+  return std::unexpected(Error::from_errno(ENOMEM, "start", plan_.program));
 }
 
 void Child::forget_context() {
@@ -107,7 +114,11 @@ void Child::stop() {
     return;
   }
   (void)send(SIGTERM);
-  kill_later_ = after_func(plan_.grace, [self = shared_from_this()] { self->kill_now(); });
+  try {
+    kill_later_ = after_func(plan_.grace, [self = shared_from_this()] { self->kill_now(); });
+  } catch (const std::bad_alloc&) {
+    (void)send(SIGKILL);  // nobody would do it later
+  }
 }
 
 void Child::kill_now() {

@@ -31,12 +31,14 @@ class Child : public std::enable_shared_from_this<Child> {
     bool own_group = false;
     std::chrono::nanoseconds grace{};
   };
-  Child(pid_t pid, Plan plan) : pid_(pid), plan_(std::move(plan)) {}
+  // Made before its process, which would run on without anybody if there were no memory for this.
+  explicit Child(Plan plan) : plan_(std::move(plan)) {}
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // Starts the watcher. The end of `ctx` stops the child. An error: there is no memory for the watcher, and the child is gone.
-  [[nodiscard]] Result<void> watch(const Context& ctx);
+  // The process `pid` is there. Starts the watcher. The end of `ctx` stops the child. An error: there is no memory for the
+  // watcher, and the child is gone.
+  [[nodiscard]] Result<void> watch(pid_t pid, const Context& ctx);
   void forget_context();
 
   [[nodiscard]] pid_t pid() const { return pid_; }
@@ -47,6 +49,7 @@ class Child : public std::enable_shared_from_this<Child> {
   void end();
 
  private:
+  [[nodiscard]] Result<void> start_watcher();
   void wait_and_reap();
   // 0: reaped, now or before. -EAGAIN: it runs. Otherwise -errno. `pidfd`: -1 if there is none.
   long reap(int pidfd);
@@ -55,8 +58,8 @@ class Child : public std::enable_shared_from_this<Child> {
   [[nodiscard]] long send(int number) const TUZA_REQUIRES(mutex_);
   void kill_now();
 
-  const pid_t pid_;
   const Plan plan_;
+  pid_t pid_ = -1;   // constant after watch()
   rt::RunMark run_;  // of the watcher; constant after watch()
   Latch gone_{1};    // at zero, the status is constant
 

@@ -60,12 +60,12 @@ Result<Process> Process::start(const Context& ctx, const std::vector<std::string
     if (!fds[i]) return std::unexpected(of_program(fds[i].error(), command));
     numbers[i] = *fds[i];
   }
+  const auto child = std::make_shared<detail::Child>(detail::Child::Plan{
+      command.empty() ? std::string() : command.front(), options.own_group, options.grace});
   const Result<pid_t> pid = detail::spawn(command, options, numbers);
   if (!pid) return std::unexpected(pid.error());
-  auto child = std::make_shared<detail::Child>(
-      *pid, detail::Child::Plan{command.front(), options.own_group, options.grace});
-  if (const Result<void> watched = child->watch(ctx); !watched) return std::unexpected(watched.error());
-  process.child_ = std::move(child);
+  process.child_ = child;  // whatever happens from here on, its destructor ends the child
+  if (const Result<void> watched = child->watch(*pid, ctx); !watched) return std::unexpected(watched.error());
   return process;
 }
 
