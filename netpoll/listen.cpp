@@ -32,8 +32,8 @@ long bind_and_listen(const NewSocket& socket, const Endpoint& endpoint, std::str
   }
   // Accepted connections inherit this option, which saves one system call for each.
   if (error == 0) error = socket.set(IPPROTO_TCP, TCP_NODELAY, 1);
-  if (const SocketName name = SocketName::of(endpoint); error == 0)
-    error = sys::bind(socket.fd(), name.address(), name.length);
+  const SocketName name = SocketName::of(endpoint);
+  if (error == 0) error = sys::bind(socket.fd(), name.address(), name.length);
   if (error == 0) error = sys::listen(socket.fd(), options.backlog);
   return error;
 }

@@ -126,8 +126,8 @@ Result<void> RequestSender::splice_more(const Context& ctx, std::uint64_t& left)
     const net::Spliced spliced = request_.splicer_->splice_to(conn_, left, ctx);
     left -= spliced.bytes;
     if (spliced.write_error) return std::unexpected(*spliced.write_error);
-    if (spliced.read_error && ctx.done()) return std::unexpected(*spliced.read_error);
-    if (spliced.read_error) return source_failed(*spliced.read_error);
+    if (spliced.read_error)
+      return ctx.done() ? std::unexpected(*spliced.read_error) : source_failed(*spliced.read_error);
     if (spliced.bytes < kSourcePiece) break;
   }
   return {};

@@ -101,7 +101,8 @@ net::Spliced RequestLoop::splice_to(net::Conn& to, std::uint64_t most, const Con
   if (const Result<void> ready = from.wait_for_data(&ctx); !ready) {
     spliced.read_error = ready.error();
   } else {
-    // The deadline is that of what had arrived before, so not too much at once.
+    // Waits for the upstream alone, which must not be held against the client: its time is measured by the waits for it.
+    conn().set_read_deadline(body_.deadline);
     most = std::min({most, body_.reader.remaining(), kSplicedMax});
     spliced = net::splice_received(ConnParts::descriptor(to), from, most, ctx);
   }

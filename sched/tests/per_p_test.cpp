@@ -1,4 +1,4 @@
-// A value for each P: nothing is lost, whoever counts, and Ps do not share one.
+// One value per P: no count is lost, and no two Ps share a value.
 #include <tuza/sched/per_p.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/hogs.h>
