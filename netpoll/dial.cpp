@@ -18,6 +18,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <utility>
@@ -32,10 +33,9 @@ using Side = Descriptor::Side;
 // that costs one delay, however many addresses of it there are.
 void alternate_versions(std::vector<SocketName>& names) {
   const auto preferred = names.front().storage.ss_family;
-  const auto others = std::ranges::stable_partition(
-      names, [=](const SocketName& name) { return name.storage.ss_family == preferred; });
-  const std::vector<SocketName> first(names.begin(), others.begin());
-  const std::vector<SocketName> second(others.begin(), others.end());
+  std::vector<SocketName> first, second;
+  std::ranges::partition_copy(names, std::back_inserter(first), std::back_inserter(second),
+                              [=](const SocketName& name) { return name.storage.ss_family == preferred; });
   names.clear();
   for (std::size_t i = 0; i < std::max(first.size(), second.size()); ++i) {
     if (i < first.size()) names.push_back(first[i]);

@@ -55,7 +55,7 @@ Result<void> poll_both(const Context& ctx, int fd) {
     if (ctx.done()) return std::unexpected(ctx.cause());
     struct pollfd one{fd, POLLIN | POLLOUT, 0};
     struct timespec step{.tv_sec = 0, .tv_nsec = 10'000'000};
-    const long n = tuza::detail::blocking_syscall(sys::poll, &one, 1, &step);
+    const long n = tuza::detail::blocking_syscall(sys::poll, &one, 1u, &step);
     if (n < 0) return std::unexpected(Error::from_errno(static_cast<int>(-n), kBoth));
     if (n > 0 && (one.revents & POLLNVAL) != 0) return std::unexpected(Error::from_errno(EBADF, kBoth));
     if (n > 0) return {};

@@ -90,7 +90,7 @@ long when_ready(short events, Call call, int fd, Args... args) {
     const long result = blocking_syscall(call, fd, args...);
     if (result != -EAGAIN) return result;
     struct pollfd wanted{.fd = fd, .events = events, .revents = 0};
-    const long ready = blocking_syscall(sys::poll, &wanted, 1, nullptr);
+    const long ready = blocking_syscall(sys::poll, &wanted, 1u, nullptr);
     if (ready < 0) return ready;
   }
 }
