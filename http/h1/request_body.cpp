@@ -104,10 +104,14 @@ net::Spliced RequestLoop::splice_to(net::Conn& to, std::uint64_t most, const Con
     // Waits for the upstream alone, which must not be held against the client: its time is measured by the waits for it.
     conn().set_read_deadline(body_.deadline);
     most = std::min({most, body_.reader.remaining(), kSplicedMax});
-    spliced = net::splice_received(ConnParts::descriptor(to), from, most, ctx);
+    // Counted before it is passed on: an upstream that has all of it may answer at once, and the head of that answer closes
+    // the connection of a client whose body has not ended.
+    const auto count = [this](std::size_t bytes) {
+      body_.reader.took(bytes);
+      received_of_body(bytes);
+    };
+    spliced = net::splice_received(ConnParts::descriptor(to), from, most, ctx, count);
   }
-  body_.reader.took(spliced.bytes);
-  received_of_body(spliced.bytes);
   if (spliced.read_error && !ctx.done()) spliced.read_error = fail_body(*spliced.read_error).error();
   return spliced;
 }

@@ -22,7 +22,8 @@ bool cannot_splice(const Error& error) {
 
 }  // namespace
 
-Spliced splice_received(Descriptor& to, Descriptor& from, std::uint64_t most, const Context& ctx) {
+Spliced splice_received(Descriptor& to, Descriptor& from, std::uint64_t most, const Context& ctx,
+                        const std::function<void(std::size_t)>& taken) {
   Spliced spliced;
   SplicePipe pipe = SplicePipe::take();
   while (pipe && spliced.bytes < most) {
@@ -37,6 +38,7 @@ Spliced splice_received(Descriptor& to, Descriptor& from, std::uint64_t most, co
     }
     if (*n == 0) break;
     spliced.bytes += *n;
+    if (taken) taken(*n);
     if (const Result<void> sent = to.splice_from(pipe, &ctx); !sent) {
       spliced.write_error = sent.error();
       break;

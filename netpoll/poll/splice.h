@@ -4,7 +4,9 @@
 
 #include <tuza/sched/result.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 
 namespace tuza {
@@ -23,8 +25,9 @@ struct Spliced {
 
 // Moves what `from` has received and still receives, up to `most` bytes, until it has nothing at the moment. 0 bytes also at
 // the end of the stream, and where no pipe is to be had: a read tells which. Both must be sockets. Parks for `to`, and
-// while other goroutines use the same side of either.
+// while other goroutines use the same side of either. `taken`, if it is set, is called with the size of each portion before
+// that is written: the receiver of the last one may answer at once, on the connection of `from` too.
 [[nodiscard]] Spliced splice_received(Descriptor& to, Descriptor& from, std::uint64_t most,
-                                      const Context& ctx);
+                                      const Context& ctx, const std::function<void(std::size_t)>& taken = {});
 
 }  // namespace tuza::net

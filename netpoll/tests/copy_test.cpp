@@ -1,6 +1,8 @@
 // copy() and relay(): from stream to stream.
 #include <tuza/netpoll/conn_stream.h>
 #include <tuza/netpoll/copy.h>
+#include <tuza/netpoll/poll/descriptor.h>
+#include <tuza/netpoll/poll/splice.h>
 #include <tuza/netpoll/poll/splice_pipe.h>
 #include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
@@ -164,6 +166,35 @@ TEST_P(CopyTest, BytesKeepTheirOrderOnAllWays) {
     relay.group.wait();
     EXPECT_EQ((*relay.result)->first_to_second, sent.size());
     EXPECT_EQ((*relay.result)->second_to_first, 8u);
+  });
+}
+
+// Whoever counts what has been received must have done so when the other side can answer to it.
+TEST_P(CopyTest, SplicedBytesAreReportedBeforeTheyArrive) {
+  if constexpr (!SplicePipe::kAvailable) return;
+  run_with(GetParam(), [] {
+    TcpPair from = tcp_pair(), to = tcp_pair();
+    using detail::ConnParts;
+    const auto arrived = [&] {
+      char byte = 0;
+      return ConnParts::descriptor(to.server)
+          .control("recv",
+                   [&](int fd) { return static_cast<long>(::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT)); })
+          .has_value();
+    };
+    std::vector<std::size_t> portions;
+    const auto taken = [&](std::size_t bytes) {
+      EXPECT_FALSE(arrived());
+      portions.push_back(bytes);
+    };
+    ASSERT_TRUE(from.client.write_all("all of it, and more"));
+    ASSERT_TRUE(ConnParts::descriptor(from.server).wait_for_data(nullptr));
+    const Spliced spliced =
+        splice_received(ConnParts::descriptor(to.client), ConnParts::descriptor(from.server), 9,
+                        Context::background(), taken);
+    EXPECT_EQ(spliced.bytes, 9u);
+    EXPECT_EQ(portions, std::vector<std::size_t>{9});
+    yield_until(arrived);
   });
 }
 
