@@ -65,7 +65,7 @@ std::string read_all(const std::function<void(BodyReader&)>& begin, std::string_
 void expect_body(const std::function<void(BodyReader&)>& begin, std::string_view bytes,
                  std::string_view expected) {
   for (std::size_t piece = 1; piece <= bytes.size() + 1; ++piece) {
-    for (const std::size_t room : {1, 2, 7, 64})
+    for (const std::size_t room : {1u, 2u, 7u, 64u})
       EXPECT_EQ(read_all(begin, bytes, piece, room), expected) << piece << " at a time into " << room;
   }
 }

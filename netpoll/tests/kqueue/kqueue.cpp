@@ -69,6 +69,14 @@ struct Knote {
   void* udata;
 };
 
+struct UserEvent {
+  Knote knote{};
+  bool clears = false;
+  bool enabled = true;
+  bool triggered = false;
+  [[nodiscard]] bool active() const { return enabled && triggered; }
+};
+
 class Kqueue {
  public:
   explicit Kqueue(int number) : number_(number) {
@@ -192,14 +200,6 @@ class Kqueue {
     }
     return static_cast<std::size_t>(std::max(n, 0));
   }
-
-  struct UserEvent {
-    Knote knote{};
-    bool clears = false;
-    bool enabled = true;
-    bool triggered = false;
-    [[nodiscard]] bool active() const { return enabled && triggered; }
-  };
 
   const int number_;  // of the epoll instance that watches the others
   const int reads_ = make(SYS_epoll_create1, EPOLL_CLOEXEC);
