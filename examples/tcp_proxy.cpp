@@ -9,6 +9,7 @@
 #include <tuza/netpoll/listen_and_serve.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/run.h>
+#include <tuza/sched/sync/context.h>
 
 #include <chrono>
 #include <string>
@@ -24,7 +25,7 @@ void serve(tuza::net::Conn& client, const std::string& upstream) {
     return limiter.log(tuza::LogLevel::kError, "upstream: " + server.error().message());
   }
   // An error closes both connections, and is the affair of their owners: a client that goes away is no news.
-  (void)tuza::net::relay(client, *server);
+  (void)tuza::net::relay(tuza::Context::background(), client, *server, {.idle_timeout = 1h});
 }
 
 }  // namespace

@@ -212,8 +212,8 @@ std::optional<Error> ReverseProxy::Impl::attempt(Upstream& upstream, ProxiedCall
 // What breaks off here does so for the client: it must not take a part for the whole.
 void ReverseProxy::Impl::answer(Upstream& upstream, Request& req, ResponseWriter& res,
                                 ClientResponse& answer) {
-  const Result<void> passed =
-      answer.status() == 101 ? pass_tunnel(req, res, answer) : pass_back(req, res, answer, options_);
+  const Result<void> passed = answer.status() == 101 ? pass_tunnel(req, res, answer, options_)
+                                                     : pass_back(req, res, answer, options_);
   if (passed || req.context().done()) return;
   upstreams_->failed(upstream, passed.error());
   if (!res.head_sent()) return fail(upstream.name, req, res, passed.error());

@@ -77,8 +77,8 @@ struct ReverseProxyOptions {
   // address behind its name. While a lookup fails, what was known stays. 0: a name is one upstream, and each connection goes to
   // one of its addresses.
   std::chrono::milliseconds resolve_every{0};
-  // Answers instead of the system's resolver, and is not called after the end of the proxy: for "app.internal:8080" the addresses, with ports, "10.0.0.1:8080". May park, until
-  // the context ends.
+  // Answers instead of the system's resolver: for "app.internal:8080" the addresses, with ports, "10.0.0.1:8080". May park,
+  // until the context ends. Not called after the end of the proxy.
   using Resolve =
       std::function<Result<std::vector<std::string>>(const Context& ctx, std::string_view host_port)>;
   Resolve resolve{};
@@ -104,6 +104,8 @@ struct ReverseProxyOptions {
   // Protocols that a client may ask an upstream to go on with (Upgrade); what asks for another one is passed on as a usual
   // request. An upgrade to h2c would lead past every rule of this server: name it only if you want that.
   std::vector<std::string> upgrades{"websocket"};
+  // An upgraded connection on which neither side has said anything for this time is closed; at most a quarter later. 0: never.
+  std::chrono::milliseconds upgrade_idle_timeout{3'600'000};
 
   // Changes the request to an upstream, which is complete but for what the client sets itself: `out.set_url()`,
   // `out.set_header()`. Called for each try, behind the removal of the fields of the connection, so that no client can have a

@@ -58,8 +58,9 @@ struct ProxyHeader;
 struct TlsInfo;
 
 class Conn;
+class IdleWatch;
 namespace detail {
-[[nodiscard]] Result<std::uint64_t> relay_one_way(const Context& ctx, Conn& to, Conn& from);
+[[nodiscard]] Result<std::uint64_t> relay_one_way(IdleWatch& watch, Conn& to, Conn& from);
 }  // namespace detail
 
 using TimePoint = std::chrono::steady_clock::time_point;
@@ -178,7 +179,7 @@ class Conn {
   friend struct detail::ConnParts;
   friend class TlsClient;  // inserts its transport
   friend Result<ProxyHeader> receive_proxy_header(Conn& conn);
-  friend Result<std::uint64_t> detail::relay_one_way(const Context& ctx, Conn& to, Conn& from);
+  friend Result<std::uint64_t> detail::relay_one_way(IdleWatch& watch, Conn& to, Conn& from);
   Conn(detail::DescriptorOwner descriptor, detail::TransportOwner transport, std::optional<Endpoint> peer);
   void set_client(const ProxyHeader& header);
   // Tells the peer that the stream ends, if closing the socket does not tell it. Parks if it has to wait.

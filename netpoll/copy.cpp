@@ -1,5 +1,6 @@
 #include <tuza/netpoll/copy.h>
 
+#include <tuza/netpoll/detail/idle_watch.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/poll/splice.h>
 #include <tuza/netpoll/socket/conn_parts.h>
@@ -21,15 +22,17 @@ Result<std::uint64_t> copy(const Context& ctx, Conn& to, Conn& from) {
 namespace {
 
 struct OneWay {
-  const Context& ctx;
   Descriptor& to;
   Descriptor& from;
+  IdleWatch& watch;
+  const Context& ctx = watch.ctx();
   std::uint64_t copied = 0;
   bool can_splice = true;
 
   // Moves what `from` has received and still receives, until it has nothing at the moment. The number of bytes.
   Result<std::uint64_t> splice() {
-    const Spliced spliced = splice_received(to, from, std::numeric_limits<std::uint64_t>::max(), ctx);
+    const Spliced spliced = splice_received(to, from, std::numeric_limits<std::uint64_t>::max(), ctx,
+                                            [this](std::size_t) { watch.moved(); });
     can_splice = spliced.possible;
     copied += spliced.bytes;
     if (spliced.read_error) return std::unexpected(*spliced.read_error);
@@ -41,6 +44,7 @@ struct OneWay {
   Result<std::size_t> copy(std::span<std::byte> space) {
     const Result<std::size_t> n = from.read(space, &ctx);
     if (!n || *n == 0) return n;
+    watch.moved();
     if (const Result<void> sent = to.write_all(space.first(*n), &ctx); !sent) {
       return std::unexpected(sent.error());
     }
@@ -52,12 +56,13 @@ struct OneWay {
 // A short message costs least by way of a buffer. What fills the buffer is probably part of a long transfer: the rest goes
 // by splice(2), and so does what comes later, as long as it comes in portions of at least that size. A long transfer took half
 // the CPU time of copying, in writes of 16 KiB as in those of 1 MiB.
-Result<std::uint64_t> relay_sockets(const Context& ctx, Descriptor& to, Descriptor& from) {
-  OneWay way{ctx, to, from};
+Result<std::uint64_t> relay_sockets(IdleWatch& watch, Descriptor& to, Descriptor& from) {
+  OneWay way{to, from, watch};
   const auto space = std::make_unique_for_overwrite<std::byte[]>(detail::kCopyBytes);
   for (bool much = false;;) {
     if (much) {
-      if (const Result<void> ready = from.wait_for_data(&ctx); !ready) return std::unexpected(ready.error());
+      if (const Result<void> ready = from.wait_for_data(&way.ctx); !ready)
+        return std::unexpected(ready.error());
     } else {
       const Result<std::size_t> n = way.copy(std::span(space.get(), detail::kCopyBytes));
       if (!n) return std::unexpected(n.error());
@@ -70,14 +75,26 @@ Result<std::uint64_t> relay_sockets(const Context& ctx, Descriptor& to, Descript
   }
 }
 
-}  // namespace
-
-Result<std::uint64_t> detail::relay_one_way(const Context& ctx, Conn& to, Conn& from) {
-  if (to.transport_ || from.transport_) return copy(ctx, to, from);
-  return relay_sockets(ctx, detail::ConnParts::descriptor(to), detail::ConnParts::descriptor(from));
+// TLS, and connections in memory.
+Result<std::uint64_t> relay_streams(IdleWatch& watch, Conn& to, Conn& from) {
+  const auto read = [&](std::span<std::byte> into) {
+    const Result<std::size_t> n = from.read(watch.ctx(), into);
+    watch.moved();
+    return n;
+  };
+  return detail::copy_by(read,
+                         [&](std::span<const std::byte> data) { return to.write_all(watch.ctx(), data); });
 }
 
-Result<Relayed> relay(const Context& ctx, Conn& first, Conn& second) {
+}  // namespace
+
+Result<std::uint64_t> detail::relay_one_way(IdleWatch& watch, Conn& to, Conn& from) {
+  if (to.transport_ || from.transport_) return relay_streams(watch, to, from);
+  return relay_sockets(watch, detail::ConnParts::descriptor(to), detail::ConnParts::descriptor(from));
+}
+
+Result<Relayed> relay(const Context& ctx, Conn& first, Conn& second, const RelayOptions& options) {
+  IdleWatch watch(ctx, options.idle_timeout);
   std::atomic<bool> failed = false;  // the direction that sets it writes `error`
   std::optional<Error> error;        // read when both directions have ended
   const auto fail = [&](const Error& why) {
@@ -87,7 +104,7 @@ Result<Relayed> relay(const Context& ctx, Conn& first, Conn& second) {
     second.close();
   };
   const auto one_way = [&](Conn& to, Conn& from) -> std::uint64_t {
-    const Result<std::uint64_t> n = detail::relay_one_way(ctx, to, from);
+    const Result<std::uint64_t> n = detail::relay_one_way(watch, to, from);
     if (!n) {
       fail(n.error());
       return 0;

@@ -11,6 +11,8 @@
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/context.h>
 
+#include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -64,7 +66,14 @@ struct Relayed {
 // That takes two descriptors per direction while there is data to move; where none are to be had, it copies. A program that
 // handles SIGPIPE itself gets it here if a peer has closed.
 [[nodiscard]] Result<Relayed> relay(Conn& first, Conn& second);
+
+struct RelayOptions {
+  // When nothing has moved in either direction for this time (and at most a quarter more), the relay ends with an error
+  // timeout(). A peer that has vanished without a word is noticed by nothing else. 0: it may be quiet for ever.
+  std::chrono::milliseconds idle_timeout{0};
+};
 // The same. The end of `ctx` is an error.
-[[nodiscard]] Result<Relayed> relay(const Context& ctx, Conn& first, Conn& second);
+[[nodiscard]] Result<Relayed> relay(const Context& ctx, Conn& first, Conn& second,
+                                    const RelayOptions& options = {});
 
 }  // namespace tuza::net

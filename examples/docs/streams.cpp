@@ -57,7 +57,7 @@ tuza::Result<std::string> bulk_string(tuza::net::BufReader& in) {
 tuza::Result<void> proxy(tuza::net::Conn& client) {
   auto server = tuza::net::dial("tcp", "127.0.0.1:7001");
   if (!server) return std::unexpected(server.error());
-  auto relayed = tuza::net::relay(client, *server);
+  auto relayed = tuza::net::relay(tuza::Context::background(), client, *server, {.idle_timeout = 1h});
   if (!relayed) return std::unexpected(relayed.error());
   return {};
 }

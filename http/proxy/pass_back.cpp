@@ -96,7 +96,8 @@ Result<void> pass_back(Request& req, ResponseWriter& res, ClientResponse& answer
   return {};
 }
 
-Result<void> pass_tunnel(Request& req, ResponseWriter& res, ClientResponse& answer) {
+Result<void> pass_tunnel(Request& req, ResponseWriter& res, ClientResponse& answer,
+                         const ReverseProxyOptions& options) {
   const std::string_view protocol = answer.header("Upgrade").value_or("");
   if (!equals_ignoring_case(protocol, req.header("Upgrade").value_or("")))
     return std::unexpected(Error(Errc::kBadMessage, "read response", "an upgrade to another protocol"));
@@ -116,7 +117,8 @@ Result<void> pass_tunnel(Request& req, ResponseWriter& res, ClientResponse& answ
   first.append(upstream->received().unread());
   if (!client->write(first)) return {};
   if (!upstream->write(client->received().unread())) return {};
-  (void)net::relay(shutdown, client->conn(), upstream->conn());
+  (void)net::relay(shutdown, client->conn(), upstream->conn(),
+                   {.idle_timeout = options.upgrade_idle_timeout});
   return {};
 }
 

@@ -13,7 +13,9 @@ namespace tuza::http {
 // client needs another answer. Parks.
 [[nodiscard]] Result<void> pass_back(Request& req, ResponseWriter& res, ClientResponse& answer,
                                      const ReverseProxyOptions& options);
-// An answer with 101: passes bytes on in both directions, until both have ended, or the server begins to shut down. Parks.
-[[nodiscard]] Result<void> pass_tunnel(Request& req, ResponseWriter& res, ClientResponse& answer);
+// An answer with 101: passes bytes on in both directions, until both have ended, nothing has moved
+// for too long, or the server begins to shut down. Parks.
+[[nodiscard]] Result<void> pass_tunnel(Request& req, ResponseWriter& res, ClientResponse& answer,
+                                       const ReverseProxyOptions& options);
 
 }  // namespace tuza::http

@@ -9,9 +9,11 @@
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/sync/wait_group.h>
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -67,6 +69,11 @@ class ScriptedServer {
   WaitGroup group_;
   std::atomic<int> connections_{0};
 };
+
+inline void wait_for_end(net::Conn& conn) {
+  std::array<char, 1> byte;
+  (void)conn.read(std::span(byte));
+}
 
 // What servers were asked for, written by their goroutines.
 class AskedFor {

@@ -43,11 +43,6 @@ std::string through(const TestServer& proxy, std::string_view request) {
   return fetch(proxy.address(), request).body;
 }
 
-void wait_for_end(net::Conn& conn) {
-  std::array<char, 1> byte;
-  (void)conn.read(std::span(byte));
-}
-
 TEST_P(ReverseProxyTest, PassesTheRequestOnAndNotWhatIsOfTheConnection) {
   run_with(GetParam(), [] {
     TestServer upstream(show);
@@ -331,86 +326,6 @@ TEST_P(ReverseProxyTest, AnAnswerThatBreaksOffDoesSoForTheClient) {
       ASSERT_TRUE(res);
       EXPECT_TRUE(res->body().error().is(Errc::kEndOfStream));
     }
-  });
-}
-
-TEST_P(ReverseProxyTest, PassesUpgradedConnectionsOn) {
-  run_with(GetParam(), [] {
-    std::string asked;
-    ScriptedServer upstream([&](net::Conn& conn, int) {
-      asked = ScriptedServer::read_request(conn);
-      (void)conn.write_all(
-          "HTTP/1.1 101 OK\r\nUpgrade: echo\r\nConnection: upgrade\r\nX-Key: 1\r\n\r\nfirst ");
-      std::array<char, 64> piece;
-      while (const auto n = conn.read(std::span(piece))) {
-        if (*n == 0) return (void)conn.write_all(" last");  // the client has ended its side only
-        if (!conn.write_all(std::string_view(piece.data(), *n))) return;
-      }
-    });
-    ReverseProxy handler({.upstreams = {upstream.url("")}, .upgrades = {"websocket", "Echo"}});
-    TestServer proxy(handler);
-    RawClient client(proxy.address());
-    client.send(
-        "GET /chat HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: echo\r\nX-Mine: "
-        "1\r\n\r\nearly");
-    client.read_until([&] { return client.received().ends_with("first early"); });
-    client.send(" late");
-    client.read_until([&] { return client.received().ends_with("early late"); });
-    EXPECT_EQ(handler.stats()[0].active, 1u);
-    ASSERT_TRUE(client.conn().close_write());
-    client.read_until_closed();
-    EXPECT_EQ(client.received(),
-              "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\nX-Key: "
-              "1\r\n\r\nfirst early late last");
-    EXPECT_TRUE(asked.contains("\r\nConnection: Upgrade\r\nUpgrade: echo\r\n")) << asked;
-    EXPECT_TRUE(asked.contains("\r\nX-Mine: 1\r\n")) << asked;
-    EXPECT_EQ(handler.stats()[0].failures, 0u);
-  });
-}
-
-TEST_P(ReverseProxyTest, PassesNoOtherUpgradeOn) {
-  run_with(GetParam(), [] {
-    const auto asking_for = [](std::string_view protocol) {
-      return "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: "
-             "x\r\nUpgrade: " +
-             std::string(protocol) + "\r\n\r\n";
-    };
-    TestServer upstream(show);
-    TestServer proxy(ReverseProxy({.upstreams = {url_of(upstream, "")}}));
-    for (const char* protocol : {"h2c", "websocket, h2c", "h2c, websocket"})
-      EXPECT_FALSE(through(proxy, asking_for(protocol)).contains("Upgrade")) << protocol;
-    EXPECT_TRUE(through(proxy, asking_for("WebSocket")).contains("\nUpgrade: WebSocket\n"));
-    ScriptedServer other("HTTP/1.1 101 OK\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n");
-    TestServer second(ReverseProxy({.upstreams = {other.url("")}}));
-    EXPECT_EQ(fetch(second.address(), asking_for("websocket")).status, 502);
-  });
-}
-
-TEST_P(ReverseProxyTest, AnUpgradeNeedsAConnection) {
-  run_with(GetParam(), [] {
-    ScriptedServer upstream("HTTP/1.1 101 OK\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n");
-    ReverseProxy proxy({.upstreams = {upstream.url("")}});
-    const CallResult res =
-        call(proxy, "GET /", {.headers = {{"Connection", "upgrade"}, {"Upgrade", "websocket"}}});
-    EXPECT_EQ(res.status, 501);
-    EXPECT_EQ(proxy.stats()[0].failures, 0u) << "it was not the upstream's fault";
-  });
-}
-
-TEST_P(ReverseProxyTest, TheShutdownEndsUpgradedConnections) {
-  run_with(GetParam(), [] {
-    ScriptedServer upstream([&](net::Conn& conn, int) {
-      ScriptedServer::read_request(conn);
-      (void)conn.write_all("HTTP/1.1 101 OK\r\nUpgrade: echo\r\nConnection: upgrade\r\n\r\nhere");
-      wait_for_end(conn);
-    });
-    TestServer proxy(ReverseProxy({.upstreams = {upstream.url("")}, .upgrades = {"echo"}}));
-    RawClient client(proxy.address());
-    client.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n");
-    client.read_until([&] { return client.received().ends_with("here"); });
-    EXPECT_TRUE(proxy.server().shutdown()) << "nothing had to be cut off";
-    client.read_until_closed();
-    EXPECT_TRUE(client.closed());
   });
 }
 
