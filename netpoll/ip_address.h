@@ -72,10 +72,13 @@ class IpAddress {
   }
 
   // In the order in which they are written; of IPv4 as ::ffff:a.b.c.d.
-  [[nodiscard]] constexpr const V6Bytes& bytes() const { return bytes_; }
+  [[nodiscard]] constexpr const V6Bytes& bytes() const& { return bytes_; }
+  [[nodiscard]] constexpr V6Bytes bytes() && { return bytes_; }
   // The last four of these: the address, if it is of IPv4.
-  [[nodiscard]] constexpr std::span<const std::uint8_t, 4> v4_bytes() const {
-    return std::span(bytes_).subspan<kV4At, 4>();
+  [[nodiscard]] constexpr V4Bytes v4_bytes() const {
+    V4Bytes bytes;
+    std::ranges::copy(std::span(bytes_).last<4>(), bytes.begin());
+    return bytes;
   }
   // 0: none.
   [[nodiscard]] constexpr std::uint32_t zone() const { return zone_; }

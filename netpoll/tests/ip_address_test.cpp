@@ -81,8 +81,10 @@ TEST(IpAddress, BytesAreInTheOrderOfTheText) {
   EXPECT_EQ(IpAddress(IpAddress::V4Bytes{192, 0, 2, 1}).to_string(), "192.0.2.1");
   EXPECT_EQ(IpAddress(IpAddress::V6Bytes{0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}).to_string(),
             "2001:db8::1");
-  const std::span<const std::uint8_t, 4> v4 = IpAddress::loopback_v4().v4_bytes();
-  EXPECT_EQ(v4[0], 127);
+  // Of a temporary, too: they are values.
+  EXPECT_EQ(IpAddress::loopback_v4().v4_bytes(), (IpAddress::V4Bytes{127, 0, 0, 1}));
+  const auto& v6 = IpAddress::loopback_v6().bytes();
+  EXPECT_EQ(v6[15], 1);
   EXPECT_LT(IpAddress::parse("192.0.2.1").value(), IpAddress::parse("192.0.10.1").value());
 }
 
