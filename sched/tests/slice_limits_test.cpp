@@ -152,7 +152,7 @@ TEST_F(LimitsDeathTest, ARefusedThreadNamesTheLimit) {
       },
       ::testing::ExitedWithCode(1),
       // A sanitizer's thread takes the place of the first one.
-      "^tuza: the system refuses the first threads of the runtime "
+      "tuza: the system refuses the first threads of the runtime "
       "\\((sysmon|the maker of others)\\), with stacks of .*: "
       "ulimit -u \\([0-9]+ threads of this user\\) is reached\n$");
 }
