@@ -28,6 +28,7 @@
 #pragma once
 
 #include <tuza/sched/detail/language.h>  // first
+#include <tuza/sched/detail/move_only_function.h>
 
 #include <tuza/framework/metrics.h>
 #include <tuza/http/router.h>
@@ -36,7 +37,6 @@
 #include <chrono>
 #include <concepts>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
@@ -159,7 +159,7 @@ class App {
 
  private:
   struct State;
-  using SetUp = std::move_only_function<Result<void>()>;
+  using SetUp = MoveOnlyFunction<Result<void>()>;
 
   Setting<bool> add(std::string_view name, bool standard, std::string_view doc);
   Setting<std::int64_t> add(std::string_view name, std::int64_t standard, std::string_view doc,

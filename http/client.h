@@ -26,6 +26,7 @@
 #pragma once
 
 #include <tuza/sched/detail/language.h>  // first
+#include <tuza/sched/detail/move_only_function.h>
 
 #include <tuza/http/client_middleware.h>
 #include <tuza/http/client_proxy.h>
@@ -111,7 +112,7 @@ class ClientRequest {
  public:
   // Fills a part of the memory, and returns how much; 0: the end of the body. May park, until the context ends: the call's
   // context does, or the server has answered. A source that waits for nobody can do without the context.
-  using BodySource = std::move_only_function<Result<std::size_t>(const Context&, std::span<std::byte>)>;
+  using BodySource = MoveOnlyFunction<Result<std::size_t>(const Context&, std::span<std::byte>)>;
   template <class Source>
   static constexpr bool is_plain_source =
       std::is_invocable_r_v<Result<std::size_t>, Source&, std::span<std::byte>>;

@@ -5,10 +5,10 @@
 
 #include <tuza/http/request.h>
 #include <tuza/http/response_writer.h>
+#include <tuza/sched/detail/move_only_function.h>
 
 #include <concepts>
 #include <cstddef>
-#include <functional>
 #include <type_traits>
 #include <utility>
 
@@ -16,7 +16,7 @@ namespace tuza::http {
 
 namespace detail {
 
-using HandlerFunction = std::move_only_function<void(Request&, ResponseWriter&) const>;
+using HandlerFunction = MoveOnlyFunction<void(Request&, ResponseWriter&) const>;
 
 template <class F>
 concept Answers = std::is_invocable_v<const F&, Request&, ResponseWriter&>;

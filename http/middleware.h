@@ -20,16 +20,16 @@
 
 #include <tuza/http/handler.h>
 #include <tuza/http/status_error.h>
+#include <tuza/sched/detail/move_only_function.h>
 
 #include <exception>
-#include <functional>
 #include <utility>
 
 namespace tuza::http {
 
 // Makes a handler that does additional work around the handler it is given. Called once, when the service is
 // put together; the returned handler must be thread-safe, like every handler.
-using Middleware = std::move_only_function<Handler(Handler)>;
+using Middleware = MoveOnlyFunction<Handler(Handler)>;
 
 // `handler` wrapped in all the given middleware. The first is the outermost: it sees the request first and
 // the response last.

@@ -9,16 +9,16 @@
 #pragma once
 
 #include <tuza/netpoll/conn.h>
+#include <tuza/sched/detail/move_only_function.h>
 
 #include <concepts>
-#include <functional>
 #include <type_traits>
 #include <utility>
 
 namespace tuza::net {
 
-class ConnHandler : public std::move_only_function<void(Conn&) const> {
-  using Base = std::move_only_function<void(Conn&) const>;
+class ConnHandler : public MoveOnlyFunction<void(Conn&) const> {
+  using Base = MoveOnlyFunction<void(Conn&) const>;
 
  public:
   template <class F>

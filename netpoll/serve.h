@@ -24,6 +24,7 @@
 #include <tuza/netpoll/listener.h>
 #include <tuza/netpoll/network.h>
 #include <tuza/netpoll/proxy_protocol.h>
+#include <tuza/sched/detail/move_only_function.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/detail/run_mark.h>
 #include <tuza/sched/sync/mutex.h>
@@ -33,7 +34,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -115,7 +115,7 @@ struct ServeStats {
 class Server {
  public:
   // Called on the connection's own goroutine; the connection is closed when the handler returns.
-  using Handler = std::move_only_function<void(Session&) const>;
+  using Handler = MoveOnlyFunction<void(Session&) const>;
 
   // Throws std::invalid_argument for proxy_protocol without `proxies`, or for stack_bytes above 64 MiB.
   Server(Listener&& listener, Handler handler, const ServeOptions& options = {});

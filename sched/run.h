@@ -32,12 +32,12 @@
 #pragma once
 
 #include <tuza/sched/detail/language.h>  // first
+#include <tuza/sched/detail/move_only_function.h>
 
 #include <tuza/sched/result.h>
 
 #include <concepts>
 #include <cstddef>
-#include <functional>
 #include <source_location>
 #include <type_traits>
 #include <utility>
@@ -51,7 +51,7 @@ struct RunOptions {
 
 namespace rt {
 
-using MainFunction = std::move_only_function<int()>;
+using MainFunction = MoveOnlyFunction<int()>;
 int run_main(const RunOptions& options, MainFunction main, const std::source_location& where);
 
 // Prints "tuza: <message>" and returns 1, the exit status of a program that failed.

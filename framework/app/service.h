@@ -14,6 +14,7 @@
 
 #include <tuza/framework/config/config.h>
 #include <tuza/http/server.h>
+#include <tuza/sched/detail/move_only_function.h>
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/latch.h>
 
@@ -41,7 +42,7 @@ class Service {
   struct Handlers {
     http::Handler service, admin;
   };
-  using MakeHandlers = std::move_only_function<std::expected<Handlers, std::string>()>;
+  using MakeHandlers = MoveOnlyFunction<std::expected<Handlers, std::string>()>;
 
   // Everything that `reread` uses must live until the process ends.
   Service(std::string name, config::Config config, Reread reread, std::shared_ptr<Metrics> metrics);

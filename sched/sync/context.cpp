@@ -85,7 +85,7 @@ struct ContextMaker {
     return result;
   }
 
-  static WhenDone at_end(const Context& ctx, std::move_only_function<void()> function,
+  static WhenDone at_end(const Context& ctx, MoveOnlyFunction<void()> function,
                          rt::ContextFunction::Runs runs) {
     auto* const made = new rt::ContextFunction(std::move(function), runs);
     WhenDone handle(ctx, made);
@@ -181,11 +181,11 @@ void Canceller::detach() { ContextNode::unref(std::exchange(node_, nullptr)); }
 
 // -- when_done.
 
-WhenDone when_done(const Context& ctx, std::move_only_function<void()> function) {
+WhenDone when_done(const Context& ctx, MoveOnlyFunction<void()> function) {
   return ContextMaker::at_end(ctx, std::move(function), rt::ContextFunction::Runs::kInGoroutine);
 }
 
-WhenDone detail::at_end(const Context& ctx, std::move_only_function<void()> function) {
+WhenDone detail::at_end(const Context& ctx, MoveOnlyFunction<void()> function) {
   return ContextMaker::at_end(ctx, std::move(function), rt::ContextFunction::Runs::kOnTheSpot);
 }
 

@@ -29,12 +29,12 @@
 #pragma once
 
 #include <tuza/sched/detail/deadline.h>
+#include <tuza/sched/detail/move_only_function.h>
 #include <tuza/sched/result.h>
 
 #include <chrono>
 #include <concepts>
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -250,13 +250,13 @@ class [[nodiscard]] WhenDone {
 // Runs `function` in a goroutine of its own when `ctx` ends; at once if `ctx` has already ended. An
 // exception that escapes the function ends the process, as with go(). Does not park. The registration does
 // not keep the context alive; the handle does.
-WhenDone when_done(const Context& ctx, std::move_only_function<void()> function);
+WhenDone when_done(const Context& ctx, MoveOnlyFunction<void()> function);
 
 namespace detail {
 // The same, but the thread that ends the context calls the function directly: the function must neither park
 // nor throw, and take only a few instructions. It may run late, while or after stop() returns false. For
 // waits of other layers.
-WhenDone at_end(const Context& ctx, std::move_only_function<void()> function);
+WhenDone at_end(const Context& ctx, MoveOnlyFunction<void()> function);
 }  // namespace detail
 
 }  // namespace tuza

@@ -22,9 +22,9 @@
 #pragma once
 
 #include <tuza/sched/detail/language.h>  // first
+#include <tuza/sched/detail/move_only_function.h>
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <utility>
 
@@ -51,7 +51,7 @@ class GoroutineLocal {
  public:
   GoroutineLocal() : GoroutineLocal([] { return T(); }) {}
   // Each goroutine that needs a value calls `make`. Its exceptions propagate out of get().
-  explicit GoroutineLocal(std::move_only_function<T() const> make) : make_(std::move(make)) {}
+  explicit GoroutineLocal(MoveOnlyFunction<T() const> make) : make_(std::move(make)) {}
   GoroutineLocal(const GoroutineLocal&) = delete;
   GoroutineLocal& operator=(const GoroutineLocal&) = delete;
 
@@ -69,7 +69,7 @@ class GoroutineLocal {
 
  private:
   struct Holder {
-    explicit Holder(const std::move_only_function<T() const>& make) : value(make()) {}
+    explicit Holder(const MoveOnlyFunction<T() const>& make) : value(make()) {}
     T value;
   };
   [[gnu::noinline]] T& make_value() const {
@@ -79,7 +79,7 @@ class GoroutineLocal {
   }
 
   const std::uint64_t id_ = rt::new_local_id();  // ids are never reused: values may outlive the variable
-  const std::move_only_function<T() const> make_;
+  const MoveOnlyFunction<T() const> make_;
 };
 
 }  // namespace tuza

@@ -24,11 +24,11 @@
 #pragma once
 
 #include <tuza/sched/detail/language.h>  // first
+#include <tuza/sched/detail/move_only_function.h>
 
 #include <tuza/sched/sync/detail/pool_lists.h>
 #include <tuza/sched/sync/detail/run_mark.h>
 
-#include <functional>
 #include <utility>
 
 namespace tuza {
@@ -72,7 +72,7 @@ class Pool {
 
   // `make` makes an object when the pool has none; several calls may run at once. Its exceptions propagate
   // out of get().
-  explicit Pool(std::move_only_function<T() const> make = [] { return T(); }) : make_(std::move(make)) {
+  explicit Pool(MoveOnlyFunction<T() const> make = [] { return T(); }) : make_(std::move(make)) {
     run_.set();
   }
   ~Pool() { rt::check_pool_unused(lists_, run_); }
@@ -100,7 +100,7 @@ class Pool {
     return item;
   }
 
-  const std::move_only_function<T() const> make_;
+  const MoveOnlyFunction<T() const> make_;
   rt::RunMark run_;  // the run in which the pool was made
   rt::PoolLists lists_{[](rt::PoolNode* node) { delete static_cast<Node*>(node); }};
 };

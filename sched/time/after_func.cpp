@@ -15,7 +15,7 @@ namespace rt {
 // where nothing may be freed.
 class DelayedFunction {
  public:
-  DelayedFunction(std::move_only_function<void()> body, const std::source_location& where)
+  DelayedFunction(MoveOnlyFunction<void()> body, const std::source_location& where)
       : body_(std::move(body)), where_(where), alarm_(&DelayedFunction::on_fire, this) {}
 
   bool arm(std::int64_t when_ns);
@@ -40,7 +40,7 @@ class DelayedFunction {
 
   static void on_fire(Timer& timer);
 
-  std::move_only_function<void()> body_;
+  MoveOnlyFunction<void()> body_;
   const std::source_location where_;
   std::atomic<std::uint32_t> references_{1};  // the handle, the timer while it is armed, each run
   Alarm alarm_;
@@ -77,7 +77,7 @@ void DelayedFunction::on_fire(Timer& timer) {
 
 }  // namespace rt
 
-DelayedCall after_func(rt::AnyDuration delay, std::move_only_function<void()> function,
+DelayedCall after_func(rt::AnyDuration delay, MoveOnlyFunction<void()> function,
                        const std::source_location& where) {
   auto* const delayed = new rt::DelayedFunction(std::move(function), where);
   delayed->arm(rt::deadline_after(delay.duration));

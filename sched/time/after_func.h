@@ -19,10 +19,10 @@
 // that escapes the function ends the process, as with go().
 #pragma once
 
+#include <tuza/sched/detail/move_only_function.h>
 #include <tuza/sched/time/sleep.h>
 
 #include <chrono>
-#include <functional>
 #include <source_location>
 #include <utility>
 
@@ -55,7 +55,7 @@ class [[nodiscard]] DelayedCall {
   void detach();
 
  private:
-  friend DelayedCall after_func(rt::AnyDuration delay, std::move_only_function<void()> function,
+  friend DelayedCall after_func(rt::AnyDuration delay, MoveOnlyFunction<void()> function,
                                 const std::source_location& where);
   explicit DelayedCall(rt::DelayedFunction* function) : function_(function) {}
   bool reset_ns(std::chrono::nanoseconds delay);
@@ -64,7 +64,7 @@ class [[nodiscard]] DelayedCall {
 };
 
 // Runs `function` after `delay`; at once if the delay is not positive.
-DelayedCall after_func(rt::AnyDuration delay, std::move_only_function<void()> function,
+DelayedCall after_func(rt::AnyDuration delay, MoveOnlyFunction<void()> function,
                        const std::source_location& where = std::source_location::current());
 
 }  // namespace tuza

@@ -22,6 +22,7 @@
 // work, if there is any (children, or the last reference).
 #pragma once
 
+#include <tuza/sched/detail/move_only_function.h>
 #include <tuza/sched/detail/runtime_timer.h>
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/detail/block_pool.h>
@@ -30,7 +31,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 
 namespace tuza::rt {
@@ -90,7 +90,7 @@ struct ContextLink {
 class ContextFunction final : public ContextLink, public FromBlockPool {
  public:
   enum class Runs : bool { kInGoroutine, kOnTheSpot };
-  ContextFunction(std::move_only_function<void()> function, Runs runs)
+  ContextFunction(MoveOnlyFunction<void()> function, Runs runs)
       : ContextLink(false), function_(std::move(function)), runs_(runs) {
     run_.set();
   }
@@ -102,7 +102,7 @@ class ContextFunction final : public ContextLink, public FromBlockPool {
   static void unref(ContextFunction* function);
 
  private:
-  std::move_only_function<void()> function_;
+  MoveOnlyFunction<void()> function_;
   const Runs runs_;
   RunMark run_;                         // the run in which it was registered
   std::atomic<std::uint32_t> refs_{2};  // the list's and the handle's
