@@ -27,6 +27,7 @@ packages_all=(  # what `./dev test all` needs besides: its tests have the label 
 )
 packages_models=(spin)
 packages_aarch64=(googletest g++-aarch64-linux-gnu qemu-user-static)
+packages_port=(npm)  # from its registry comes Zig's compiler for macOS (.ci/port.py)
 packages_load=(python3 strace wrk openssl nginx-light haproxy testssl.sh)
 packages_docs=(doxygen python3)
 packages_fuzz=(clang-19 libclang-rt-19-dev llvm-19 python3)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `./dev test` runs: suite.py [quick | all | long | models | aarch64 | changed [COMMIT] | PRESET [LAYER]]
+"""What `./dev test` runs: suite.py [quick | all | long | models | aarch64 | port | changed [COMMIT] | PRESET [LAYER]]
 
     quick   check, and the tests of the release suite that need no large packages, built in unity batches (preset `quick`);
             then, if nothing has failed, many times the tests that the work tree adds or edits
@@ -7,6 +7,7 @@
     long    the hog matrix, a minute for each kind of hog, natively and under the sanitizers; Clang's analyzer
     models  the Spin models of sched/model
     aarch64 sched, compiled for aarch64 and run under an emulator
+    port    what is portable, compiled for macOS (.ci/port.py)
     changed ASan and TSan for the layers that differ from main, or from COMMIT
     PRESET  builds one preset and runs its tests; with a LAYER, only what that layer's tests need
 
@@ -156,6 +157,7 @@ def everything(suite):
         if configure(suite, step, "kqueue") and suite.build(step, "kqueue", "netpoll/all", "http/all"):
             ctest.tests(suite, step, "kqueue", "-L", "^(netpoll|kqueue|tls|http)_tests$", "-LE", LEFT)
     suite.step("kqueue", kqueue)
+    suite.step("port", lambda step: suite.tool(step, ".ci/port.py"))
     suite.step("clang-tidy", lambda step: suite.tool(step, ".ci/tidy.py"))
     for name in "asan", "tsan", "chaos":
         suite.step(name, lambda step, name=name: preset(suite, step, name))
@@ -207,6 +209,8 @@ def main(words):
         without_a_build(suite, what, "-L", "^models$")
     elif what == "aarch64":
         without_a_build(suite, what, "-R", r"^aarch64\.")
+    elif what == "port":
+        suite.step(what, lambda step: suite.tool(step, ".ci/port.py"))
     else:
         suite.step(what, lambda step: preset(suite, step, what))
     return suite.end()

@@ -45,7 +45,9 @@ bool is_lost_connection(long error) {
     case EPROTO:
     case ENOPROTOOPT:
     case EHOSTDOWN:
+#if defined(ENONET)  // Linux
     case ENONET:
+#endif
     case EHOSTUNREACH:
     case EOPNOTSUPP:
     case ENETUNREACH:
@@ -158,7 +160,8 @@ Result<Conn> Listener::accept_within(const Context* ctx) {
   const auto accept_one = [&peer](int listener) {
     for (;;) {
       peer.length = sizeof peer.storage;
-      const long accepted = sys::accept4(listener, &peer.storage, &peer.length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+      const long accepted =
+          sys::accept4(listener, &peer.storage, &peer.length, sys::kNonBlocking | sys::kCloseOnExec);
       if (accepted >= 0 || !is_lost_connection(accepted)) return accepted;
     }
   };

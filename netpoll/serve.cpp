@@ -74,7 +74,7 @@ class SpareDescriptor {
     if (listener.backlog_ != nullptr) return listener.backlog_->drop_one();
     if (fd_ >= 0) sys::close(std::exchange(fd_, -1));
     (void)listener.descriptor_->control("accept", [](int fd) -> long {
-      const long accepted = sys::accept4(fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+      const long accepted = sys::accept4(fd, nullptr, nullptr, sys::kNonBlocking | sys::kCloseOnExec);
       return accepted < 0 ? accepted : sys::close(accepted);
     });
     reopen();

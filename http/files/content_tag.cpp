@@ -1,4 +1,5 @@
 #include <tuza/http/files/content_tag.h>
+#include <tuza/netpoll/files/stat_times.h>
 
 #include <openssl/evp.h>
 #include <tuza/http/files/file_cache.h>
@@ -150,8 +151,8 @@ std::string tag_of_file(int fd, const struct stat& info, std::chrono::system_clo
   if (whole && !digest->empty()) return strong_tag(*digest);
   const bool true_time = !digest->empty() && !written_lately && has_true_time(info);
   return std::string(true_time ? "\"" : "W/\"") + hex(size) + "-" +
-         hex(static_cast<std::uint64_t>(info.st_mtim.tv_sec)) + "." +
-         hex(static_cast<std::uint64_t>(info.st_mtim.tv_nsec)) + "-" + *digest + "\"";
+         hex(static_cast<std::uint64_t>(tuza::detail::modified_at(info).tv_sec)) + "." +
+         hex(static_cast<std::uint64_t>(tuza::detail::modified_at(info).tv_nsec)) + "-" + *digest + "\"";
 }
 
 }  // namespace tuza::http

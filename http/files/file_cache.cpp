@@ -1,4 +1,5 @@
 #include <tuza/http/files/file_cache.h>
+#include <tuza/netpoll/files/stat_times.h>
 
 #include <sys/stat.h>
 #include <tuza/sched/detail/lock_guard.h>
@@ -29,8 +30,8 @@ FileVersion version_of(const struct stat& info) {
   return {.device = info.st_dev,
           .inode = info.st_ino,
           .size = static_cast<std::uint64_t>(info.st_size),
-          .modified_ns = ns_of(info.st_mtim),
-          .changed_ns = ns_of(info.st_ctim)};
+          .modified_ns = ns_of(tuza::detail::modified_at(info)),
+          .changed_ns = ns_of(tuza::detail::changed_at(info))};
 }
 
 // A processor's share of the lock that readers take.

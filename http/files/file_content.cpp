@@ -1,4 +1,5 @@
 #include <tuza/http/files/file_content.h>
+#include <tuza/netpoll/files/stat_times.h>
 
 #include <sys/stat.h>
 
@@ -28,23 +29,24 @@ sys_time<nanoseconds> time_of(const struct timespec& time) {
 }
 
 bool is_written_lately(const struct stat& info, system_clock::time_point now, nanoseconds settled) {
-  const sys_time<nanoseconds> modified = time_of(info.st_mtim);
+  const sys_time<nanoseconds> modified = time_of(tuza::detail::modified_at(info));
   if (modified + settled <= now) return false;
   // A time in the future has been set, and does not become the present by writing.
-  return modified - settled < now || time_of(info.st_ctim) + settled > now;
+  return modified - settled < now || time_of(tuza::detail::changed_at(info)) + settled > now;
 }
 
 bool is_settled(const struct stat& info, system_clock::time_point now, nanoseconds settled) {
-  return !is_written_lately(info, now, settled) && time_of(info.st_ctim) + settled <= now;
+  return !is_written_lately(info, now, settled) && time_of(tuza::detail::changed_at(info)) + settled <= now;
 }
 
 bool has_true_time(const struct stat& info) {
-  const auto modified = time_of(info.st_mtim), changed = time_of(info.st_ctim);
+  const auto modified = time_of(tuza::detail::modified_at(info)),
+             changed = time_of(tuza::detail::changed_at(info));
   return changed - modified <= kSettled && modified - changed <= kSettled;
 }
 
 Validators validators_of(std::string etag, const struct stat& info, system_clock::time_point now) {
-  const sys_time<nanoseconds> modified = time_of(info.st_mtim);
+  const sys_time<nanoseconds> modified = time_of(tuza::detail::modified_at(info));
   // RFC 9110 8.8.2.1: not later than the response itself.
   return {.etag = std::move(etag),
           .last_modified = std::min(floor<seconds>(modified), floor<seconds>(now)),

@@ -1,4 +1,5 @@
 #include <tuza/http/files/file_store.h>
+#include <tuza/netpoll/files/stat_times.h>
 
 #include <fcntl.h>
 #include <tuza/http/files/content_tag.h>
@@ -66,8 +67,9 @@ Representation representation_of(std::string etag, const struct stat& info, std:
 
 std::int64_t FoundFile::modified_s() const {
   using namespace std::chrono;
-  const nanoseconds modified = kind == Kind::kOpen ? time_of(info.st_mtim).time_since_epoch()
-                                                   : nanoseconds(cached->version.modified_ns);
+  const nanoseconds modified = kind == Kind::kOpen
+                                   ? time_of(tuza::detail::modified_at(info)).time_since_epoch()
+                                   : nanoseconds(cached->version.modified_ns);
   return floor<seconds>(modified).count();
 }
 

@@ -1,4 +1,5 @@
 #include <tuza/http/files/listing.h>
+#include <tuza/netpoll/files/stat_times.h>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -61,10 +62,11 @@ std::optional<Listed> look_at(int root, const std::string& path, int folder, con
     if (OpenFile(static_cast<int>(fd)).stat(info) < 0) return std::nullopt;
   }
   if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return std::nullopt;
-  return Listed{.name = name,
-                .is_file = S_ISREG(info.st_mode),
-                .size = static_cast<std::uint64_t>(info.st_size),
-                .modified = std::chrono::floor<std::chrono::seconds>(time_of(info.st_mtim))};
+  return Listed{
+      .name = name,
+      .is_file = S_ISREG(info.st_mode),
+      .size = static_cast<std::uint64_t>(info.st_size),
+      .modified = std::chrono::floor<std::chrono::seconds>(time_of(tuza::detail::modified_at(info)))};
 }
 
 Result<Listing> list(int root, const std::string& path, int fd, bool dots) {

@@ -1,4 +1,5 @@
 #include <tuza/netpoll/files/file_calls.h>
+#include <tuza/netpoll/files/stat_times.h>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -51,10 +52,10 @@ FileType file_type(std::uint32_t st_mode) {
 }
 
 FileInfo file_info(const struct stat& from) {
-  const auto since_epoch =
-      std::chrono::seconds(from.st_mtim.tv_sec) + std::chrono::nanoseconds(from.st_mtim.tv_nsec);
+  const struct timespec& modified = modified_at(from);
+  const auto since_epoch = std::chrono::seconds(modified.tv_sec) + std::chrono::nanoseconds(modified.tv_nsec);
   return {.type = file_type(from.st_mode),
-          .mode = from.st_mode & 07777,
+          .mode = static_cast<std::uint32_t>(from.st_mode & 07777),
           .size_bytes = static_cast<std::uint64_t>(from.st_size),
           .modified = std::chrono::sys_time<std::chrono::nanoseconds>(since_epoch)};
 }

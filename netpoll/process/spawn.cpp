@@ -16,6 +16,8 @@
 #include <cerrno>
 #include <string_view>
 
+extern "C" char** environ;  // which not every system declares
+
 namespace tuza::detail {
 namespace {
 

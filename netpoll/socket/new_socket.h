@@ -12,7 +12,7 @@ class NewSocket {
  public:
   // A non-blocking, close-on-exec stream socket.
   NewSocket(int family, int protocol)
-      : fd_(sys::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol)) {}
+      : fd_(sys::socket(family, SOCK_STREAM | sys::kNonBlocking | sys::kCloseOnExec, protocol)) {}
   ~NewSocket() {
     if (fd_ >= 0) sys::close(fd_);
   }

@@ -1,10 +1,10 @@
 // Listening on Unix-domain sockets, including removal of the socket file.
 #pragma once
 
+#include <sys/types.h>
 #include <tuza/netpoll/listener.h>
 
 #include <atomic>
-#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -23,7 +23,8 @@ class UnixSocketFile {
 
  private:
   const std::string path_;
-  std::uint64_t device_ = 0, inode_ = 0;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
   std::atomic<bool> removed_{false};
 };
 

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <tuza/sched/arch/syscall.h>
@@ -48,6 +49,8 @@ inline long poll(struct pollfd* descriptors, unsigned count, struct timespec* li
 }
 
 // -- Sockets.
+inline constexpr int kNonBlocking = SOCK_NONBLOCK;
+inline constexpr int kCloseOnExec = SOCK_CLOEXEC;
 inline constexpr Call<SYS_accept4> accept4;
 inline constexpr Call<SYS_bind> bind;
 inline constexpr Call<SYS_connect> connect;

@@ -53,7 +53,12 @@ inline constexpr auto close = [](long fd) { return result(::close(narrow(fd))); 
 inline constexpr auto fcntl = [](long fd, int command, auto... argument) {
   return result(::fcntl(narrow(fd), command, argument...));
 };
+#if defined(__APPLE__)
+// There, fsync() leaves the data in the cache of the disk.
+inline constexpr auto fdatasync = [](long fd) { return result(::fcntl(narrow(fd), F_FULLFSYNC)); };
+#else
 inline constexpr auto fdatasync = [](long fd) { return result(::fdatasync(narrow(fd))); };
+#endif
 inline constexpr auto flock = [](long fd, int operation) { return result(::flock(narrow(fd), operation)); };
 inline constexpr auto fstat = [](long fd, struct stat* info) { return result(::fstat(narrow(fd), info)); };
 inline constexpr auto fstatat = [](long folder, const char* name, struct stat* info, int flags) {
@@ -115,10 +120,13 @@ inline constexpr auto write = [](long fd, const void* from, auto bytes) {
 
 // -- Sockets. Addresses have any of the types that begin as sockaddr.
 
+// Flags of accept4() and socket(), beside the kind of the socket.
+inline constexpr int kNonBlocking = 1 << 29;
+inline constexpr int kCloseOnExec = 1 << 30;
 inline constexpr auto accept4 = [](long fd, void* address, socklen_t* length, int flags) {
   const long accepted = result(::accept(narrow(fd), static_cast<struct sockaddr*>(address), length));
-  return with_flags(accepted, (flags & SOCK_NONBLOCK) != 0 ? O_NONBLOCK : 0,
-                    (flags & SOCK_CLOEXEC) != 0 ? FD_CLOEXEC : 0);
+  return with_flags(accepted, (flags & kNonBlocking) != 0 ? O_NONBLOCK : 0,
+                    (flags & kCloseOnExec) != 0 ? FD_CLOEXEC : 0);
 };
 inline constexpr auto bind = [](long fd, const void* address, auto length) {
   return result(
@@ -153,9 +161,9 @@ inline constexpr auto setsockopt = [](long fd, int level, int name, const void* 
 };
 inline constexpr auto shutdown = [](long fd, int how) { return result(::shutdown(narrow(fd), how)); };
 inline constexpr auto socket = [](int family, int type, int protocol) {
-  const long made = result(::socket(family, type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC), protocol));
-  return with_flags(made, (type & SOCK_NONBLOCK) != 0 ? O_NONBLOCK : 0,
-                    (type & SOCK_CLOEXEC) != 0 ? FD_CLOEXEC : 0);
+  const long made = result(::socket(family, type & ~(kNonBlocking | kCloseOnExec), protocol));
+  return with_flags(made, (type & kNonBlocking) != 0 ? O_NONBLOCK : 0,
+                    (type & kCloseOnExec) != 0 ? FD_CLOEXEC : 0);
 };
 
 // -- Memory.
@@ -175,10 +183,16 @@ inline constexpr auto munmap = [](const void* at, auto bytes) {
 
 // -- Processes and time. clock_nanosleep() reports its error by value.
 
+#if defined(__APPLE__)
+// Relative to any clock: the only use of it here.
+inline constexpr auto clock_nanosleep = [](clockid_t, int, const struct timespec* time,
+                                           struct timespec* left) { return result(::nanosleep(time, left)); };
+#else
 inline constexpr auto clock_nanosleep = [](clockid_t clock, int flags, const struct timespec* time,
                                            struct timespec* left) -> long {
   return -::clock_nanosleep(clock, flags, time, left);
 };
+#endif
 inline constexpr auto geteuid = [] { return static_cast<long>(::geteuid()); };
 inline constexpr auto getpid = [] { return static_cast<long>(::getpid()); };
 inline constexpr auto getrlimit = [](auto resource, struct rlimit* limit) {

@@ -50,19 +50,21 @@ using ContextEntry = void (*)(void* argument);
 // must not return: it has no caller. `stack_top` needs no alignment.
 Context make_context(std::uintptr_t stack_top, ContextEntry entry, void* argument);
 
+// Their symbols have no underscore before them, on macOS either: the assembler knows them by these names.
 extern "C" {
 // The switch itself. Saves the callee-saved registers in a frame whose resume address the caller has already
 // stored, stores the stack pointer in *save, and resumes `load`. Entered by a jump: use context_switch().
-void tuza_context_switch(Context* save, Context load);
+void tuza_context_switch(Context* save, Context load) asm("tuza_context_switch");
 
 // Resumes `load` as if it had just called function(argument) itself instead of having switched away, so that
 // an unwinder started there walks the stack of `load`. `function` must leave by another switch. It overwrites
 // the frame of `load`, which the caller must restore, and its stack is only as well aligned as at the switch.
 // Used to take the back trace of a parked goroutine (rt/report/backtrace.cpp).
-void tuza_context_call(Context* save, Context load, ContextEntry function, void* argument);
+void tuza_context_call(Context* save, Context load, ContextEntry function,
+                       void* argument) asm("tuza_context_call");
 
 // The first instruction of every context made by make_context; unwinders stop here.
-void tuza_context_entry();
+void tuza_context_entry() asm("tuza_context_entry");
 }
 
 // Saves the caller's context into *save and resumes `load`. Returns when some thread, possibly another one,
@@ -110,9 +112,12 @@ void tuza_context_entry();
       : "+r"(x0), "+r"(x1)
       : "r"(frame)
       : "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16",
-        "x17", "x18", "x30", "cc", "memory", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17",
-        "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30",
-        "v31"
+        "x17", "x30", "cc", "memory", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v16", "v17", "v18",
+        "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31"
+#if !defined(__APPLE__)  // whose compilers never use it
+        ,
+        "x18"
+#endif
 #if defined(__ARM_FEATURE_SVE)
         // With SVE, v8-v15 are longer than the 128 bits that the switch saves of each.
         ,

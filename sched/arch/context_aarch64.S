@@ -28,6 +28,8 @@
 //
 // `br` and not `ret`: see context_x86_64.S.
 
+#include <tuza/sched/arch/function.inc>
+
         .text
 
         // From the caller's registers and stack to those of the context in x1. Changes x9 and x10 besides.
@@ -88,24 +90,13 @@
         .cfi_restore_state
         .endm
 
-        .globl  tuza_context_switch
-        .hidden tuza_context_switch
-        .type   tuza_context_switch, %function
-        .p2align 5
-tuza_context_switch:                    // x0 = Context* save, x1 = Context load
-        .cfi_startproc
+        FUNCTION tuza_context_switch, 5 // x0 = Context* save, x1 = Context load
         hint    #34
         SWITCH
         br      x30
-        .cfi_endproc
-        .size   tuza_context_switch, . - tuza_context_switch
+        END_FUNCTION tuza_context_switch
 
-        .globl  tuza_context_call
-        .hidden tuza_context_call
-        .type   tuza_context_call, %function
-        .p2align 5
-tuza_context_call:                      // x0 = save, x1 = load, x2 = function, x3 = argument
-        .cfi_startproc
+        FUNCTION tuza_context_call, 5   // x0 = save, x1 = load, x2 = function, x3 = argument
         hint    #34
         stp     x29, x30, [sp, #-16]!
         .cfi_adjust_cfa_offset 16
@@ -119,34 +110,29 @@ tuza_context_call:                      // x0 = save, x1 = load, x2 = function, 
         .cfi_same_value x29
         .cfi_same_value x30
         ret
-        .cfi_endproc
-        .size   tuza_context_call, . - tuza_context_call
+        END_FUNCTION tuza_context_call
 
+#if defined(__ELF__)
         .type   leave_for_call, %function
+#endif
 leave_for_call:
         .cfi_startproc
         SWITCH
         mov     x0, x3
         mov     x16, x2                 // through x16: a function's pad is for calls
         br      x16                     // x30, the resume address, looks like the return address of a call
-        .cfi_endproc
-        .size   leave_for_call, . - leave_for_call
+        END_FUNCTION leave_for_call
 
-        .globl  tuza_context_entry
-        .hidden tuza_context_entry
-        .type   tuza_context_entry, %function
-        .p2align 4
-tuza_context_entry:
-        .cfi_startproc
+        FUNCTION tuza_context_entry, 4
         .cfi_undefined x30              // the end of every back trace
         hint    #36
         mov     x29, xzr
         mov     x0, x19
         blr     x20
         brk     #1
-        .cfi_endproc
-        .size   tuza_context_entry, . - tuza_context_entry
+        END_FUNCTION tuza_context_entry
 
+#if defined(__ELF__)
         .section .note.gnu.property, "a", %note
         .p2align 3
         .word   4                       // bytes of the name
@@ -159,3 +145,4 @@ tuza_context_entry:
         .word   0                       // padding to 8
 
         .section .note.GNU-stack, "", %progbits
+#endif

@@ -18,14 +18,11 @@
 // The control words are always reloaded: comparing them first costs more than it saves, because the
 // comparison waits for the store that has just been made (5.2 ns instead of 4.1).
 
+#include <tuza/sched/arch/function.inc>
+
         .text
 
-        .globl  tuza_context_switch
-        .hidden tuza_context_switch
-        .type   tuza_context_switch, @function
-        .p2align 5
-tuza_context_switch:                    // rdi = Context* save, rsi = Context load
-        .cfi_startproc
+        FUNCTION tuza_context_switch, 5 // rdi = Context* save, rsi = Context load
         leaq    -56(%rsp), %rsp
         .cfi_adjust_cfa_offset 56
         stmxcsr 0(%rsp)
@@ -64,15 +61,9 @@ tuza_context_switch:                    // rdi = Context* save, rsi = Context lo
         .cfi_adjust_cfa_offset -8
         .cfi_register %rip, %rdx
         jmpq    *%rdx
-        .cfi_endproc
-        .size   tuza_context_switch, . - tuza_context_switch
+        END_FUNCTION tuza_context_switch
 
-        .globl  tuza_context_call
-        .hidden tuza_context_call
-        .type   tuza_context_call, @function
-        .p2align 5
-tuza_context_call:                      // rdi = save, rsi = load, rdx = function, rcx = argument
-        .cfi_startproc
+        FUNCTION tuza_context_call, 5   // rdi = save, rsi = load, rdx = function, rcx = argument
         leaq    -56(%rsp), %rsp
         .cfi_adjust_cfa_offset 56
         stmxcsr 0(%rsp)
@@ -95,21 +86,16 @@ tuza_context_call:                      // rdi = save, rsi = load, rdx = functio
         .cfi_adjust_cfa_offset -56
         movq    %rcx, %rdi
         jmpq    *%rdx
-        .cfi_endproc
-        .size   tuza_context_call, . - tuza_context_call
+        END_FUNCTION tuza_context_call
 
-        .globl  tuza_context_entry
-        .hidden tuza_context_entry
-        .type   tuza_context_entry, @function
-        .p2align 4
-tuza_context_entry:
-        .cfi_startproc
+        FUNCTION tuza_context_entry, 4
         .cfi_undefined %rip             // the end of every back trace
         xorl    %ebp, %ebp
         movq    %r12, %rdi
         callq   *%r13
         ud2
-        .cfi_endproc
-        .size   tuza_context_entry, . - tuza_context_entry
+        END_FUNCTION tuza_context_entry
 
+#if defined(__ELF__)
         .section .note.GNU-stack, "", @progbits
+#endif

@@ -12,13 +12,19 @@ namespace tuza::rt {
 struct M;
 }
 
+#if !defined(__APPLE__)
 extern "C" {
 extern thread_local tuza::rt::M* tuza_tls_m __attribute__((tls_model("initial-exec")));
 }
+#endif
 
 namespace tuza::rt {
 
 // The M of the calling thread. Valid until the next switch; read it again after one.
+#if defined(__APPLE__)
+// Mach-O finds a thread-local by a call, which a compiler may make once for two reads. So the read is a call itself.
+[[nodiscard]] M* current_m();
+#else
 [[nodiscard]] inline M* current_m() {
   M* m;
 #if defined(__x86_64__)
@@ -37,6 +43,7 @@ namespace tuza::rt {
 #endif
   return m;
 }
+#endif
 
 // Binds the calling thread to `m` (null: unbinds it). Only at the start and the end of an M.
 void set_current_m(M* m);

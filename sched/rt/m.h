@@ -7,11 +7,11 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <time.h>
 #include <tuza/sched/arch/exception_state.h>
 #include <tuza/sched/rt/base/note.h>
 #include <tuza/sched/rt/base/random.h>
 #include <tuza/sched/rt/base/raw_mutex.h>
+#include <tuza/sched/rt/base/thread_cpu.h>
 #include <tuza/sched/rt/g.h>
 
 #include <atomic>
@@ -82,7 +82,7 @@ struct alignas(128) M {
   ExceptionState* exceptions = nullptr;  // the thread's own exception state
   Relaxed<std::int32_t> thread_id{0};    // 0: no thread
   // Of the thread, and still of the last one after its end; of the reader, before there has been any.
-  Relaxed<clockid_t> cpu_clock{CLOCK_THREAD_CPUTIME_ID};
+  Relaxed<CpuClock> cpu_clock{kReadersCpuClock};
   pthread_t thread{};             // guarded by Sched::ms_mutex
   std::uintptr_t stack_mark = 0;  // an address near the top of the thread's stack
   bool has_thread = false;        // it has a thread that must be joined; guarded by Sched::ms_mutex

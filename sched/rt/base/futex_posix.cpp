@@ -28,15 +28,33 @@
 namespace tuza::rt {
 namespace {
 
+// Condition variables on the monotonic clock. macOS has none, but waits for a time instead of until one.
+#if defined(__APPLE__)
+void init(pthread_cond_t& condition) { pthread_cond_init(&condition, nullptr); }
+
+int wait_until(pthread_cond_t& condition, pthread_mutex_t& mutex, std::int64_t end_ns) {
+  const std::int64_t ns = std::max<std::int64_t>(end_ns - now_ns(), 0);
+  const struct timespec time{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
+  return pthread_cond_timedwait_relative_np(&condition, &mutex, &time);
+}
+#else
+void init(pthread_cond_t& condition) {
+  pthread_condattr_t attributes;
+  pthread_condattr_init(&attributes);
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  pthread_cond_init(&condition, &attributes);
+  pthread_condattr_destroy(&attributes);
+}
+
+int wait_until(pthread_cond_t& condition, pthread_mutex_t& mutex, std::int64_t end_ns) {
+  const struct timespec end{.tv_sec = end_ns / 1'000'000'000, .tv_nsec = end_ns % 1'000'000'000};
+  return pthread_cond_timedwait(&condition, &mutex, &end);
+}
+#endif
+
 class Waiter {
  public:
-  explicit Waiter(const void* word) : word_(word) {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&wakes_, &attributes);
-    pthread_condattr_destroy(&attributes);
-  }
+  explicit Waiter(const void* word) : word_(word) { init(wakes_); }
   Waiter(const Waiter&) = delete;
   Waiter& operator=(const Waiter&) = delete;
   ~Waiter() {
@@ -56,11 +74,9 @@ class Waiter {
 
   // False: not woken by `end_ns`, on the monotonic clock; negative: no limit.
   bool sleep(std::int64_t end_ns) {
-    const struct timespec end{.tv_sec = end_ns / 1'000'000'000, .tv_nsec = end_ns % 1'000'000'000};
     pthread_mutex_lock(&mutex_);
     for (int error = 0; !woken_ && error != ETIMEDOUT;) {
-      error =
-          end_ns < 0 ? pthread_cond_wait(&wakes_, &mutex_) : pthread_cond_timedwait(&wakes_, &mutex_, &end);
+      error = end_ns < 0 ? pthread_cond_wait(&wakes_, &mutex_) : wait_until(wakes_, mutex_, end_ns);
     }
     const bool woken = woken_;
     pthread_mutex_unlock(&mutex_);

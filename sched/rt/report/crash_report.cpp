@@ -95,6 +95,15 @@ void describe_exception(Line& line) {
   }
 }
 
+// The standard library's own handler would only repeat the report. (That of libc++ has no name.)
+bool is_of_the_library([[maybe_unused]] std::terminate_handler handler) {
+#if defined(__GLIBCXX__)
+  return handler == &__gnu_cxx::__verbose_terminate_handler;
+#else
+  return false;
+#endif
+}
+
 [[noreturn]] void on_terminate() {
   const M* m = current_m();
   if (m == nullptr || m->current == &m->g0) {
@@ -115,8 +124,7 @@ void describe_exception(Line& line) {
   // Nothing has been unwound: the stack is still that of the throw.
   print(backtrace_here());
   print_creator(g);
-  // The standard library's own handler would only repeat the report; a handler of the program is called.
-  if (g_previous_terminate != &__gnu_cxx::__verbose_terminate_handler) g_previous_terminate();
+  if (!is_of_the_library(g_previous_terminate)) g_previous_terminate();
   std::abort();
 }
 

@@ -21,7 +21,7 @@ namespace {
 constexpr std::int64_t kMuchCpuNs = 10'000'000;
 
 // Call before kGone is set.
-void note_gone(M& m, clockid_t clock, GoneFor why) TUZA_REQUIRES(m.handoff_mutex) {
+void note_gone(M& m, CpuClock clock, GoneFor why) TUZA_REQUIRES(m.handoff_mutex) {
   m.gone_cpu_ns = thread_cpu_ns(clock);
   m.gone_at_ns = m.sched->coarse_ns.load(std::memory_order_relaxed);
   m.gone_for = why;
@@ -83,7 +83,7 @@ void hand_off_own_p(M* m) {
   {
     const LockGuard lock(m->handoff_mutex);  // sysmon may be in take_p() right now
     p = release_p(m);
-    note_gone(*m, CLOCK_THREAD_CPUTIME_ID, GoneFor::kOther);
+    note_gone(*m, kReadersCpuClock, GoneFor::kOther);
     m->taken.fetch_or(taken::kGone, std::memory_order_release);
   }
   m->sched->sysmon.lane().arrive(m);
@@ -94,7 +94,7 @@ void leave_lane(M* m) {
   if ((m->taken.load(std::memory_order_acquire) & taken::kGone) == 0) return;
   if (m->gone_for == GoneFor::kEarly) {
     m->sched->sysmon.slices().came_back(*m->sched, now_ns() - m->gone_at_ns,
-                                        thread_cpu_ns(CLOCK_THREAD_CPUTIME_ID) - m->gone_cpu_ns);
+                                        thread_cpu_ns(kReadersCpuClock) - m->gone_cpu_ns);
   }
   m->taken.fetch_and(~taken::kGone, std::memory_order_release);
   if (m->long_kernel_slice.exchange(false, std::memory_order_acq_rel))
@@ -111,7 +111,7 @@ namespace {
 Level level_on_return(const M& m, G& g) {
   if ((m.taken.load(std::memory_order_acquire) & taken::kGone) == 0) return Level::kReturned;
   if (m.gone_for == GoneFor::kSlice || g.returned_since_ns == g.wait_since_ns.get()) return Level::kReturned;
-  if (thread_cpu_ns(CLOCK_THREAD_CPUTIME_ID) - m.gone_cpu_ns >= kMuchCpuNs) return Level::kReturned;
+  if (thread_cpu_ns(kReadersCpuClock) - m.gone_cpu_ns >= kMuchCpuNs) return Level::kReturned;
   g.returned_since_ns = g.wait_since_ns.get();
   return m.sched->backlog.level_of_woken();
 }

@@ -154,7 +154,7 @@ bool PreemptSignal::move_from(int signal, Lost what) {
 // An unhandled real-time signal ends the process, so only a signal that nobody uses will do; and it must not
 // be in the mask of the Ms. 0: there is none.
 int PreemptSignal::take_unused() const {
-  for (int signal = SIGRTMAX - 1; signal > SIGRTMIN; --signal) {
+  for (int signal = real_time_signals().last - 1; signal > real_time_signals().first; --signal) {
     struct sigaction now{};
     if (sigaction(signal, nullptr, &now) != 0) continue;
     const bool unused = now.sa_sigaction == &on_preempt || (!is_handled(now) && now.sa_handler == SIG_DFL);

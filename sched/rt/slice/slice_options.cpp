@@ -1,6 +1,7 @@
 #include <tuza/sched/rt/slice/slice_options.h>
 
 #include <tuza/sched/rt/base/variable_problem.h>
+#include <tuza/sched/rt/slice/thread_signal.h>
 
 #include <charconv>
 #include <cstdlib>
@@ -30,7 +31,7 @@ std::int64_t number(const char* name, std::int64_t low, std::int64_t high, bool 
 // Signals that the program may dedicate to this purpose, and that mean nothing else. glibc reserves the first
 // real-time signals.
 bool may_be_used(int signal) {
-  if (signal >= SIGRTMIN) return true;
+  if (signal >= real_time_signals().first) return true;
   for (const int usual : {0, SIGURG, SIGUSR1, SIGUSR2, SIGIO, SIGVTALRM, SIGWINCH}) {
     if (signal == usual) return true;
   }
@@ -45,7 +46,8 @@ SliceOptions SliceOptions::from_environment() {
   options.early_ns = number("TUZA_EARLY_HANDOFF_US", 100, 10'000'000, true, options.early_ns / 1'000) * 1'000;
   options.lane_extra =
       static_cast<std::uint32_t>(number("TUZA_LANE_EXTRA", 1, 1000, true, options.lane_extra));
-  options.signal = static_cast<int>(number("TUZA_PREEMPT_SIGNAL", 1, SIGRTMAX, true, options.signal));
+  options.signal =
+      static_cast<int>(number("TUZA_PREEMPT_SIGNAL", 1, real_time_signals().last, true, options.signal));
   if (!may_be_used(options.signal)) {
     Line problem(Line::kNowhere);
     problem << "TUZA_PREEMPT_SIGNAL: signal " << options.signal

