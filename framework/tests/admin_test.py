@@ -183,7 +183,8 @@ class Admin(WithServer):
 
         def burner_in_the_lane():
             states.append(self.json())
-            return states[-1]["http"]["in_flight"] == 2 and any(
+            # Counters and machines are read one after the other, and the burner may get a P between them.
+            return states[-1]["http"]["in_flight"] == 2 and states[-1]["sched"]["lane"] > 0 and any(
                 m["state"] in ("lane", "suspended") and m["proc"] == -1 for m in states[-1]["machines"])
 
         until(burner_in_the_lane, "somebody in the lane")
