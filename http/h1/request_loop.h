@@ -153,7 +153,7 @@ class RequestLoop final : public Exchange, private net::LazyBuffer {
   std::int64_t request_began_ns_ = 0;    // if there is a request_timeout
   Framing framing_;
   Body body_;
-  // By that goroutine, to its end (release, read_body()): the writer may look at body_ (acquire, start()).
+  // By that goroutine, to its end (release, received_of_body()): the writer may look at body_ (acquire, start()).
   std::atomic<bool> body_read_ = false;
   std::size_t requests_ = 0;        // so far, if they are limited
   std::int64_t ends_ns_ = 0;        // of the connection's life; 0: no limit

@@ -21,7 +21,7 @@ class Via {
   // std::invalid_argument if `name` is no token.
   explicit Via(std::string_view name);
 
-  // Whether the request has passed through this proxy so often that it must be in a loop.
+  // Whether the request is going round in a loop: it has come back to this proxy too many times.
   [[nodiscard]] bool loops(const Request& req) const;
   void add(const Request& in, ClientRequest& out) const;
 

@@ -36,8 +36,8 @@ class IdleWatch {
   const std::chrono::nanoseconds between_looks_;
   const CancellableContext watched_;
   const Context ctx_;
-  std::atomic<std::uint64_t> moves_ = 0;
-  std::uint64_t seen_ = 0;
+  std::atomic<std::uint64_t> moves_ = 0;  // relaxed: a count, by which nothing else is published
+  std::uint64_t seen_ = 0;                // these two: of look(), under the lifeline's mutex
   int looks_in_vain_ = 0;
   std::shared_ptr<Lifeline> lifeline_;
   DelayedCall next_look_;
