@@ -353,12 +353,21 @@ end:
        requested -> requested = false;
        if
        :: SUM(on_list) > 0 -> pop()
-       :: SUM(on_list) == 0 && made < MS -> run M(made, NOBODY); made++; goto end
-       :: SUM(on_list) == 0 && made == MS -> goto end_refused
+       :: SUM(on_list) == 0 -> goto look
        fi
      };
      atomic { wake(); active_threads-- }
   od;
+look:  // as a submitter does: an M that was just made may have done the work
+  if
+  :: atomic { IDLE == 0 -> active_threads--; goto end }
+  :: IDLE > 0
+  fi;
+  if
+  :: atomic { grq == 0 -> active_threads--; goto end }
+  :: atomic { grq > 0 && made < MS -> run M(made, NOBODY); made++; goto end }
+  :: atomic { grq > 0 && made == MS }
+  fi;
 end_refused:  // tries repeatedly
   atomic { SUM(on_list) > 0 -> active_threads = active_threads - requested; requested = true; goto end }
 }

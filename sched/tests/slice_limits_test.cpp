@@ -121,6 +121,17 @@ TEST_F(LimitsDeathTest, TheProgramsSetUpGetsItsThreadsBeforeSpareOnesAreMade) {
   EXPECT_EXIT(set_up_late(), ::testing::ExitedWithCode(7), "");
 }
 
+// Sysmon asks for an M while the one that will do the work is still starting.
+TEST(Limits, AnMThatIsAskedForTwiceIsMadeOnce) {
+  run_with(2, [] {
+    for (int i = 0; i < 20; ++i) {
+      rt::active()->maker.request(rt::MMaker::Request::kRunOne);
+      std::this_thread::sleep_for(2ms);  // without parking: the program still sets itself up
+    }
+    EXPECT_EQ(testing::ms_numbered(), 1U);
+  });
+}
+
 // After the set-up spare threads take what there is, and give some of it back.
 [[noreturn]] void make_threads_later() {
   ::alarm(testing::kChildSecondsMax);

@@ -221,9 +221,15 @@ bool MMaker::ends_surplus(const Sched& sched) {
   return false;
 }
 
-// The requester found no idle M, but an M may have gone idle since, after it had checked for work. At the
-// limit, one of the existing Ms may still be about to do the work. The program ends only if the shortage
-// lasts.
+// While the program sets itself up, an M that is on its way looks for work before another is made: sysmon may have asked
+// for a second one because the first took its time.
+bool MMaker::one_suffices_and_comes() const {
+  return setting_up_.load(std::memory_order_relaxed) && starting_.load(std::memory_order_relaxed) > 0;
+}
+
+// The requester found no idle M, but an M may have gone idle since, after it had checked for work, or one that was just
+// made may have done the work. At the limit, one of the existing Ms may still be about to do it. The program ends only
+// if the shortage lasts.
 bool MMaker::bring_one(Sched& sched) {
   constexpr int kChecks = 20;
   for (int i = 0; i < kChecks && !stopping_.load(std::memory_order_acquire); ++i) {
@@ -231,9 +237,10 @@ bool MMaker::bring_one(Sched& sched) {
       m->note.wake();
       return true;
     }
-    if (sched.ms_live.load() < sched.max_threads.load()) return make_one(sched);
+    if (!lacks_one(sched)) return true;
+    if (sched.ms_live.load() < sched.max_threads.load()) return one_suffices_and_comes() || make_one(sched);
     const bool unpolled = sched.poll.holder() == PollRole::Holder::kNobody && sched.has_io_waiters();
-    if (!sched.any_p_idle() || !(work_visible(sched) || unpolled)) return true;
+    if (!(work_visible(sched) || unpolled)) return true;
     note_.sleep(kLimitCheckNs);
   }
   if (stopping_.load(std::memory_order_acquire)) return true;
@@ -243,7 +250,7 @@ bool MMaker::bring_one(Sched& sched) {
   fatal(text.text());
 }
 
-// Whether an M that the system has refused is still missing: there is something to do or to wait for, and nobody does.
+// Whether an M that was asked for is still missing: there is something to do or to wait for, and nobody does.
 bool MMaker::lacks_one(const Sched& sched) const {
   const bool unpolled = sched.poll.holder() == PollRole::Holder::kNobody && sched.has_io_waiters();
   const bool unwatched =

@@ -126,6 +126,7 @@ class MMaker {
   void refill(Sched& sched);
   void leave_room(Sched& sched);
   [[nodiscard]] bool lacks_one(const Sched& sched) const;
+  [[nodiscard]] bool one_suffices_and_comes() const;
   void end_set_up_if_main_waits(const Sched& sched);
   void allow_spares();
 
