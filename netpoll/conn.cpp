@@ -93,7 +93,7 @@ void detail::Dispose::operator()(Transport* transport) const {
 }
 
 Conn::Conn(detail::DescriptorOwner descriptor, detail::TransportOwner transport, std::optional<Endpoint> peer)
-    : descriptor_(std::move(descriptor)), transport_(std::move(transport)), peer_(std::move(peer)) {}
+    : descriptor_(std::move(descriptor)), transport_(std::move(transport)), peer_(peer) {}
 
 Result<std::size_t> Conn::read(std::span<std::byte> into) {
   if (transport_) [[unlikely]]

@@ -98,7 +98,7 @@ Result<Listener> listen(std::string_view address, const ListenOptions& options) 
 }
 
 Listener::Listener(detail::DescriptorOwner descriptor, Endpoint endpoint, std::string address)
-    : descriptor_(std::move(descriptor)), endpoint_(std::move(endpoint)), address_(std::move(address)) {}
+    : descriptor_(std::move(descriptor)), endpoint_(endpoint), address_(std::move(address)) {}
 Listener::Listener(Listener&&) noexcept = default;
 Listener& Listener::operator=(Listener&&) noexcept = default;
 Listener::~Listener() = default;

@@ -13,8 +13,8 @@
 #include <tuza/sched/rt/lifecycle/lifecycle.h>
 #include <tuza/sched/rt/report/deadlock.h>
 #include <tuza/sched/rt/sched.h>
+#include <tuza/sched/sync/detail/destroy_locals.h>
 #include <tuza/sched/sync/detail/run_mark.h>
-#include <tuza/sched/sync/goroutine_local.h>
 
 #include <utility>
 

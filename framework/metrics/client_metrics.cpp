@@ -51,6 +51,7 @@ class ClientCounts {
     const std::string shown = hosts_.size() < options_.hosts_max ? name : "(others)";
     if (const auto known = hosts_.find(shown); known != hosts_.end()) return known->second;
     std::vector<Counter> requests;
+    requests.reserve(kCodes.size());
     for (const std::string_view code : kCodes) requests.push_back(requests_.with(shown, code));
     return hosts_.emplace(shown, Host{std::move(requests), durations_.with(shown)}).first->second;
   }

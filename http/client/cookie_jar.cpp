@@ -210,6 +210,7 @@ std::vector<CookieJar::Entry> CookieJar::entries() const {
   }
   std::ranges::sort(left, {}, [](const Stored* one) { return one->created; });
   std::vector<Entry> all;
+  all.reserve(left.size());
   for (const Stored* one : left) all.push_back(one->entry);
   return all;
 }

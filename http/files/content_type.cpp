@@ -118,6 +118,10 @@ bool is_type(std::string_view text) {
   return true;
 }
 
+[[noreturn]] void refuse(const std::string& what, const std::string& of, const std::string& type) {
+  throw std::invalid_argument("FileServer: " + what + ": \"" + of + "\", \"" + type + "\"");
+}
+
 }  // namespace
 
 std::string_view content_type_of(std::string_view path) {
@@ -134,8 +138,7 @@ ContentTypes::ContentTypes(const std::vector<std::pair<std::string, std::string>
                            const std::string& file) {
   for (const auto& [extension, type] : own) {
     if (extension.empty() || extension.find_first_of("./") != std::string::npos || !is_type(type)) {
-      throw std::invalid_argument("FileServer: no type of an extension: \"" + extension + "\", \"" + type +
-                                  "\"");
+      refuse("no type of an extension", extension, type);
     }
     types_.emplace(lower_case(extension), type);
   }
@@ -160,8 +163,7 @@ void ContentTypes::read(const std::string& file) {
       if (word == ";" || word == "{" || word == "}") {
         type.clear();
       } else if (word.contains('/')) {
-        if (!is_type(word))
-          throw std::invalid_argument("FileServer: " + file + ": no type: \"" + word + "\"");
+        if (!is_type(word)) refuse("no type", file, word);
         type = word;
       } else if (!type.empty()) {
         types_.emplace(lower_case(word), type);

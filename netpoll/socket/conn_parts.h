@@ -17,10 +17,10 @@ struct detail::ConnParts {
   // remote address, if it is known.
   static Conn make(DescriptorOwner descriptor, TransportOwner transport = nullptr,
                    std::optional<Endpoint> peer = std::nullopt) {
-    return {std::move(descriptor), std::move(transport), std::move(peer)};
+    return {std::move(descriptor), std::move(transport), peer};
   }
   static Listener make_listener(DescriptorOwner descriptor, Endpoint endpoint, std::string address) {
-    return {std::move(descriptor), std::move(endpoint), std::move(address)};
+    return {std::move(descriptor), endpoint, std::move(address)};
   }
 
   // Of a connection in memory (netpoll/testing.h) it has no number.

@@ -28,7 +28,7 @@ class FunctionOwner {
     if constexpr (std::is_pointer_v<std::remove_cvref_t<F>> || std::is_member_pointer_v<std::decay_t<F>>) {
       if (function == nullptr) return;
     }
-    callee_ = std::make_unique<Of<std::decay_t<F>>>(std::forward<F>(function));
+    callee_ = std::make_unique<Of<std::decay_t<F>>>(std::in_place, std::forward<F>(function));
   }
   explicit operator bool() const { return callee_ != nullptr; }
   friend bool operator==(const FunctionOwner& function, std::nullptr_t) { return !function; }
@@ -44,7 +44,7 @@ class FunctionOwner {
   template <class F>
   struct Of final : Callee {
     template <class G>
-    explicit Of(G&& from) : function(std::forward<G>(from)) {}
+    Of(std::in_place_t, G&& from) : function(std::forward<G>(from)) {}
     R call(Args... args) override {
       std::conditional_t<kConst, const F, F>& callable = function;
       if constexpr (std::is_void_v<R>) {

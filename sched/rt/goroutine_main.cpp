@@ -8,7 +8,7 @@
 #include <tuza/sched/rt/report/mutex_report.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/switch.h>
-#include <tuza/sched/sync/goroutine_local.h>
+#include <tuza/sched/sync/detail/destroy_locals.h>
 #include <unwind.h>
 
 #include <new>

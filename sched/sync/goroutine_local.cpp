@@ -3,6 +3,7 @@
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/g.h>
 #include <tuza/sched/rt/park.h>
+#include <tuza/sched/sync/detail/destroy_locals.h>
 
 #include <algorithm>
 #include <atomic>

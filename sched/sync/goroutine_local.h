@@ -41,8 +41,6 @@ using DestroyLocal = void (*)(void* value);
 void add_local(std::uint64_t id, void* value, DestroyLocal destroy);
 // Destroys the goroutine's value, if it has one.
 void remove_local(std::uint64_t id);
-// Destroys all values because the goroutine ends, including values that destructors create anew.
-void destroy_locals() noexcept;
 
 }  // namespace rt
 

@@ -19,8 +19,8 @@ inline constexpr std::uint8_t kDefaultStackClass = kAsan || kTsan ? 2 : 1;
 
 // Returns the smallest class with at least `bytes`; kNoStackClass if none is large enough.
 constexpr std::uint8_t stack_class_for(std::size_t bytes) {
-  for (std::uint8_t c = 0; c < kStackClassBytes.size(); ++c) {
-    if (kStackClassBytes[c] >= bytes) return c;
+  for (std::size_t c = 0; c < kStackClassBytes.size(); ++c) {
+    if (kStackClassBytes[c] >= bytes) return static_cast<std::uint8_t>(c);
   }
   return kNoStackClass;
 }

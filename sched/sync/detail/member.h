@@ -1,9 +1,9 @@
 // The end of a goroutine that belongs to a group.
 #pragma once
 
-namespace tuza::rt {
+#include <tuza/sched/sync/detail/destroy_locals.h>
 
-void destroy_locals() noexcept;  // sched/sync/goroutine_local.h
+namespace tuza::rt {
 
 // The first object on the stack of such a goroutine. When everything else there is destroyed, it destroys the
 // goroutine-locals, and tells the group: a local may refer to what the waiter for the group then destroys.
