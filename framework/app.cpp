@@ -24,6 +24,9 @@
 #include <system_error>
 #include <utility>
 
+// Not every system declares it.
+extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
+
 namespace tuza {
 
 struct App::State {

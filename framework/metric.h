@@ -50,7 +50,7 @@ class Counter {
     if constexpr (std::integral<N>) {
       series_->whole.fetch_add(static_cast<std::uint64_t>(n), std::memory_order_relaxed);
     } else {
-      series_->fraction.fetch_add(static_cast<double>(n), std::memory_order_relaxed);
+      detail::add_to(series_->fraction, static_cast<double>(n));
     }
   }
   [[nodiscard]] double value() const { return series_->sum(); }
@@ -67,7 +67,7 @@ class Counter {
 class Gauge {
  public:
   void set(double value) const { series_->value.store(value, std::memory_order_relaxed); }
-  void add(double n = 1) const { series_->value.fetch_add(n, std::memory_order_relaxed); }
+  void add(double n = 1) const { detail::add_to(series_->value, n); }
   void subtract(double n = 1) const { add(-n); }
   [[nodiscard]] double value() const { return series_->value.load(std::memory_order_relaxed); }
 

@@ -2,9 +2,8 @@
 
 #include <stddef.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/arch/calls.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -20,11 +19,11 @@ void notify_service_manager(std::string_view state) {
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path.data(), path.size());
   if (path[0] == '@') address.sun_path[0] = '\0';  // the abstract namespace
-  const long fd = sys::invoke(SYS_socket, AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const long fd = sys::socket(AF_UNIX, SOCK_DGRAM | sys::kCloseOnExec | sys::kNonBlocking, 0);
   if (fd < 0) return;
   const std::size_t length = offsetof(struct sockaddr_un, sun_path) + path.size();
-  sys::invoke(SYS_sendto, fd, state.data(), state.size(), MSG_NOSIGNAL, &address, length);
-  sys::invoke(SYS_close, fd);
+  sys::sendto(fd, state.data(), state.size(), MSG_NOSIGNAL, &address, length);
+  sys::close(fd);
 }
 
 }  // namespace tuza

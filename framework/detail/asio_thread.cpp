@@ -5,6 +5,7 @@
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/base/thread_limit.h>
+#include <tuza/sched/rt/base/thread_name.h>
 #include <tuza/sched/rt/lifecycle/end_hook.h>
 #include <tuza/sched/rt/park.h>
 
@@ -38,7 +39,7 @@ AsioThread::~AsioThread() {
 void AsioThread::begin() {
   try {
     thread_ = std::thread([this] {
-      pthread_setname_np(pthread_self(), "tuza-asio");
+      rt::name_thread(pthread_self(), "tuza-asio");
       block_signals();
       run_();
     });

@@ -19,6 +19,13 @@
 
 namespace tuza::detail {
 
+// fetch_add() for floating-point numbers, which not every standard library has yet.
+inline void add_to(std::atomic<double>& sum, double n) {
+  double seen = sum.load(std::memory_order_relaxed);
+  while (!sum.compare_exchange_weak(seen, seen + n, std::memory_order_relaxed)) {
+  }
+}
+
 struct alignas(64) CounterSeries {
   std::atomic<std::uint64_t> whole{0};
   std::atomic<double> fraction{0};  // the sum of what was added as floating-point numbers
@@ -43,7 +50,7 @@ class alignas(64) HistogramSeries {
     std::size_t bucket = 0;
     while (bucket < bounds_.size() && !(value <= bounds_[bucket])) ++bucket;
     counts_[bucket].fetch_add(1, std::memory_order_relaxed);
-    sum_.fetch_add(value, std::memory_order_relaxed);
+    add_to(sum_, value);
   }
 
   // Each observation is counted in one bucket; the last bucket has no bound.

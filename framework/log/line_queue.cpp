@@ -1,12 +1,13 @@
 #include <tuza/framework/log/line_queue.h>
 
+#include <pthread.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <tuza/framework/log/sinks.h>
 #include <tuza/sched/preempt.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/base/foreign_threads.h>
 #include <tuza/sched/rt/base/thread_limit.h>
+#include <tuza/sched/rt/base/thread_name.h>
 
 #include <algorithm>
 #include <system_error>
@@ -39,7 +40,7 @@ Result<void> LineQueue::start() {
   Result<void> result;
   try {
     std::thread([this] {
-      prctl(PR_SET_NAME, "tuza-log");
+      rt::name_thread(pthread_self(), "tuza-log");
       work();
     }).detach();
   } catch (const std::system_error& error) {

@@ -3,9 +3,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <tuza/sched/arch/syscall.h>
+#include <tuza/sched/arch/calls.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -21,14 +20,14 @@ constexpr long kPatienceNs = 100'000'000;
 // Returns a descriptor. O_NONBLOCK is set only during the open, where a FIFO would wait for its reader.
 Result<int> open_for_append(const std::string& path, int create = O_CREAT) {
   const int flags = O_WRONLY | O_APPEND | create | O_CLOEXEC | O_NOCTTY;
-  const long fd = sys::invoke(SYS_openat, AT_FDCWD, path.c_str(), flags | O_NONBLOCK, 0640);
+  const long fd = sys::openat(AT_FDCWD, path.c_str(), flags | O_NONBLOCK, 0640);
   if (fd < 0) {
     struct stat info{};
     const bool fifo = fd == -ENXIO && stat(path.c_str(), &info) == 0 && S_ISFIFO(info.st_mode);
     return std::unexpected(Error::from_errno(static_cast<int>(-fd), "log file",
                                              fifo ? path + ", a FIFO without a reader" : path));
   }
-  sys::invoke(SYS_fcntl, fd, F_SETFL, O_APPEND);
+  sys::fcntl(fd, F_SETFL, O_APPEND);
   return static_cast<int>(fd);
 }
 
@@ -53,19 +52,18 @@ Output::Output(Output&& other) noexcept
       in_pieces_(other.in_pieces_.load()),
       cut_off_(other.cut_off_) {}
 Output::~Output() {
-  if (!path_.empty() && fd_ >= 0) sys::invoke(SYS_close, fd_);
+  if (!path_.empty() && fd_ >= 0) sys::close(fd_);
 }
 
 Result<void> Output::may_open(const std::string& path) {
   const Result<int> fd = open_for_append(path, 0);
   if (fd) {
-    sys::invoke(SYS_close, *fd);
+    sys::close(*fd);
     return {};
   }
   if (fd.error().code() != std::errc::no_such_file_or_directory) return std::unexpected(fd.error());
   const std::string folder = std::filesystem::path(path).parent_path().string();
-  const long allowed =
-      sys::invoke(SYS_faccessat, AT_FDCWD, folder.empty() ? "." : folder.c_str(), W_OK | X_OK);
+  const long allowed = sys::faccessat(AT_FDCWD, folder.empty() ? "." : folder.c_str(), W_OK | X_OK);
   if (allowed == 0) return {};
   return std::unexpected(Error::from_errno(static_cast<int>(-allowed), "log file", path));
 }
@@ -82,8 +80,8 @@ Result<void> Output::reopen() {
   if (!fd) return std::unexpected(fd.error());
   const bool another = !is_same_file(*fd, fd_);
   // The descriptor number must not change: the writing thread may be using it.
-  const long taken = sys::invoke(SYS_dup3, *fd, fd_, O_CLOEXEC);
-  sys::invoke(SYS_close, *fd);
+  const long taken = sys::dup3(*fd, fd_, O_CLOEXEC);
+  sys::close(*fd);
   if (taken < 0) return std::unexpected(Error::from_errno(static_cast<int>(-taken), "log file", path_));
   in_pieces_.store(!is_regular(fd_), std::memory_order_relaxed);
   if (another) reopened_.store(true, std::memory_order_release);
@@ -96,12 +94,12 @@ std::size_t Output::write(std::string_view lines, const std::function<bool()>& p
     if (!wait_for_room(patient)) break;
     if (reopened_.exchange(false, std::memory_order_acquire)) cut_off_ = false;
     if (cut_off_) {
-      if (sys::invoke(SYS_write, fd_, "\n", 1) != 1) break;
+      if (sys::write(fd_, "\n", 1) != 1) break;
       cut_off_ = false;
       continue;
     }
     const std::string_view piece = piece_of(rest);
-    const long n = sys::invoke(SYS_write, fd_, piece.data(), piece.size());
+    const long n = sys::write(fd_, piece.data(), piece.size());
     if (n == -EINTR || n == -EAGAIN) continue;
     if (n <= 0) break;  // ENOSPC, EFBIG, EPIPE
     rest.remove_prefix(static_cast<std::size_t>(n));
@@ -118,7 +116,7 @@ bool Output::wait_for_room(const std::function<bool()>& patient) const {
   do {
     struct pollfd ask{.fd = fd_, .events = POLLOUT, .revents = 0};
     struct timespec left{.tv_sec = 0, .tv_nsec = std::exchange(wait_ns, kPatienceNs)};
-    const long ready = sys::invoke(SYS_ppoll, &ask, 1, &left, nullptr, 0);
+    const long ready = sys::poll(&ask, 1, &left);
     if (ready > 0) return (ask.revents & (POLLERR | POLLHUP | POLLNVAL)) == 0;
   } while (patient());
   return false;

@@ -15,7 +15,6 @@ namespace tuza {
 namespace {
 
 using prometheus::ClientMetric;
-using prometheus::MetricFamily;
 using prometheus::MetricType;
 
 MetricType type_of(MetricKind kind) {
@@ -55,7 +54,7 @@ class Families {
     all_.push_back({std::move(name), std::move(help), type, {}});
   }
   void add(const std::vector<Label>& labels, auto value) {
-    MetricFamily& family = all_.back();
+    prometheus::MetricFamily& family = all_.back();
     ClientMetric& metric = family.metric.emplace_back();
     for (const auto& [name, text] : labels) metric.label.push_back({name, text});
     (family.type == MetricType::Counter ? metric.counter.value : metric.gauge.value) =
@@ -67,13 +66,13 @@ class Families {
     metric.histogram = std::move(histogram);
   }
 
-  void add(MetricFamily family) { all_.push_back(std::move(family)); }
+  void add(prometheus::MetricFamily family) { all_.push_back(std::move(family)); }
 
-  [[nodiscard]] const std::vector<MetricFamily>& all() const { return all_; }
+  [[nodiscard]] const std::vector<prometheus::MetricFamily>& all() const { return all_; }
   [[nodiscard]] std::string text() const { return prometheus::TextSerializer().Serialize(all_); }
 
  private:
-  std::vector<MetricFamily> all_;
+  std::vector<prometheus::MetricFamily> all_;
 };
 
 void add_goroutines(Families& out, const MetricsSnapshot& s) {
@@ -233,9 +232,9 @@ void add_upstreams(Families& out, const std::vector<ProxyUpstream>& upstreams) {
   }
 }
 
-MetricFamily converted(const OwnFamily& own) {
+prometheus::MetricFamily converted(const OwnFamily& own) {
   const MetricDeclaration& declared = own.declaration;
-  MetricFamily family{
+  prometheus::MetricFamily family{
       .name = declared.name, .help = declared.help, .type = type_of(declared.kind), .metric = {}};
   for (const OwnFamily::Series& series : own.series) {
     ClientMetric& metric = family.metric.emplace_back();
@@ -282,7 +281,7 @@ std::set<std::string> names_of_tuzas_lines() {
   snapshot.upstreams.emplace_back();
   std::set<std::string> names;
   const Families tuzas = families(snapshot);
-  for (const MetricFamily& family : tuzas.all()) {
+  for (const prometheus::MetricFamily& family : tuzas.all()) {
     names.insert(family.name);
     if (family.type != MetricType::Histogram) continue;
     for (const char* line : {"_bucket", "_sum", "_count"}) names.insert(family.name + line);

@@ -27,7 +27,7 @@ std::int64_t ns_of(const struct timespec& time) { return time_of(time).time_sinc
 }  // namespace
 
 FileVersion version_of(const struct stat& info) {
-  return {.device = info.st_dev,
+  return {.device = static_cast<std::uint64_t>(info.st_dev),
           .inode = info.st_ino,
           .size = static_cast<std::uint64_t>(info.st_size),
           .modified_ns = ns_of(tuza::detail::modified_at(info)),

@@ -104,8 +104,8 @@ FoundFile FileStore::find(const std::string& path, bool remember_absence) {
 FoundFile FileStore::open(const std::string& path) const {
   struct stat look{};
   // May follow links out of the folder; only the type is used, and only to refuse.
-  if (blocking_syscall(sys::fstatat, folder_.fd(), path.c_str(), &look, AT_NO_AUTOMOUNT) == 0 &&
-      !S_ISREG(look.st_mode) && !S_ISDIR(look.st_mode)) {
+  if (blocking_syscall(sys::fstatat, folder_.fd(), path.c_str(), &look, 0) == 0 && !S_ISREG(look.st_mode) &&
+      !S_ISDIR(look.st_mode)) {
     return failed(-ENXIO);
   }
   const long fd = open_beneath(folder_.fd(), path);
@@ -126,12 +126,10 @@ FoundFile FileStore::open(const std::string& path) const {
 
 // Looks at the file again.
 bool FileStore::is_unchanged(CachedFile& file, std::int64_t now_ns) const {
-  const long fd = open_beneath(folder_.fd(), file.path, O_PATH);
-  const OpenFile open(static_cast<int>(fd < 0 ? -1 : fd));
   struct stat info{};
-  const bool exists = fd >= 0 && open.stat(info) == 0;
+  const long error = stat_beneath(folder_.fd(), file.path, info);
   const bool unchanged =
-      exists ? file.exists && version_of(info) == file.version : !file.exists && fd == -ENOENT;
+      error == 0 ? file.exists && version_of(info) == file.version : !file.exists && error == -ENOENT;
   if (unchanged) file.looked_at_ns.store(now_ns, std::memory_order_relaxed);
   return unchanged;
 }

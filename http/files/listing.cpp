@@ -52,15 +52,9 @@ constexpr std::string_view kStyle =
 // What FileServer would serve of this name; nullopt: nothing.
 std::optional<Listed> look_at(int root, const std::string& path, int folder, const std::string& name) {
   struct stat info{};
-  if (blocking_syscall(sys::fstatat, folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) !=
-      0) {
+  if (blocking_syscall(sys::fstatat, folder, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
     return std::nullopt;
-  }
-  if (S_ISLNK(info.st_mode)) {
-    const long fd = open_beneath(root, path + name, O_PATH);
-    if (fd < 0) return std::nullopt;
-    if (OpenFile(static_cast<int>(fd)).stat(info) < 0) return std::nullopt;
-  }
+  if (S_ISLNK(info.st_mode) && stat_beneath(root, path + name, info) != 0) return std::nullopt;
   if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) return std::nullopt;
   return Listed{
       .name = name,

@@ -3,7 +3,7 @@
 // Uses openat2(2) with RESOLVE_BENEATH: the kernel follows symbolic links as long as they stay below the
 // folder, and refuses links that leave it, absolute ones included, whatever other processes do to the tree
 // meanwhile. Where that call is unavailable (a kernel before 5.6, a seccomp filter, such as systemd's for
-// RestrictSUIDSGID), the path is walked folder by folder with the same result (open_by_steps.cpp).
+// RestrictSUIDSGID; another system), the path is walked folder by folder with the same result (open_by_steps.cpp).
 //
 // Thread-safe. Every function parks: the calls are blocking calls (netpoll/file.h).
 #pragma once
@@ -47,12 +47,15 @@ class OpenFile {
 long open_folder(const std::string& path);
 
 // Opens `path`, which must not begin with a slash, below `folder` for reading. Neither waits for the other
-// end of a FIFO nor makes a terminal the controlling terminal. `flags`: O_PATH to look only, without opening the
-// file itself. Returns a descriptor, or -errno: EXDEV or ELOOP for a path that leaves the folder.
+// end of a FIFO nor makes a terminal the controlling terminal. `flags`: more of open(2), O_DIRECTORY. Returns a
+// descriptor, or -errno: EXDEV or ELOOP for a path that leaves the folder.
 long open_beneath(int folder, const std::string& path, int flags = 0);
-// The fall-back, separate for tests.
+// Looks at it, without opening it, so that it need not be readable. 0, or the same errors.
+long stat_beneath(int folder, const std::string& path, struct stat& into);
+// The fall-backs, separate for tests.
 long open_beneath_by_steps(int folder, const std::string& path, int flags = 0);
-// What both open a file with.
-int open_beneath_flags(int extra);
+long stat_beneath_by_steps(int folder, const std::string& path, struct stat& into);
+// What files are opened with.
+extern const int kOpenBeneathFlags;
 
 }  // namespace tuza::http

@@ -26,14 +26,16 @@ using tuza::detail::blocking_syscall;
 constexpr int kLinksMax = 40;    // as in the kernel
 constexpr int kReplacedMax = 8;  // for a file that becomes something else while it is opened
 
+// To the file that a path names; what is done with it there is for subclasses.
 class Walk {
  public:
-  Walk(int folder, std::string path, int flags) : folder_(folder), rest_(std::move(path)), flags_(flags) {}
+  Walk(int folder, std::string path) : folder_(folder), rest_(std::move(path)) {}
+  virtual ~Walk() = default;
 
-  long open() {
+  long go() {
     for (;;) {
       rest_.erase(0, std::min(rest_.find_first_not_of('/'), rest_.size()));
-      if (rest_.empty()) return open_here(".");  // the path ends with a slash or a dot, so in a folder
+      if (rest_.empty()) return arrive(here(), ".");  // the path ends with a slash or a dot, so in a folder
       const std::string name = rest_.substr(0, rest_.find('/'));
       if (name == "." || name == "..") {
         if (name == ".." && held_.empty()) return -EXDEV;
@@ -49,55 +51,83 @@ class Walk {
  private:
   static constexpr long kGoOn = -EINPROGRESS;
 
+  // `name` in `folder` was no link a moment ago.
+  virtual long arrive(int folder, const std::string& name) = 0;
+
   [[nodiscard]] int here() const { return held_.empty() ? folder_ : held_.back().fd(); }
-  [[nodiscard]] long open_here(const std::string& name) const {
-    return blocking_syscall(sys::openat, here(), name.c_str(), flags_ | O_NOFOLLOW, 0);
-  }
 
   // The first name of rest_. kGoOn: there is more to pass.
   long pass(const std::string& name) {
-    const long fd = blocking_syscall(sys::openat, here(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
-    if (fd < 0) return fd;
-    OpenFile found(static_cast<int>(fd));
     struct stat info{};
-    if (const long error = found.stat(info); error < 0) return error;
-    if (S_ISLNK(info.st_mode)) return follow(found.fd(), name.size());
-    if (name.size() < rest_.size()) {
-      if (!S_ISDIR(info.st_mode)) return -ENOTDIR;
-      held_.push_back(std::move(found));
-      rest_.erase(0, name.size());
-      return kGoOn;
-    }
-    if ((flags_ & O_PATH) != 0) return found.release();
-    const long opened = open_here(name);
-    // It was no link a moment ago: look again.
-    const bool replaced = opened == -ELOOP || opened == -ENOENT;
-    return replaced && ++tries_ < kReplacedMax ? kGoOn : opened;
+    const long error = blocking_syscall(sys::fstatat, here(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW);
+    if (error < 0) return error;
+    if (S_ISLNK(info.st_mode)) return follow(name);
+    if (name.size() == rest_.size()) return again_if_replaced(arrive(here(), name));
+    if (!S_ISDIR(info.st_mode)) return -ENOTDIR;
+    const long fd = blocking_syscall(sys::openat, here(), name.c_str(),
+                                     sys::kOpenToEnter | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
+    if (fd < 0) return again_if_replaced(fd);
+    held_.emplace_back(static_cast<int>(fd));
+    rest_.erase(0, name.size());
+    return kGoOn;
   }
 
-  long follow(int link, std::size_t name_bytes) {
+  // ENOTDIR and EMLINK are what systems say of a link besides ELOOP.
+  long again_if_replaced(long result) {
+    const bool replaced =
+        result == -ELOOP || result == -ENOENT || result == -ENOTDIR || result == -EMLINK || result == -EINVAL;
+    return replaced && ++tries_ < kReplacedMax ? kGoOn : result;
+  }
+
+  long follow(const std::string& name) {
     if (++links_ > kLinksMax) return -ELOOP;
     std::array<char, PATH_MAX> text;
-    const long bytes = blocking_syscall(sys::readlinkat, link, "", text.data(), text.size());
-    if (bytes < 0) return bytes;
+    const long bytes = blocking_syscall(sys::readlinkat, here(), name.c_str(), text.data(), text.size());
+    if (bytes < 0) return again_if_replaced(bytes);
     if (bytes == 0) return -ENOENT;
     if (text[0] == '/') return -EXDEV;
-    rest_.replace(0, name_bytes, text.data(), static_cast<std::size_t>(bytes));
+    rest_.replace(0, name.size(), text.data(), static_cast<std::size_t>(bytes));
     return rest_.size() < PATH_MAX ? kGoOn : -ENAMETOOLONG;
   }
 
   const int folder_;
   std::string rest_;
-  const int flags_;
   std::vector<OpenFile> held_;  // the folders passed, the last one at the back
   int links_ = 0;
   int tries_ = 0;
 };
 
+class OpenWalk final : public Walk {
+ public:
+  OpenWalk(int folder, const std::string& path, int flags) : Walk(folder, path), flags_(flags) {}
+
+ private:
+  long arrive(int folder, const std::string& name) override {
+    return blocking_syscall(sys::openat, folder, name.c_str(), kOpenBeneathFlags | flags_ | O_NOFOLLOW, 0);
+  }
+  const int flags_;
+};
+
+class StatWalk final : public Walk {
+ public:
+  StatWalk(int folder, const std::string& path, struct stat& into) : Walk(folder, path), into_(into) {}
+
+ private:
+  long arrive(int folder, const std::string& name) override {
+    const long error = blocking_syscall(sys::fstatat, folder, name.c_str(), &into_, AT_SYMLINK_NOFOLLOW);
+    return error == 0 && S_ISLNK(into_.st_mode) ? -ELOOP : error;
+  }
+  struct stat& into_;
+};
+
 }  // namespace
 
 long open_beneath_by_steps(int folder, const std::string& path, int flags) {
-  return Walk(folder, path, static_cast<int>(open_beneath_flags(flags))).open();
+  return OpenWalk(folder, path, flags).go();
+}
+
+long stat_beneath_by_steps(int folder, const std::string& path, struct stat& into) {
+  return StatWalk(folder, path, into).go();
 }
 
 }  // namespace tuza::http

@@ -11,6 +11,7 @@
 // Thread-safe. All functions may park: they make blocking calls.
 #pragma once
 
+#include <sys/types.h>
 #include <tuza/http/files/file_store.h>
 #include <tuza/sched/detail/spin_lock.h>
 #include <tuza/sched/sync/mutex.h>
@@ -54,7 +55,8 @@ class ServedFolder {
   const FileRules rules_;
   const std::chrono::nanoseconds look_every_;
   // Of the folder that is served. Relaxed: a reader that sees half of a change takes changing_, and looks again.
-  std::atomic<std::uint64_t> device_{0}, inode_{0};
+  std::atomic<dev_t> device_{0};
+  std::atomic<ino_t> inode_{0};
   std::atomic<std::int64_t> looked_at_ns_{0};  // relaxed: nothing else depends on it
   Mutex changing_;
   std::array<Slot, kSlots> slots_;

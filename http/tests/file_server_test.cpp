@@ -14,9 +14,14 @@
 #include <tuza/http/tests/http_testing.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
+#include <thread>
+#include <tuple>
 
 namespace tuza::http::testing {
 namespace {
@@ -278,6 +283,31 @@ TEST_P(FileServerTest, LeavesTheLastDescriptorsToOthers) {
   });
 }
 
+constexpr std::array kLinkedPaths{"inside.txt",
+                                  "to_dir",
+                                  "to_dir/index.html",
+                                  "to_deep/no index",
+                                  "to_link/deep/back",
+                                  "dir/self/self/index.html",
+                                  "dir/around/index.html",
+                                  "dir/around",
+                                  "dangling",
+                                  "out_and_in",
+                                  "absolute_inside",
+                                  "file_as_folder",
+                                  "to_fifo",
+                                  "chain1",
+                                  "chain40",
+                                  "chain41",
+                                  "to_deep",
+                                  ".",
+                                  "dir",
+                                  "dir/deep",
+                                  "loop",
+                                  "loop/a.txt",
+                                  "up",
+                                  "outside.txt"};
+
 // systemd's RestrictSUIDSGID, for one, takes openat2 away; links inside the folder must go on to work.
 TEST(FileServerFoldersTest, LinksAreFollowedStepByStepAsByOneCall) {
   const Folder folder;
@@ -307,33 +337,16 @@ TEST(FileServerFoldersTest, LinksAreFollowedStepByStepAsByOneCall) {
     EXPECT_EQ(OpenFile(static_cast<int>(fd)).stat(info), 0);
     return std::to_string(info.st_ino);
   };
-  for (const int flags : {0, O_PATH, O_DIRECTORY}) {
-    for (const char* path : {"inside.txt",
-                             "to_dir",
-                             "to_dir/index.html",
-                             "to_deep/no index",
-                             "to_link/deep/back",
-                             "dir/self/self/index.html",
-                             "dir/around/index.html",
-                             "dir/around",
-                             "dangling",
-                             "out_and_in",
-                             "absolute_inside",
-                             "file_as_folder",
-                             "to_fifo",
-                             "chain1",
-                             "chain40",
-                             "chain41",
-                             "to_deep",
-                             ".",
-                             "dir",
-                             "dir/deep",
-                             "loop",
-                             "loop/a.txt",
-                             "up",
-                             "outside.txt"}) {
+  const auto look = [&](auto stat, const char* path) {
+    struct stat info{};
+    const long error = stat(root.fd(), path, info);
+    return std::to_string(error < 0 ? error : static_cast<long>(info.st_ino));
+  };
+  for (const int flags : {0, O_DIRECTORY}) {
+    for (const char* path : kLinkedPaths) {
       EXPECT_EQ(result(open_beneath_by_steps, path, flags), result(open_beneath, path, flags))
           << path << " " << flags;
+      EXPECT_EQ(look(stat_beneath_by_steps, path), look(stat_beneath, path)) << path;
     }
   }
   for (const char* path :
@@ -343,6 +356,39 @@ TEST(FileServerFoldersTest, LinksAreFollowedStepByStepAsByOneCall) {
   for (const char* path : {"out_and_in", "absolute_inside", "chain41", "file_as_folder"}) {
     EXPECT_TRUE(result(open_beneath_by_steps, path, 0).starts_with("error")) << path;
   }
+}
+
+// A name on the way is a folder and a link out of the root by turns.
+TEST(FileServerFoldersTest, NoStepIsDeceivedByALinkThatReplacesAFolder) {
+  const Folder folder;
+  const fs::path top = folder.root();
+  const OpenFile root(static_cast<int>(open_folder(top.string())));
+  fs::create_directories(top / "way");
+  fs::create_directories(top.parent_path() / "elsewhere");
+  Folder::write(top / "way/file", "inside");
+  Folder::write(top.parent_path() / "elsewhere/file", "outside");
+  fs::create_directory_symlink(top.parent_path() / "elsewhere", top / "link");
+  std::atomic<bool> done = false;
+  std::thread swapper([&] {
+    while (!done)
+      ::renameat2(AT_FDCWD, (top / "way").c_str(), AT_FDCWD, (top / "link").c_str(), RENAME_EXCHANGE);
+  });
+  int found = 0, refused = 0;
+  for (int i = 0; i < 100'000 && (found < 1000 || refused < 1000); ++i) {
+    OpenFile file(static_cast<int>(open_beneath_by_steps(root.fd(), "way/file")));
+    std::array<char, 16> text{"inside"};
+    const bool opened = file.fd() >= 0 && file.pread(text, 0) >= 0;
+    (opened ? found : refused) += 1;
+    EXPECT_STREQ(text.data(), "inside");
+    struct stat info{};
+    info.st_size = 6;
+    std::ignore = stat_beneath_by_steps(root.fd(), "way/file", info);
+    EXPECT_EQ(info.st_size, 6);
+  }
+  done = true;
+  swapper.join();
+  EXPECT_GT(found, 0);
+  EXPECT_GT(refused, 0);
 }
 
 TEST(FileServerFoldersTest, StepByStepAsByOneCall) {

@@ -16,7 +16,8 @@
 #include <cerrno>
 #include <string_view>
 
-extern "C" char** environ;  // which not every system declares
+// Not every system declares it.
+extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
 
 namespace tuza::detail {
 namespace {
@@ -104,7 +105,7 @@ std::vector<std::string> environment_of(const ProcessOptions& options) {
 // An open descriptor for the working folder that may be entered, or an errno.
 Result<OwnFd> open_folder(const std::string& folder, const std::string& program) {
   const std::string inside = folder + "/.";  // asks for the permission to enter it
-  const long fd = sys::openat(AT_FDCWD, inside.c_str(), kOpenToEnter | O_DIRECTORY | O_CLOEXEC, 0);
+  const long fd = sys::openat(AT_FDCWD, inside.c_str(), sys::kOpenToEnter | O_DIRECTORY | O_CLOEXEC, 0);
   if (fd >= 0) return OwnFd(static_cast<int>(fd));
   return std::unexpected(Error::from_errno(static_cast<int>(-fd), "start", program + " in " + folder));
 }
@@ -113,7 +114,9 @@ Result<OwnFd> open_folder(const std::string& folder, const std::string& program)
 Result<OwnFd> move_up(int& fd, const std::string& program) {
   if (fd < 0 || fd > 2) return OwnFd();
   const long above = sys::fcntl(fd, F_DUPFD_CLOEXEC, 3);
-  if (above < 0) return std::unexpected(Error::from_errno(static_cast<int>(-above), "start", program));
+  if (above < 0)
+    return std::unexpected(
+        Error::from_errno(static_cast<int>(-above), "start", program.substr(0, program.find('\0'))));
   fd = static_cast<int>(above);
   return OwnFd(fd);
 }
@@ -133,7 +136,7 @@ Result<pid_t> spawn(const std::vector<std::string>& command, const ProcessOption
       own_environment ? environment_of(options) : std::vector<std::string>();
   if (command.empty() || std::ranges::any_of(command, has_zero_byte) || has_zero_byte(options.folder) ||
       std::ranges::any_of(variables, has_zero_byte)) {
-    return std::unexpected(Error::from_errno(EINVAL, "start", program.c_str()));
+    return std::unexpected(Error::from_errno(EINVAL, "start", program.substr(0, program.find('\0'))));
   }
   SpawnAttributes attributes(options.own_group);
   const BlockingCall call;

@@ -5,8 +5,6 @@
 
 namespace tuza::detail {
 
-// Flags of open() for a folder that is only to be entered; reading it needs another permission.
-extern const int kOpenToEnter;
 // The child closes all descriptors from `first` on. Where a child cannot, it keeps those that are not marked
 // O_CLOEXEC. An errno, or 0.
 int close_from(posix_spawn_file_actions_t& actions, int first);

@@ -1,11 +1,8 @@
 #include <tuza/netpoll/process/spawn_actions.h>
 
-#include <fcntl.h>
 #include <string.h>
 
 namespace tuza::detail {
-
-const int kOpenToEnter = O_PATH;
 
 int close_from(posix_spawn_file_actions_t& actions, int first) {
   return posix_spawn_file_actions_addclosefrom_np(&actions, first);

@@ -1,6 +1,7 @@
 // The calls of sched/arch/calls.h, by number.
 #pragma once
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -20,7 +21,10 @@ struct Call {
 };
 
 // -- Files and descriptors.
+inline constexpr int kOpenToEnter = O_PATH;
 inline constexpr Call<SYS_close> close;
+inline constexpr Call<SYS_dup3> dup3;
+inline constexpr Call<SYS_faccessat> faccessat;
 inline constexpr Call<SYS_fcntl> fcntl;
 inline constexpr Call<SYS_fdatasync> fdatasync;
 inline constexpr Call<SYS_flock> flock;

@@ -49,7 +49,22 @@ inline long with_flags(long fd, int status, int descriptor) {
 
 // -- Files and descriptors.
 
+// A flag of openat(): the folder is only to be looked into by name, which takes no permission to read it. (Linux opens
+// files with it too, as places to look at.)
+#if defined(O_SEARCH)
+inline constexpr int kOpenToEnter = O_SEARCH;
+#else
+inline constexpr int kOpenToEnter = O_RDONLY;
+#endif
 inline constexpr auto close = [](long fd) { return result(::close(narrow(fd))); };
+inline constexpr auto dup3 = [](long fd, long onto, int flags) {
+  const long made = result(::dup2(narrow(fd), narrow(onto)));
+  if (made >= 0 && (flags & O_CLOEXEC) != 0) ::fcntl(narrow(made), F_SETFD, FD_CLOEXEC);
+  return made;
+};
+inline constexpr auto faccessat = [](long folder, const char* name, int mode) {
+  return result(::faccessat(narrow(folder), name, mode, 0));
+};
 inline constexpr auto fcntl = [](long fd, int command, auto... argument) {
   return result(::fcntl(narrow(fd), command, argument...));
 };
@@ -153,8 +168,10 @@ inline constexpr auto recvfrom = [](long fd, void* into, auto bytes, int flags, 
 inline constexpr auto sendmsg = [](long fd, const struct msghdr* message, int flags) {
   return result(::sendmsg(narrow(fd), message, flags));
 };
-inline constexpr auto sendto = [](long fd, const void* from, auto bytes, int flags, std::nullptr_t, int) {
-  return result(::send(narrow(fd), from, size(bytes), flags));
+inline constexpr auto sendto = [](long fd, const void* from, auto bytes, int flags, const void* address,
+                                  auto length) {
+  return result(::sendto(narrow(fd), from, size(bytes), flags, static_cast<const struct sockaddr*>(address),
+                         static_cast<socklen_t>(length)));
 };
 inline constexpr auto setsockopt = [](long fd, int level, int name, const void* value, auto length) {
   return result(::setsockopt(narrow(fd), level, name, value, static_cast<socklen_t>(length)));
