@@ -285,7 +285,7 @@ def check_quarantine():
 
 
 def check_portable():
-    sources = {relative(p): p.read_text() for p in listed("sched/*", "netpoll/*") if portability.is_source(relative(p))}
+    sources = {relative(p): p.read_text() for p in listed(*(f"{layer}/*" for layer in changes.LAYERS)) if portability.is_source(relative(p))}
     yield from portability.problems(sources, (ROOT / portability.PAGE).read_text())
 
 

@@ -3,8 +3,8 @@
 
 Zig's compiler is Clang with Apple's headers of the C library, libc++, and a linker for Mach-O; its npm package is fetched
 once, into build/port. For each processor the project's own CMake builds sched, and a program of it, examples/pipeline.cpp,
-is linked. The sources of netpoll, which needs no library but OpenSSL, are compiled for one of the two. Warnings are errors.
-Nothing of it runs: docs/internals/porting.md says what that shows, and what it does not.
+is linked. The sources of the layers above it are compiled for one of the two, with Debian's headers of the libraries that
+they use. Warnings are errors. Nothing of it runs: docs/internals/porting.md says what that shows, and what it does not.
 """
 
 import concurrent.futures
@@ -26,6 +26,10 @@ MACH_O = b"\xcf\xfa\xed\xfe"
 LINUX = re.compile(r"_(?:linux|glibc|epoll)\.cpp$")
 # Compiled beside each other, as CMake's unity builds do: headers are read once for so many sources.
 BATCH = 8
+LAYERS = "netpoll", "http", "framework"
+# What the layers include of other libraries, below /usr/include.
+HEADERS = ("openssl", "llhttp.h", "zlib.h", "zconf.h", "brotli", "zstd.h", "zstd_errors.h", "libpsl.h", "spdlog", "fmt",
+           "asio", "asio.hpp", "toml++", "prometheus", "CLI")
 
 
 def run(command, **more):
@@ -79,27 +83,36 @@ def sources(layer):
 
 
 def foreign_headers():
-    """The headers of OpenSSL alone: /usr/include has those of Linux's C library beside them."""
+    """The headers of the libraries alone: /usr/include has those of Linux's C library beside them."""
     folder = PORT / "include"
     shutil.rmtree(folder, ignore_errors=True)
-    (folder / "openssl").mkdir(parents=True)
     multiarch = run(["c++", "-print-multiarch"]).strip()
-    for place in "/usr/include", f"/usr/include/{multiarch}":
-        for header in pathlib.Path(place, "openssl").glob("*.h"):
-            (folder / "openssl" / header.name).symlink_to(header)
+    for place in "/usr/include", f"/usr/include/{multiarch}", "/usr/share/include/llhttp":
+        for name in HEADERS:
+            link_headers(pathlib.Path(place, name), folder / name)
     return folder
 
 
-def compile_objects(target, layer, env):
+def link_headers(source, target):
+    """Debian splits the headers of a library over two folders."""
+    if source.is_dir():
+        for entry in source.iterdir():
+            link_headers(entry, target / entry.name)
+    elif source.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.symlink_to(source)
+
+
+def compile_objects(target, layer, include, env):
     names = sources(layer)
     folder = PORT / target / layer
     folder.mkdir(parents=True, exist_ok=True)
-    include = foreign_headers()
 
     def compile_batch(number):
         batch = folder / f"{number}.cpp"
         batch.write_text("".join(f'#include "{ROOT}/{name}"\n' for name in names[number::len(names) // BATCH + 1]))
         run([PORT / target / "tools/c++", "-std=c++2b", "-O0", "-Wall", "-Wextra", "-Werror", "-DTUZA_PORTABLE",
+             '-DTUZA_VERSION="0"',
              f"-I{PORT}/{target}/build/include", f"-isystem{include}", "-c", batch, "-o", batch.with_suffix(".o")], env=env)
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -114,7 +127,9 @@ def main():
                "ZIG_GLOBAL_CACHE_DIR": str(PORT / "cache")}
         build_sched(target, processor, env)
         if target == next(iter(TARGETS)):
-            compile_objects(target, "netpoll", env)
+            include = foreign_headers()
+            for layer in LAYERS:
+                compile_objects(target, layer, include, env)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which files of sched and netpoll may name what only Linux has.
+"""Which files of the four layers may name what only Linux has.
 
 docs/internals/porting.md lists them in two tables: in the first the mechanisms that have a portable form, in the second what is
 not behind such a mechanism yet. A word counts in code, and a path in strings; comments may say
@@ -42,7 +42,7 @@ def words(text):
 
 def is_source(name):
     """Tests and benchmarks run where they run."""
-    return re.match(r"(?:sched|netpoll)/.*\.(?:h|cpp)$", name) and not re.search(r"/(?:tests|bench|fuzz)/", name)
+    return re.match(r"(?:sched|netpoll|http|framework)/.*\.(?:h|cpp)$", name) and not re.search(r"/(?:tests|bench|fuzz)/", name)
 
 
 def listed(page):
@@ -55,7 +55,7 @@ def listed(page):
             column = None
         elif column is not None:
             cell = line.split("|")[2 if column == 0 else 1]
-            yield from re.findall(r"`((?:sched|netpoll)/[^`]*)`", cell)
+            yield from re.findall(r"`((?:sched|netpoll|http|framework)/[^`]*)`", cell)
 
 
 def problems(sources, page):
