@@ -8,7 +8,7 @@
 #include <tuza/sched/time/sleep.h>
 
 #include <atomic>
-#include <optional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -152,7 +152,7 @@ TEST_P(ProxyHealthTest, NobodyListens) {
 }
 
 TEST_P(ProxyHealthTest, AProxyMayOutliveTheRun) {
-  std::optional<ReverseProxy> handler;
+  std::unique_ptr<ReverseProxy> handler;
   const int status = tuza::run({.max_procs = GetParam()}, [&] {
     TestServer works([](Request&, ResponseWriter& res) { res.text("works"); });
     ReverseProxyOptions options{.upstreams = {url_of(works, ""), "http://localhost:1"}, .resolve_every = 1ms};
@@ -160,7 +160,7 @@ TEST_P(ProxyHealthTest, AProxyMayOutliveTheRun) {
       return Result<std::vector<std::string>>(std::vector<std::string>{"127.0.0.1:1"});
     };
     options.health = {.path = "/", .every = 1ms};
-    handler.emplace(options);
+    handler = std::make_unique<ReverseProxy>(options);
     TestServer proxy(*handler);
     EXPECT_EQ(fetch(proxy.address(), get("/")).body, "works");
     while (handler->stats()[0].checks < 3) sleep_for(1ms);
