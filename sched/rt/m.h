@@ -56,6 +56,7 @@ struct LaneSeat {
   bool seated = false;
   std::int64_t since_ns = 0;        // when its P was taken, or a scan last found it in a blocking call
   bool burning = false;             // it has used CPU recently
+  std::int64_t computed_ns = 0;     // when a scan last found that it computed
   bool waits = false;               // a scan found it waiting in the kernel: it may use locks
   bool waited = false;              // it has waited in the kernel during this time quantum
   bool served = false;              // it used CPU between the last two scans

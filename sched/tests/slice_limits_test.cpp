@@ -208,32 +208,6 @@ TEST_F(LimitsDeathTest, GoroutinesThatBlockMoreThreadsThanAreAllowedEndTheProces
               "tuza: fatal: thread exhaustion: goroutines block all of 20 threads \\(set_max_threads\\)");
 }
 
-// -- No descriptor left: /proc cannot tell which threads compute.
-
-TEST(NoDescriptors, ComputingGoroutinesStillTakeTurns) {
-  run_with(2, [] {
-    std::atomic<bool> stop = false;
-    WaitGroup sleepers;
-    for (int i = 0; i < 8; ++i) {
-      sleepers.go([&stop] {
-        while (!stop) std::this_thread::sleep_for(5ms);
-      });
-    }
-    rlimit before{};
-    ::getrlimit(RLIMIT_NOFILE, &before);
-    {
-      Hogs hogs(kHogs, [](int) { compute(1); });
-      wait_for([] { return sched_stats().lane >= kHogs; });
-      const rlimit none{0, before.rlim_max};
-      ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-      hogs.wait_for_turns(3);
-      ::setrlimit(RLIMIT_NOFILE, &before);
-    }
-    stop = true;
-    sleepers.wait();
-  });
-}
-
 // -- Threads that are given back.
 
 TEST(Retirement, AfterABurstThreadsThatNobodyNeedsEnd) {

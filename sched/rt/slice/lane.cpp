@@ -30,6 +30,9 @@ constexpr std::uint32_t kProbes = 32;
 // With more threads than that, /proc has been read for all after this many scans
 constexpr std::uint32_t kScansOfAll = 32;
 constexpr std::int64_t kBurnsOneIn = 20;  // 5 %
+// Where /proc cannot tell, a thread that computed so recently is taken to lack a core rather than to wait. Otherwise no
+// more threads than there are cores would ever seem to compute.
+constexpr std::int64_t kLacksCoreNs = 20'000'000;
 // A thundering herd in which nobody waits for the disk is left alone for this long.
 constexpr std::int64_t kHerdPauseNs = 20'000'000;
 // A stop request without an answer is repeated after this long: the signal may have gone to a handler that
@@ -87,7 +90,8 @@ Found sample(M& m, bool exactly, std::uint32_t& probes, std::int64_t now) {
     if (!much && probes == 0) return Found::kNoProbe;
     if (!much) --probes;
     m.seat.clock_only = 0;
-    m.seat.burning = much || thread_is_runnable(m.thread_id, false);
+    if (much) m.seat.computed_ns = now;
+    m.seat.burning = much || thread_is_runnable(m.thread_id, now - m.seat.computed_ns < kLacksCoreNs);
   }
   m.seat.sample_ns = m.seat.burning ? kSampleMinNs : std::min(m.seat.sample_ns * 2, kSampleMaxNs);
   m.seat.seen_cpu_ns = cpu;
@@ -352,6 +356,7 @@ void Lane::resume(M& m, std::int64_t now) {
   queued_marked_ -= m.seat.marked ? 1 : 0;
   begin_quantum(m, now);
   m.seat.burning = true;
+  m.seat.computed_ns = now;
   seats_[seats_size_++] = &m;
   PreemptSignal::resume(m);
 }
