@@ -44,8 +44,9 @@
 // returns to its queue. Waking other Ms for that work affects speed only (wake_if_it_pays), and sysmon
 // handles a holder that stays away.
 //
-// S4 without an idle M: the P goes back to idle_ps, and the maker of Ms is asked for an M. That M checks all
-// sources before it sleeps, which is I3 for this submitter.
+// S4 without an idle M: the P goes back to idle_ps, and the maker of Ms is asked for an M. The maker looks as a submitter
+// does, and provides one if there is still work and an idle P. That M checks all sources before it sleeps, which is I3 for
+// this submitter.
 //
 // Idle Ms and time. One waiting M watches the first timer: the M in the poller, or else the first to sleep.
 // Other Ms that would wake for the same or a later timer sleep without a timeout (timer watch). An event
@@ -227,7 +228,7 @@ void nudge_idle_m(Sched& sched) {
   if (M* m = sched.idle_ms.pop(); m != nullptr) {
     m->note.wake();
   } else {
-    sched.maker.request(MMaker::Request::kRunOne);
+    sched.maker.request(MMaker::Request::kLook);
   }
 }
 

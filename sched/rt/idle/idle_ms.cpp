@@ -230,17 +230,17 @@ bool MMaker::one_suffices_and_comes() const {
 // The requester found no idle M, but an M may have gone idle since, after it had checked for work, or one that was just
 // made may have done the work. At the limit, one of the existing Ms may still be about to do it. The program ends only
 // if the shortage lasts.
-bool MMaker::bring_one(Sched& sched) {
+bool MMaker::bring_one(Sched& sched, bool only_for_work) {
   constexpr int kChecks = 20;
   for (int i = 0; i < kChecks && !stopping_.load(std::memory_order_acquire); ++i) {
     if (M* m = sched.idle_ms.pop(); m != nullptr) {
       m->note.wake();
       return true;
     }
-    if (!lacks_one(sched)) return true;
+    if (only_for_work && !lacks_one(sched)) return true;
     if (sched.ms_live.load() < sched.max_threads.load()) return one_suffices_and_comes() || make_one(sched);
     const bool unpolled = sched.poll.holder() == PollRole::Holder::kNobody && sched.has_io_waiters();
-    if (!(work_visible(sched) || unpolled)) return true;
+    if (!sched.any_p_idle() || !(work_visible(sched) || unpolled)) return true;
     note_.sleep(kLimitCheckNs);
   }
   if (stopping_.load(std::memory_order_acquire)) return true;
@@ -274,8 +274,11 @@ void MMaker::run(Sched& sched) {
     join_ns = kRetryNs;
     sched.preempt_signal.report();
     bool made = true;
-    if ((requests & static_cast<std::uint32_t>(Request::kRunOne)) != 0) {
-      made = bring_one(sched);
+    const auto is_asked = [requests](Request what) {
+      return (requests & static_cast<std::uint32_t>(what)) != 0;
+    };
+    if (is_asked(Request::kRunOne) || is_asked(Request::kLook)) {
+      made = bring_one(sched, !is_asked(Request::kLook));
     }
     if (made) {
       refill(sched);

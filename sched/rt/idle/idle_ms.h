@@ -77,6 +77,7 @@ class MMaker {
     kRunOne = 2,  // there is work and an idle P but no idle M: provide an M that looks for work
     kReport = 4,  // log the findings of sysmon
     kJoin = 8,    // the thread of an M ends
+    kLook = 16,   // provide an M that looks around, also where there is no work: it may find a deadlock
   };
   // Never waits, and never loses a request.
   void request(Request what) {
@@ -119,7 +120,7 @@ class MMaker {
   static void* thread_main(void* sched);
   void run(Sched& sched);
   bool make_one(Sched& sched);
-  bool bring_one(Sched& sched);
+  bool bring_one(Sched& sched, bool only_for_work);
   int start_one(Sched& sched);
   [[nodiscard]] bool is_stuck(std::int64_t now) const;
   [[nodiscard]] bool wants_more(const Sched& sched) const;
