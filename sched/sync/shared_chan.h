@@ -14,8 +14,8 @@
 //     for (auto& number : count_to(3)) sum += number;
 //
 // A handle has all operations of a Chan (sched/sync/chan.h), with the same ordering and the same rules, and is
-// a channel in the cases of select. Copy it freely, capture it, return it, keep it in containers. Copies are
-// equal to each other.
+// a channel in the cases of select. Copy it freely, capture it, return it, keep it in containers, also as a
+// key of std::map and std::unordered_map. Copies are equal to each other.
 //
 // Lifetime: the channel is destroyed with its last handle, and the elements in it as well. It is not closed
 // by this: a receiver that waits has a handle itself, and needs close() to end. Views (SendChan, RecvChan) and
@@ -28,7 +28,9 @@
 
 #include <tuza/sched/sync/chan.h>
 
+#include <compare>
 #include <cstddef>
+#include <functional>
 #include <memory>
 
 namespace tuza {
@@ -42,7 +44,9 @@ class SharedChan : public rt::SendEnd<T, SharedChan<T>>, public rt::RecvEnd<T, S
   using rt::SendEnd<T, SharedChan>::cap;
 
   explicit operator bool() const { return chan_ != nullptr; }
+  // Handles to the same channel are equal. The order is one for this process only; std::hash serves them as well.
   bool operator==(const SharedChan& other) const { return chan_ == other.chan_; }
+  auto operator<=>(const SharedChan& other) const { return chan_ <=> other.chan_; }
 
   // Views of one end, for functions that take one.
   operator SendChan<T>() const& { return view<SendChan<T>>(); }  // NOLINT: converts like a Chan
@@ -56,6 +60,7 @@ class SharedChan : public rt::SendEnd<T, SharedChan<T>>, public rt::RecvEnd<T, S
  private:
   template <class U>
   friend SharedChan<U> make_chan(std::size_t capacity);
+  friend struct std::hash<SharedChan>;
   explicit SharedChan(std::shared_ptr<const Chan<T>> chan) : chan_(std::move(chan)) {}
   template <class View>
   [[nodiscard]] View view() const {
@@ -72,3 +77,10 @@ template <class T>
 }
 
 }  // namespace tuza
+
+template <class T>
+struct std::hash<tuza::SharedChan<T>> {
+  std::size_t operator()(const tuza::SharedChan<T>& chan) const noexcept {
+    return std::hash<std::shared_ptr<const tuza::Chan<T>>>()(chan.chan_);
+  }
+};

@@ -2,6 +2,7 @@
 
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/enter.h>
+#include <tuza/sched/rt/park.h>
 #include <tuza/sched/rt/slice/handoff.h>
 #include <tuza/sched/sync/detail/destroyed.h>
 #include <tuza/sched/sync/detail/wake_list.h>
@@ -18,8 +19,12 @@ std::uint32_t waiters_of(std::uint64_t state) { return static_cast<std::uint32_t
 }  // namespace
 
 WaitGroup::~WaitGroup() {
-  if (waiters_of(state_.load(std::memory_order_relaxed)) == 0) return;
-  rt::check_nobody_waits("WaitGroup", lock_, queue_);
+  const std::uint64_t state = state_.load(std::memory_order_relaxed);
+  if (state == 0) return;
+  if (waiters_of(state) != 0) rt::check_nobody_waits("WaitGroup", lock_, queue_);
+  // Those that the end of the runtime has left behind never run again.
+  if (counter_of(state) != 0 && rt::current_g() != nullptr)
+    rt::fatal("WaitGroup destroyed before its goroutines have ended: wait() for them");
 }
 
 void WaitGroup::add(std::int32_t delta) {

@@ -8,7 +8,8 @@
 //
 // Ordering: everything that a goroutine did before done() is visible after the wait() that it released.
 // Lifetime: may be destroyed as soon as every wait() has returned and the counter is zero, even while the
-// last done() is still returning: done() does not touch the group after it has released the waiters. Reuse:
+// last done() is still returning: done() does not touch the group after it has released the waiters. Earlier it aborts,
+// except after the end of tuza::run, which leaves goroutines behind. Reuse:
 // a new round may begin when all waits of the previous round have returned.
 //
 // Thread-safe; any thread, inside and outside tuza::run (except go(): inside only). add() and done() never

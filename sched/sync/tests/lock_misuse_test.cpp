@@ -1,6 +1,7 @@
 // Misuse of locks, detected in every build: the process ends with a message that names the misuse.
 #include <tuza/sched/sync/barrier.h>
 #include <tuza/sched/sync/cond.h>
+#include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/latch.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/sync/once.h>
@@ -8,7 +9,9 @@
 #include <tuza/sched/sync/semaphore.h>
 #include <tuza/sched/sync/tests/locks_testing.h>
 #include <tuza/sched/sync/wait_group.h>
+#include <tuza/sched/time/sleep.h>
 
+#include <chrono>
 #include <limits>
 #include <memory>
 #include <shared_mutex>
@@ -77,6 +80,24 @@ TEST_F(LockMisuseDeathTest, CountingBelowZero) {
                  barrier.arrive_and_wait();
                }),
                "Barrier: more arrivals than participants");
+}
+
+TEST_F(LockMisuseDeathTest, DestroyingAWaitGroupWhoseGoroutinesRun) {
+  constexpr const char* kSays =
+      "WaitGroup destroyed before its goroutines have ended: wait\\(\\) for them.*\n.*goroutine 1";
+  EXPECT_DEATH(run([] { WaitGroup().go([] { sleep_for(std::chrono::hours(1)); }); }), kSays);
+  EXPECT_DEATH(run([] {
+                 const auto [ctx, cancel] = with_timeout(Context::background(), std::chrono::milliseconds(1));
+                 WaitGroup group;
+                 group.go([] { sleep_for(std::chrono::hours(1)); });
+                 (void)group.wait(ctx);
+               }),
+               kSays);
+}
+
+TEST(LockMisuse, AWaitGroupMayOutliveTheRunThatLeftItsGoroutinesBehind) {
+  WaitGroup group;
+  run([&group] { group.go([] { sleep_for(std::chrono::hours(1)); }); });
 }
 
 TEST_F(LockMisuseDeathTest, DestroyingALockWithWaiters) {

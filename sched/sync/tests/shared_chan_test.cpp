@@ -7,8 +7,10 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <type_traits>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -128,6 +130,18 @@ TEST(SharedChan, CopiesAreEqual) {
   EXPECT_TRUE(copy);
   EXPECT_EQ(copy, chan);
   EXPECT_NE(copy, make_chan<int>(1));
+}
+
+TEST(SharedChan, IsAKey) {
+  const auto chan = make_chan<int>(1), other = make_chan<int>(1);
+  std::set<SharedChan<int>> ordered{chan, other};
+  std::unordered_set<SharedChan<int>> hashed{chan, other};
+  EXPECT_FALSE(ordered.insert(chan).second);
+  EXPECT_FALSE(hashed.insert(chan).second);
+  EXPECT_EQ(ordered.erase(other), 1u);
+  EXPECT_EQ(hashed.erase(other), 1u);
+  EXPECT_TRUE(hashed.contains(chan));
+  EXPECT_FALSE(hashed.contains({}));
 }
 
 }  // namespace
