@@ -9,6 +9,7 @@
 #include <tuza/framework/config/config.h>
 #include <tuza/framework/log.h>
 #include <tuza/framework/log/output.h>
+#include <tuza/sched/detail/exception_text.h>
 #include <tuza/sched/detail/keep_for_ever.h>
 #include <tuza/sched/rt/base/process.h>
 #include <tuza/sched/rt/base/thread_limit.h>
@@ -94,7 +95,7 @@ std::string text_of_exception() {
     // std::thread does not say that it was a thread that the system has refused, nor why.
     return text + " (" + rt::thread_refused("a thread", e.code().value()).message() + ")";
   } catch (const std::exception& e) {
-    return std::string("set-up: ") + e.what();
+    return "set-up: " + detail::exception_text(e);
   } catch (...) {
     return "set-up: an exception not derived from std::exception";
   }

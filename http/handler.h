@@ -6,9 +6,11 @@
 #include <tuza/http/request.h>
 #include <tuza/http/response_writer.h>
 #include <tuza/sched/detail/move_only_function.h>
+#include <tuza/sched/result.h>
 
 #include <concepts>
 #include <cstddef>
+#include <expected>
 #include <type_traits>
 #include <utility>
 
@@ -20,6 +22,21 @@ using HandlerFunction = MoveOnlyFunction<void(Request&, ResponseWriter&) const>;
 
 template <class F>
 concept Answers = std::is_invocable_v<const F&, Request&, ResponseWriter&>;
+
+// Throws the error that the function returns: dropped, it would be a 200 for what has failed.
+template <class F>
+struct ThrowingResult {
+  void operator()(Request& req, ResponseWriter& res) const {
+    if (auto result = function(req, res); !result)
+      throw std::bad_expected_access<Error>(std::move(result).error());
+  }
+  F function;
+};
+
+template <class F>
+concept Fails = Answers<F> && requires(std::invoke_result_t<const F&, Request&, ResponseWriter&> result) {
+  { std::move(result).error() } -> std::same_as<Error&&>;
+};
 
 // A type whose conversion to a Handler is somebody's intent, and so deserves an explanation if it fails.
 template <class F>
@@ -40,6 +57,9 @@ concept IsFunction = std::is_function_v<std::remove_pointer_t<F>> || requires { 
 // the responses exceed 64 KiB, or when the next handler parks. Only behind a handler that computes does a response wait;
 // ResponseWriter::flush() sends at once.
 //
+// A handler may return a Result: an error is logged and answered as an exception is, except that of a body that cannot be
+// read, which the server answers with its status.
+//
 // Any function object that can be called as const with (Request&, ResponseWriter&) becomes a Handler. A Handler
 // is movable and not copyable; without a function it is empty, and compares equal to nullptr.
 class Handler : public detail::HandlerFunction {
@@ -48,8 +68,13 @@ class Handler : public detail::HandlerFunction {
   Handler(std::nullptr_t) noexcept {}  // NOLINT: converts, as for every function type
   template <class F>
     requires(!std::same_as<std::decay_t<F>, Handler> && detail::Answers<std::decay_t<F>> &&
-             std::constructible_from<std::decay_t<F>, F>)
+             !detail::Fails<std::decay_t<F>> && std::constructible_from<std::decay_t<F>, F>)
   Handler(F&& function) : detail::HandlerFunction(std::forward<F>(function)) {}  // NOLINT
+  template <class F>
+    requires(!std::same_as<std::decay_t<F>, Handler> && detail::Fails<std::decay_t<F>> &&
+             std::constructible_from<std::decay_t<F>, F>)
+  Handler(F&& function)  // NOLINT: converts
+      : detail::HandlerFunction(detail::ThrowingResult<std::decay_t<F>>{std::forward<F>(function)}) {}
   template <class F>
     requires(!std::same_as<std::decay_t<F>, Handler> && detail::IsFunction<std::decay_t<F>> &&
              !(detail::Answers<std::decay_t<F>> && std::constructible_from<std::decay_t<F>, F>))

@@ -4,12 +4,14 @@
 #include <tuza/http/negotiate.h>
 #include <tuza/http/serve/exchange.h>
 #include <tuza/http/wire/chars.h>
+#include <tuza/sched/detail/exception_text.h>
 
 #include <cxxabi.h>
 
 #include <array>
 #include <cstdlib>
 #include <exception>
+#include <expected>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -80,8 +82,9 @@ Middleware recover(RecoverOptions options) {
       } catch (const StatusError&) {
         throw;
       } catch (const std::exception& e) {
-        if (response.head_sent()) throw;
-        const std::string what = std::string(e.what()).substr(0, kWhatBytesMax);
+        const bool is_error = dynamic_cast<const std::bad_expected_access<Error>*>(&e) != nullptr;
+        if (response.head_sent() || (is_error && request.exchange().needs_no_answer())) throw;
+        const std::string what = tuza::detail::exception_text(e).substr(0, kWhatBytesMax);
         request.exchange().report_thrown(what);
         answer_thrown(request, response, options.development ? readable(typeid(e)) : "", what);
       } catch (...) {

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <charconv>
 #include <exception>
+#include <expected>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -73,6 +74,10 @@ Exchange::Outcome Exchange::run(const Handler& handler) {
       return Outcome::kReturned;
     }
     log_exception(request, e.what());
+    thrown();
+  } catch (const std::bad_expected_access<Error>& e) {
+    if (needs_no_answer()) return Outcome::kReturned;
+    log_exception(request, e.error().message());
     thrown();
   } catch (const std::exception& e) {
     log_exception(request, e.what());

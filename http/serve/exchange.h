@@ -135,6 +135,11 @@ class Exchange {
     std::unique_ptr<UntilShutdown, DropUntilShutdown> until_shutdown{};
   };
   Contexts exchange_contexts(Contexts contexts) { return std::exchange(contexts_, std::move(contexts)); }
+  // Whether a handler that fails need not be answered for: the server answers for a body that cannot be read, and nobody
+  // hears an answer where the client has gone.
+  [[nodiscard]] bool needs_no_answer() const {
+    return broken() || (unreadable_status() != 0 && !response_.begun);
+  }
   // A line of the log for what a handler has thrown, which middleware answers instead of the server. In a catch block.
   void report_thrown(std::string_view what);
   // Adds whole lines "Name: value\r\n" that are known to be well formed, and are none of those that the server looks at

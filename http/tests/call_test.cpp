@@ -1,9 +1,12 @@
 // Calls of handlers without a socket: what they see and what is seen of them is what a connection would show.
 #include <tuza/http/file_server.h>
 #include <tuza/http/middleware.h>
+#include <tuza/http/middleware/recover.h>
 #include <tuza/http/testing.h>
 #include <tuza/http/tests/http_testing.h>
+#include <tuza/sched/try.h>
 
+#include <cerrno>
 #include <stdexcept>
 
 namespace tuza::http::testing {
@@ -42,6 +45,44 @@ Router items() {
     res.text(std::string(req.remote()) + " " + (req.tls_info() ? req.tls_info()->version : "plain"));
   });
   return router;
+}
+
+TEST(CallTest, AnErrorThatAHandlerReturnsIsAnswered) {
+  const Handler handler = [](Request& req, ResponseWriter& res) -> Result<void> {
+    if (req.path() == "/late") {
+      TUZA_TRY(res.write("half"));
+      TUZA_TRY(res.flush());
+    }
+    if (req.path() != "/") return std::unexpected(Error::from_errno(ENOENT, "open", "notes"));
+    res.text("whole");
+    return {};
+  };
+  EXPECT_EQ(call(handler, "GET /").body, "whole");
+  const CallResult failed = call(handler, "GET /notes");
+  EXPECT_EQ(failed.status, 500);
+  EXPECT_EQ(failed.body, "Internal Server Error\n") << "what failed is for the log";
+  EXPECT_NE(failed.exception, nullptr);
+  EXPECT_FALSE(call(handler, "GET /late").complete);
+  // The server answers for a body that cannot be read.
+  const Handler reads = [](Request& req, ResponseWriter& res) -> Result<void> {
+    TUZA_TRY(const std::string_view body, req.body());
+    res.text(body);
+    return {};
+  };
+  EXPECT_EQ(call(reads, "POST /", {.body = "fine"}).body, "fine");
+  const CallResult too_large =
+      call(reads, "POST /", {.body = "too large", .chunked = true, .server = {.body_bytes_max = 3}});
+  EXPECT_EQ(too_large.status, 413);
+  EXPECT_EQ(too_large.exception, nullptr);
+  Router recovering;
+  recovering.use(recover({}));
+  recovering.handle("POST /", [](Request& req, ResponseWriter&) { (void)req.body().value(); });
+  EXPECT_EQ(call(recovering, "POST /", {.body = "large", .server = {.body_bytes_max = 3}}).status, 413);
+  EXPECT_EQ(
+      call(recovering, "POST /", {.body = "large", .chunked = true, .server = {.body_bytes_max = 3}}).status,
+      413);
+  // The value of a Result is still nothing to a Handler.
+  EXPECT_EQ(call([](Request&, ResponseWriter&) -> Result<int> { return 1; }, "GET /").status, 200);
 }
 
 TEST(CallTest, ShowsStatusFieldsAndBody) {

@@ -75,6 +75,10 @@ TEST_F(HostileLogTest, TheServersOwnLines) {
     expect_line("has thrown", [&] { EXPECT_EQ(call(throws, path).status, 500); });
     Handler recovered = recover({})([](Request&, ResponseWriter&) { throw std::runtime_error(kHostile); });
     expect_line("has thrown", [&] { EXPECT_EQ(call(recovered, path).status, 500); });
+    const Handler returns = [](Request&, ResponseWriter&) -> Result<void> {
+      return std::unexpected(Error::from_errno(EIO, "read", std::string(kHostile)));
+    };
+    expect_line("has thrown", [&] { EXPECT_EQ(call(returns, path).status, 500); });
     const Handler fails = [](Request&, ResponseWriter& res) { refuse_file(res, -EIO, kHostile); };
     expect_line("file server: ", [&] { EXPECT_EQ(call(fails, "GET /").status, 500); });
   });

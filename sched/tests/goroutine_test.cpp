@@ -249,6 +249,17 @@ TEST_P(GoDeathTest, AnExceptionThatLeavesAGoroutineNamesIt) {
                "not caught\n(.*\n)*created by goroutine 1 in .*\n.*goroutine_test.cpp:");
 }
 
+TEST_P(GoDeathTest, AValueThatIsAnErrorIsNamed) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto take = [] {
+    const Result<int> failed = std::unexpected(Error::from_errno(ENOENT, "open", "notes.txt"));
+    go([failed] { (void)failed.value(); });
+    sleep_for(std::chrono::seconds(60));
+  };
+  EXPECT_DEATH(run(RunOptions{.max_procs = GetParam()}, take),
+               "bad_expected_access.*: open notes.txt: No such file");
+}
+
 [[gnu::noinline]] int recurse(int depth) {
   char frame[512];
   std::fill(std::begin(frame), std::end(frame), static_cast<char>(depth));

@@ -3,6 +3,7 @@
 #include <cxxabi.h>
 #include <signal.h>
 #include <tuza/sched/arch/current_m.h>
+#include <tuza/sched/detail/exception_text.h>
 #include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/base/print.h>
 #include <tuza/sched/rt/m.h>
@@ -89,7 +90,7 @@ void describe_exception(Line& line) {
   try {
     std::rethrow_exception(std::current_exception());
   } catch (const std::exception& e) {
-    line << ": " << e.what();
+    line << ": " << tuza::detail::exception_text(e);
   } catch (...) {
     line << " (no std::exception)";
   }
