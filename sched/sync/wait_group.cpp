@@ -1,6 +1,7 @@
 #include <tuza/sched/sync/wait_group.h>
 
 #include <tuza/sched/rt/base/check.h>
+#include <tuza/sched/rt/base/fork.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/park.h>
 #include <tuza/sched/rt/slice/handoff.h>
@@ -22,8 +23,8 @@ WaitGroup::~WaitGroup() {
   const std::uint64_t state = state_.load(std::memory_order_relaxed);
   if (state == 0) return;
   if (waiters_of(state) != 0) rt::check_nobody_waits("WaitGroup", lock_, queue_);
-  // Those that the end of the runtime has left behind never run again.
-  if (counter_of(state) != 0 && rt::current_g() != nullptr)
+  // Those that the end of the runtime has left behind never run again, and the child of a fork has none.
+  if (counter_of(state) != 0 && rt::current_g() != nullptr && !rt::is_forked_child())
     rt::fatal("WaitGroup destroyed before its goroutines have ended: wait() for them");
 }
 

@@ -105,6 +105,7 @@ TEST_P(ForkTest, AChildThatCallsTheRuntimeIsToldWhyItCannot) {
       EXPECT_TRUE(ended.by_signal(SIGABRT)) << name << " " << ended.status;
       EXPECT_TRUE(ended.said_this(kRefusal)) << name << ": " << ended.said;
     }
+    never.done();
   });
 }
 
