@@ -114,9 +114,7 @@ Result<OwnFd> open_folder(const std::string& folder, const std::string& program)
 Result<OwnFd> move_up(int& fd, const std::string& program) {
   if (fd < 0 || fd > 2) return OwnFd();
   const long above = sys::fcntl(fd, F_DUPFD_CLOEXEC, 3);
-  if (above < 0)
-    return std::unexpected(
-        Error::from_errno(static_cast<int>(-above), "start", program.substr(0, program.find('\0'))));
+  if (above < 0) return std::unexpected(Error::from_errno(static_cast<int>(-above), "start", program));
   fd = static_cast<int>(above);
   return OwnFd(fd);
 }

@@ -221,15 +221,16 @@ bool MMaker::ends_surplus(const Sched& sched) {
   return false;
 }
 
-// While the program sets itself up, an M that is on its way looks for work before another is made: sysmon may have asked
-// for a second one because the first took its time.
+// While the program sets itself up, an M that is on its way comes before another is made: sysmon may have asked for a
+// second one because the first took its time.
 bool MMaker::one_suffices_and_comes() const {
   return setting_up_.load(std::memory_order_relaxed) && starting_.load(std::memory_order_relaxed) > 0;
 }
 
 // The requester found no idle M, but an M may have gone idle since, after it had checked for work, or one that was just
-// made may have done the work. At the limit, one of the existing Ms may still be about to do it. The program ends only
-// if the shortage lasts.
+// made may have done the work. One that still comes may have checked before there was work, and goes idle then: look
+// again. At the limit, one of the existing Ms may still be about to do the work. The program ends only if the shortage
+// lasts.
 bool MMaker::bring_one(Sched& sched, bool only_for_work) {
   constexpr int kChecks = 20;
   for (int i = 0; i < kChecks && !stopping_.load(std::memory_order_acquire); ++i) {
@@ -238,24 +239,32 @@ bool MMaker::bring_one(Sched& sched, bool only_for_work) {
       return true;
     }
     if (only_for_work && !lacks_one(sched)) return true;
-    if (sched.ms_live.load() < sched.max_threads.load()) return one_suffices_and_comes() || make_one(sched);
-    const bool unpolled = sched.poll.holder() == PollRole::Holder::kNobody && sched.has_io_waiters();
-    if (!sched.any_p_idle() || !(work_visible(sched) || unpolled)) return true;
+    if (sched.ms_live.load() >= sched.max_threads.load()) {
+      if (!work_waits(sched)) return true;
+    } else if (!one_suffices_and_comes()) {
+      return make_one(sched);
+    }
     note_.sleep(kLimitCheckNs);
   }
   if (stopping_.load(std::memory_order_acquire)) return true;
+  if (sched.ms_live.load() < sched.max_threads.load()) return make_one(sched);
   Line text(Line::kNowhere);
   text << "thread exhaustion: goroutines block all of " << sched.max_threads.load()
        << " threads (set_max_threads)";
   fatal(text.text());
 }
 
-// Whether an M that was asked for is still missing: there is something to do or to wait for, and nobody does.
-bool MMaker::lacks_one(const Sched& sched) const {
+// Whether there is something to do, or nobody waits for I/O, while a P is idle.
+bool MMaker::work_waits(const Sched& sched) {
   const bool unpolled = sched.poll.holder() == PollRole::Holder::kNobody && sched.has_io_waiters();
+  return sched.any_p_idle() && (work_visible(sched) || unpolled);
+}
+
+// Whether an M that was asked for is still missing: there is something to do or to wait for, and nobody does.
+bool MMaker::lacks_one(const Sched& sched) {
   const bool unwatched =
       sched.next_timer_ns(std::memory_order_seq_cst) < sched.timer_watch_ns.load(std::memory_order_seq_cst);
-  return sched.any_p_idle() && (work_visible(sched) || unpolled || unwatched);
+  return work_waits(sched) || (unwatched && sched.any_p_idle());
 }
 
 void MMaker::run(Sched& sched) {

@@ -126,7 +126,8 @@ class MMaker {
   [[nodiscard]] bool wants_more(const Sched& sched) const;
   void refill(Sched& sched);
   void leave_room(Sched& sched);
-  [[nodiscard]] bool lacks_one(const Sched& sched) const;
+  [[nodiscard]] static bool work_waits(const Sched& sched);
+  [[nodiscard]] static bool lacks_one(const Sched& sched);
   [[nodiscard]] bool one_suffices_and_comes() const;
   void end_set_up_if_main_waits(const Sched& sched);
   void allow_spares();
