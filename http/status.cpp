@@ -1,6 +1,31 @@
 #include <tuza/http/status.h>
 
+#include <string>
+
 namespace tuza::http {
+namespace {
+
+class StatusCategory : public std::error_category {
+ public:
+  [[nodiscard]] const char* name() const noexcept override { return "http status"; }
+  [[nodiscard]] std::string message(int status) const override {
+    return std::to_string(status).append(" ").append(reason_phrase(status));
+  }
+};
+
+const std::error_category& status_category() {
+  static const StatusCategory category;
+  return category;
+}
+
+}  // namespace
+
+std::error_code status_code(int status) { return {status, status_category()}; }
+
+std::optional<int> status_of(const Error& error) {
+  if (error.code().category() != status_category()) return std::nullopt;
+  return error.code().value();
+}
 
 // The codes of RFC 9110 section 15, and the registered codes of other RFCs that servers send.
 std::string_view reason_phrase(int status) {

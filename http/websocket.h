@@ -1,6 +1,6 @@
 // Public header, part of <tuza/http.h>.
 //
-// WebSockets (RFC 6455) on a request's connection: the server's side.
+// WebSockets (RFC 6455). The server's side is on a request's connection:
 //
 //     router.handle("GET /echo", [](Request& req, ResponseWriter& res) {
 //       auto socket = websocket::upgrade(req, res);
@@ -10,10 +10,17 @@
 //       }
 //     });
 //
+// The client's is on a connection of an http::Client:
+//
+//     http::Client client;  // one for the whole program
+//     auto socket = websocket::dial(ctx, client, "wss://example.org/feed");
+//     if (!socket) return std::unexpected(socket.error());  // "websocket dial wss://...: 403 Forbidden"
+//     while (auto message = socket->read(ctx)) show(message->data);
+//
 // Pings are answered while something reads. A peer that is silent is pinged, and given up if it does not answer; this
-// takes a timer, and no goroutine. When the server begins to shut down, the peer gets 1001 by itself, and read() ends when
-// the peer has answered. When the connection is destroyed, the peer gets 1000, or 1011 if the handler throws, and has
-// close_timeout to answer.
+// takes a timer, and no goroutine. When the server begins to shut down, its peers get 1001 by themselves, and read() ends
+// when the peer has answered. When the connection is destroyed, the peer gets 1000, or 1011 if that is by an exception, and
+// has close_timeout to answer.
 //
 // Errors: Errc::kClosed, the connection has been closed (peer_close() says with which code); Errc::kEndOfStream, without a
 // close frame; Errc::kBadMessage, the peer has broken the protocol or a limit, and has got the code that says so;
@@ -21,7 +28,7 @@
 // UTF-8 is only not sent. The end of a context ends the call; what it means for the connection is said at each call.
 //
 // One goroutine may read while others write: writes are sent one after another. All of them must have ended when the
-// handler returns.
+// connection is destroyed, and a server's before its handler returns.
 #pragma once
 
 #include <tuza/sched/detail/language.h>  // first
@@ -39,11 +46,16 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+namespace tuza::http {
+class Client;
+}
 
 namespace tuza::http::websocket {
 
-// Compression of messages (permessage-deflate, RFC 7692), if the client offers it.
+// Compression of messages (permessage-deflate, RFC 7692), if the peer agrees.
 struct DeflateOptions {
   bool enabled = false;
   // Messages may refer to those before: smaller messages, and up to 192 KiB for each connection that compresses, against
@@ -68,6 +80,23 @@ struct Options {
   std::chrono::milliseconds pong_timeout{15'000};
   // From our close frame to that of the peer.
   std::chrono::milliseconds close_timeout{5'000};
+  DeflateOptions deflate{};
+};
+
+struct DialOptions {
+  // What the client speaks, preferred first. The server chooses one, or none.
+  std::vector<std::string> subprotocols{};
+  // Of the handshake: Authorization, Origin, Cookie.
+  std::vector<std::pair<std::string, std::string>> headers{};
+  // As those of the server's Options.
+  std::size_t message_bytes_max = 1 << 20;
+  std::chrono::milliseconds ping_interval{30'000};
+  std::chrono::milliseconds pong_timeout{15'000};
+  std::chrono::milliseconds close_timeout{5'000};
+  // Of each wait of a write for a peer that does not read; then the connection is lost. 0: no limit.
+  std::chrono::milliseconds write_timeout{30'000};
+  // `enabled`: offers compression. Without context_takeover, or with smaller windows, a server that does not agree to that is
+  // refused.
   DeflateOptions deflate{};
 };
 
@@ -97,8 +126,8 @@ class Connection {
   [[nodiscard]] Result<Message> read() { return read(Context::background()); }
   [[nodiscard]] Result<Message> read(const Context& ctx);
 
-  // Sends a message. Waits for messages of other goroutines, and while the peer reads slower than this sends; the server's
-  // write_timeout limits that. If the context ends while a part of the message has been sent, the connection is lost;
+  // Sends a message. Waits for messages of other goroutines, and while the peer reads slower than this sends; the
+  // write_timeout of the server, or of DialOptions, limits that. If the context ends while a part of the message has been sent, the connection is lost;
   // before that, it is as it was. Text that is not UTF-8 is not sent: Errc::kBadMessage. Parks.
   [[nodiscard]] Result<void> write(const Message& message) { return write(Context::background(), message); }
   [[nodiscard]] Result<void> write(const Context& ctx, const Message& message);
@@ -139,5 +168,13 @@ class Connection {
 // go with the answer. If it fails, `res` is the answer, and the handler returns: 426 for other requests and versions, 400
 // for malformed ones, 403 for pages of other hosts. Throws std::invalid_argument for impossible options. Parks.
 [[nodiscard]] Result<Connection> upgrade(Request& req, ResponseWriter& res, const Options& options = {});
+
+// Asks the server of `url` ("ws://...", "wss://...", or http and https) for a WebSocket, as Client::send() sends a request: with
+// the client's TLS, proxy, middleware, redirects, timeouts and limits of connections. `ctx` is of the handshake; the connection
+// goes on after its end, and after that of `client`.
+// Errors: those of Client::send(); a status (status_of()) if the server answers with another than 101; Errc::kBadMessage, if its
+// answer is none to this handshake. Throws std::invalid_argument for impossible options. Parks.
+[[nodiscard]] Result<Connection> dial(const Context& ctx, Client& client, std::string_view url,
+                                      const DialOptions& options = {});
 
 }  // namespace tuza::http::websocket

@@ -1,9 +1,12 @@
 // The code on docs/guide/websocket.md.
 #include <tuza/http.h>
+#include <tuza/http/testing_server.h>
 #include <tuza/sync.h>
+#include <tuza/time.h>
 #include <tuza/tuza.h>
 
 #include <array>
+#include <cassert>
 #include <chrono>
 #include <span>
 #include <string>
@@ -56,6 +59,29 @@ void options(Request& req, ResponseWriter& res) {
                                     .deflate = {.enabled = true}});
   //! [options]
   (void)socket;
+}
+
+void show(std::string_view) {}
+
+//! [dial]
+// Follows a feed until the context ends.
+tuza::Result<void> follow(const tuza::Context& ctx, tuza::http::Client& client, std::string_view url) {
+  for (;; TUZA_TRY(tuza::sleep_for(ctx, 1s))) {
+    auto socket = websocket::dial(ctx, client, url, {.headers = {{"Authorization", "Bearer 1"}}});
+    if (!socket && tuza::http::status_of(socket.error()) == 401) return std::unexpected(socket.error());
+    if (!socket) continue;  // the server is not there, or has no place
+    while (auto message = socket->read(ctx)) show(message->data);
+  }
+}
+//! [dial]
+
+void try_echo() {
+  //! [test]
+  tuza::http::testing::Server server(echo);
+  auto socket = websocket::dial(tuza::Context::background(), server.client(), server.url());
+  assert(socket->write_text("hello"));
+  assert(socket->read()->data == "hello");
+  //! [test]
 }
 
 //! [hijack]

@@ -1,11 +1,11 @@
-// Fuzz target: the frames of a WebSocket client.
+// Fuzz target: the frames of a WebSocket, those of a client and those of a server.
 //
 //   - Without compression, the events are those of a reference that reads frames one by one as RFC 6455 says.
 //   - The limit of a message is exact without compression, and is never exceeded with it.
 //   - Neither events nor their data depend on how the bytes arrive, nor on whether they are read in place.
 //   - With compression, what ends well is UTF-8 where it is text.
 //
-// The input: flags (bit 0: compression), limit (2 bytes), split point (2 bytes), frames. A frame's mask is applied to what
+// The input: flags (bit 0: compression; bit 1: the frames are a server's), limit (2 bytes), split point (2 bytes), frames. A frame's mask is applied to what
 // the input has, so that a text is seldom what the input shows; masks of zero are.
 //
 // Covers: http/websocket/assembler.cpp http/websocket/frame.cpp http/websocket/utf8.cpp http/websocket/inflater.cpp
@@ -45,9 +45,9 @@ bool ends(Event event) { return event == Event::kViolation || event == Event::kC
 
 class Ours {
  public:
-  Ours(std::size_t bytes_max, bool deflate) : bytes_max_(bytes_max) {
+  Ours(Role sender, std::size_t bytes_max, bool deflate) : bytes_max_(bytes_max) {
     if (deflate) inflater_.emplace(15, true);
-    assembler_.emplace(bytes_max, deflate ? &*inflater_ : nullptr);
+    assembler_.emplace(sender, bytes_max, deflate ? &*inflater_ : nullptr);
   }
 
   void feed(std::string_view piece, bool in_place) {
@@ -137,7 +137,8 @@ bool is_utf8(std::string_view text) {
 // Without compression: the events of all of `bytes` at once.
 class Reference {
  public:
-  Reference(std::string_view bytes, std::size_t bytes_max) : rest_(bytes), bytes_max_(bytes_max) {
+  Reference(bool masked, std::string_view bytes, std::size_t bytes_max)
+      : masked_(masked), rest_(bytes), bytes_max_(bytes_max) {
     while (step()) {
     }
   }
@@ -157,7 +158,7 @@ class Reference {
     if ((at(0) & 0x70) != 0 || (opcode > 2 && opcode != 8 && opcode != 9 && opcode != 10)) return fail(1002);
     if (control && !fin) return fail(1002);
     if (rest_.size() < 2) return false;
-    if (at(1) < 0x80) return fail(1002);
+    if ((at(1) >= 0x80) != masked_) return fail(1002);
     std::uint64_t length = at(1) & 127;
     if (control && length > 125) return fail(1002);
     const std::size_t more = length == 126 ? 2 : length == 127 ? 8 : 0;
@@ -167,13 +168,14 @@ class Reference {
       for (std::size_t i = 0; i < more; ++i) length = length * 256 + at(2 + i);
       if (length < (more == 2 ? 126u : 65536u) || length > 0x7fff'ffff'ffff'ffff) return fail(1002);
     }
-    if (rest_.size() < 6 + more) return false;
+    const std::size_t mask_bytes = masked_ ? 4 : 0;
+    if (rest_.size() < 2 + more + mask_bytes) return false;
     if (!control) {
       if ((opcode == 0) != in_message_) return fail(1002);
       if (length > bytes_max_ - message_.size()) return fail(1009);
     }
-    const std::string_view mask = rest_.substr(2 + more, 4);
-    rest_.remove_prefix(6 + more);
+    const std::string_view mask = masked_ ? rest_.substr(2 + more, 4) : std::string_view("\0\0\0", 4);
+    rest_.remove_prefix(2 + more + mask_bytes);
     const std::size_t there = static_cast<std::size_t>(std::min<std::uint64_t>(length, rest_.size()));
     std::string payload;
     for (std::size_t i = 0; i < there; ++i) payload += static_cast<char>(rest_[i] ^ mask[i % 4]);
@@ -216,6 +218,7 @@ class Reference {
     return false;
   }
 
+  const bool masked_;
   std::string_view rest_;
   const std::size_t bytes_max_;
   bool in_message_ = false, is_text_ = false;
@@ -223,21 +226,23 @@ class Reference {
 };
 
 void check_frames(fuzz::Input input) {
-  const bool deflate = (input.byte() & 1) != 0;
+  const unsigned flags = input.byte();
+  const bool deflate = (flags & 1) != 0;
+  const Role sender = (flags & 2) != 0 ? Role::kServer : Role::kClient;
   const std::size_t bytes_max = input.number(2);
   const std::size_t split = input.number(2);
   const std::string_view bytes = input.rest();
   if (bytes.empty()) return;
 
-  Ours whole(bytes_max, deflate);
+  Ours whole(sender, bytes_max, deflate);
   whole.feed(bytes, false);
   if (!deflate) {
-    const Reference reference(bytes, bytes_max);
+    const Reference reference(sender == Role::kClient, bytes, bytes_max);
     expect(whole.events() == reference.events(), "the events are those of the reference",
            whole.events() + "\nreference: " + reference.events());
   }
   for (const bool in_place : {false, true}) {
-    Ours halves(bytes_max, deflate), single(bytes_max, deflate);
+    Ours halves(sender, bytes_max, deflate), single(sender, bytes_max, deflate);
     halves.feed(bytes.substr(0, split % bytes.size()), in_place);
     halves.feed(bytes.substr(split % bytes.size()), in_place);
     expect(halves.events() == whole.events(), "a split does not change the events",

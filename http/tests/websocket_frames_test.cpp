@@ -23,6 +23,7 @@ using websocket::Assembler;
 using websocket::Deflater;
 using websocket::Inflater;
 using websocket::Opcode;
+using websocket::Role;
 using Event = Assembler::Event;
 
 constexpr std::size_t kMessageMax = 300;
@@ -44,7 +45,7 @@ std::string describe(const Assembler::Step& step) {
 // piece is in memory of its exact size, so that AddressSanitizer sees a step beyond it.
 std::string events(std::string_view bytes, const std::vector<std::size_t>& ends, bool deflate = false) {
   Inflater inflater(15, true);
-  Assembler assembler(kMessageMax, deflate ? &inflater : nullptr);
+  Assembler assembler(Role::kClient, kMessageMax, deflate ? &inflater : nullptr);
   std::string all, unread;
   std::size_t at = 0;
   for (const std::size_t end : ends) {
@@ -277,7 +278,7 @@ TEST(WebSocketFrames, ALargeFrameIsReadInPlaceAndGrowsWithWhatArrives) {
   std::string payload;
   for (int i = 0; i < 200'000; ++i) payload += static_cast<char>('a' + i % 23);
   const std::string bytes = frame(1, payload);
-  Assembler assembler(1 << 20);
+  Assembler assembler(Role::kClient, 1 << 20);
   std::string head = bytes.substr(0, 100);
   Assembler::Step step = assembler.next(head);
   ASSERT_EQ(step.event, Event::kMore);
@@ -308,8 +309,8 @@ TEST(WebSocketFrames, ALargeFrameIsReadInPlaceAndGrowsWithWhatArrives) {
 TEST(WebSocketFrames, LargeMessagesOfAllConnectionsHaveALimit) {
   BodyBudget budget(40'000);
   Inflater inflater(15, true);
-  Assembler one(1 << 20, nullptr, &budget), other(1 << 20, nullptr, &budget),
-      packed(1 << 20, &inflater, &budget);
+  Assembler one(Role::kClient, 1 << 20, nullptr, &budget), other(Role::kClient, 1 << 20, nullptr, &budget),
+      packed(Role::kClient, 1 << 20, &inflater, &budget);
   const std::string large = frame(2, std::string(30'000, 'x'));
   const auto next = [](Assembler& assembler, std::string bytes) { return assembler.next(bytes); };
   EXPECT_EQ(next(one, large.substr(0, 29'000)).event, Event::kMore);
@@ -325,7 +326,7 @@ TEST(WebSocketFrames, LargeMessagesOfAllConnectionsHaveALimit) {
 TEST(WebSocketFrames, MemoryOfAMessageGoesBackWithTheNextOne) {
   BodyBudget budget(1 << 20);
   {
-    Assembler assembler(1 << 20, nullptr, &budget);
+    Assembler assembler(Role::kClient, 1 << 20, nullptr, &budget);
     std::string bytes = frame(2, std::string(30'000, 'x'));
     std::string first = bytes.substr(0, 29'000), second = bytes.substr(29'000);
     EXPECT_EQ(assembler.next(first).event, Event::kMore);
@@ -341,7 +342,7 @@ TEST(WebSocketFrames, MemoryOfAMessageGoesBackWithTheNextOne) {
 
 TEST(WebSocketFrames, TextReadInPlaceIsCheckedAsItArrives) {
   const std::string bytes = frame(1, std::string(9000, 'a') + "\xff" + std::string(9000, 'a'));
-  Assembler assembler(1 << 20);
+  Assembler assembler(Role::kClient, 1 << 20);
   std::string head = bytes.substr(0, 20);
   ASSERT_EQ(assembler.next(head).event, Event::kMore);
   const std::span<char> room = assembler.room();

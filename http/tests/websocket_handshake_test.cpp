@@ -2,6 +2,7 @@
 // because there is no connection.
 #include <tuza/http/testing.h>
 #include <tuza/http/websocket.h>
+#include <tuza/http/websocket/deflate_answer.h>
 #include <tuza/http/websocket/deflate_offer.h>
 #include <tuza/http/websocket/handshake.h>
 
@@ -171,6 +172,53 @@ TEST(WebSocketHandshake, OffersOfCompression) {
   fields.emplace_back("Sec-WebSocket-Extensions", "permessage-deflate;");
   EXPECT_EQ(shake(fields).status, kAccepted) << "without compression nobody reads it";
   EXPECT_EQ(shake(fields, {.deflate = usual}).status, 400);
+}
+
+TEST(WebSocketHandshake, AnswersToAnOfferOfCompression) {
+  const websocket::DeflateOptions usual{.enabled = true};
+  const websocket::DeflateOptions small{.enabled = true, .context_takeover = false, .window_bits = 10};
+  EXPECT_EQ(websocket::deflate_offer_of(usual), "permessage-deflate; client_max_window_bits");
+  EXPECT_EQ(websocket::deflate_offer_of(small),
+            "permessage-deflate; client_max_window_bits=10; server_max_window_bits=10; "
+            "server_no_context_takeover; client_no_context_takeover");
+  const std::string confirmed = "permessage-deflate; server_no_context_takeover; server_max_window_bits=10";
+  const struct {
+    std::string answer;
+    const websocket::DeflateOptions& offered;
+    std::string agreed;  // as a server would write it; empty: none
+  } cases[] = {
+      {"permessage-deflate", usual, "permessage-deflate"},
+      {"permessage-deflate; server_no_context_takeover; client_no_context_takeover", usual,
+       "permessage-deflate; server_no_context_takeover; client_no_context_takeover"},
+      {"permessage-deflate; server_max_window_bits=\"12\"", usual,
+       "permessage-deflate; server_max_window_bits=12"},
+      {"permessage-deflate; server_max_window_bits=8", usual, "permessage-deflate; server_max_window_bits=9"},
+      {"permessage-deflate; client_max_window_bits=9", usual, "permessage-deflate; client=9"},
+      {"permessage-deflate; client_max_window_bits=8", usual, ""},
+      {"permessage-deflate; client_max_window_bits", usual, ""},
+      {"permessage-deflate; server_max_window_bits=16", usual, ""},
+      {"permessage-deflate; server_max_window_bits=12; server_max_window_bits=12", usual, ""},
+      {"permessage-deflate; server_no_context_takeover=1", usual, ""},
+      {"permessage-deflate; unknown", usual, ""},
+      {"permessage-deflate, permessage-deflate", usual, ""},
+      {"permessage-deflate;", usual, ""},
+      {"x-other", usual, ""},
+      {confirmed, small,
+       "permessage-deflate; server_no_context_takeover; client_no_context_takeover; "
+       "server_max_window_bits=10; client=10"},
+      {confirmed + "; client_max_window_bits=12", small,
+       "permessage-deflate; server_no_context_takeover; client_no_context_takeover; "
+       "server_max_window_bits=10; client=10"},
+      {"permessage-deflate; server_no_context_takeover", small, ""},
+      {"permessage-deflate; server_no_context_takeover; server_max_window_bits=11", small, ""},
+      {"permessage-deflate; server_max_window_bits=10", small, ""},
+  };
+  for (const auto& c : cases) {
+    const auto agreed = websocket::read_deflate_answer(c.answer, c.offered);
+    std::string text = agreed ? agreed->text() : "";
+    if (agreed && agreed->client_bits < 15) text += "; client=" + std::to_string(agreed->client_bits);
+    EXPECT_EQ(text, c.agreed) << c.answer;
+  }
 }
 
 TEST(WebSocketHandshake, ImpossibleOptionsThrow) {

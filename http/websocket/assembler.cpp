@@ -44,7 +44,7 @@ Assembler::Step Assembler::next(std::span<char> bytes) {
 }
 
 Assembler::Step Assembler::begin_frame(std::span<char> bytes) {
-  const ParsedHead parsed = parse_frame_head(view(bytes), inflater_ != nullptr);
+  const ParsedHead parsed = parse_frame_head(view(bytes), sender_, inflater_ != nullptr);
   if (!parsed.malformed.empty()) return violation(kProtocolError, parsed.malformed);
   if (!parsed.head) return {};
   const FrameHead& head = *parsed.head;
@@ -75,7 +75,7 @@ Assembler::Step Assembler::begin_frame(std::span<char> bytes) {
 Assembler::Step Assembler::take_payload(std::span<char> bytes) {
   const std::size_t size = static_cast<std::size_t>(std::min<std::uint64_t>(left(), bytes.size()));
   const std::span<char> piece = bytes.first(size);
-  apply_mask(piece, frame_->mask, taken_);
+  unmask(piece);
   const bool whole = taken_ == 0 && size == frame_->length;
   Step step;
   if (is_control(frame_->opcode)) {
@@ -124,7 +124,7 @@ std::span<char> Assembler::room() {
 
 Assembler::Step Assembler::filled(std::size_t bytes) {
   const std::span<char> added = gathered_.filled(bytes);
-  apply_mask(added, frame_->mask, taken_);
+  unmask(added);
   taken_ += bytes;
   if (kind_ == Opcode::kText && !utf8_.feed(view(added))) return violation(kInvalidData, kNotUtf8);
   return end_frame();

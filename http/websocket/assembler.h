@@ -1,4 +1,4 @@
-// Makes messages out of the bytes that a client sends: frames, fragments with control frames in between, limits, UTF-8,
+// Makes messages out of the bytes that a peer sends: frames, fragments with control frames in between, limits, UTF-8,
 // compression (RFC 6455 5 to 8, RFC 7692). Pure: it neither reads nor waits.
 //
 //     for (;;) {
@@ -29,18 +29,18 @@ namespace tuza::http::websocket {
 
 class Assembler {
  public:
-  // `inflater`: null if no compression was agreed on. `budget`: of the messages that are gathered, on all connections;
-  // null for no limit.
-  explicit Assembler(std::size_t message_bytes_max, Inflater* inflater = nullptr,
-                     BodyBudget* budget = nullptr)
-      : bytes_max_(message_bytes_max), inflater_(inflater), gathered_(budget) {}
+  // `sender`: of the bytes. `inflater`: null if no compression was agreed on. `budget`: of the messages that are gathered,
+  // on all connections; null for no limit.
+  Assembler(Role sender, std::size_t message_bytes_max, Inflater* inflater = nullptr,
+            BodyBudget* budget = nullptr)
+      : sender_(sender), bytes_max_(message_bytes_max), inflater_(inflater), gathered_(budget) {}
 
   enum class Event : std::uint8_t {
     kMore,     // needs bytes behind those that are not consumed
     kMessage,  // `opcode`: kText or kBinary
     kPing,     // to be answered with `data`
     kPong,
-    kClose,      // `code`, kNoCode if the client gave none; `data`: the reason
+    kClose,      // `code`, kNoCode if the peer gave none; `data`: the reason
     kViolation,  // `code`: to close with; `data`: why. Nothing may follow
   };
   static constexpr int kNoCode = 1005;
@@ -70,11 +70,15 @@ class Assembler {
   Step control(std::string_view payload);
   Step end_frame();
   void forget_message();
+  void unmask(std::span<char> piece) {
+    if (frame_->mask) apply_mask(piece, *frame_->mask, taken_);
+  }
   [[nodiscard]] std::uint64_t left() const { return frame_->length - taken_; }
   static Step violation(int code, std::string_view why) {
     return {.event = Event::kViolation, .code = code, .data = why};
   }
 
+  const Role sender_;
   const std::size_t bytes_max_;
   Inflater* const inflater_;
 

@@ -24,7 +24,7 @@ bool is_utf8(std::string_view text) {
   return checked.feed(text) && checked.complete();
 }
 
-Connection::Impl::Impl(HijackedStream stream, const Agreement& agreement, const Options& options,
+Connection::Impl::Impl(Role ours, HijackedStream stream, const Agreement& agreement, const Options& options,
                        BodyBudget* budget)
     : conn_(stream.conn()),
       input_(stream.received()),
@@ -33,18 +33,21 @@ Connection::Impl::Impl(HijackedStream stream, const Agreement& agreement, const 
       close_timeout_(options.close_timeout),
       subprotocol_(agreement.subprotocol),
       compressed_(agreement.deflate.has_value()),
-      assembler_(options.message_bytes_max,
-                 compressed_
-                     ? &inflater_.emplace(agreement.deflate->client_bits, agreement.deflate->client_takeover)
-                     : nullptr,
-                 budget),
-      writer_(conn_),
+      assembler_(peer_of(ours), options.message_bytes_max,
+                 compressed_ ? make_inflater(agreement.deflate->window(peer_of(ours))) : nullptr, budget),
+      writer_(conn_, ours),
       liveness_(conn_),
       exceptions_(std::uncaught_exceptions()) {
   if (compressed_) {
-    writer_.use_deflate(agreement.deflate->server_bits, agreement.deflate->server_takeover,
-                        options.deflate.level, options.deflate.bytes_min);
+    const DeflateWindow window = agreement.deflate->window(ours);
+    writer_.use_deflate(window.bits, window.takeover, options.deflate.level, options.deflate.bytes_min);
   }
+}
+
+Connection::Impl::Impl(ClientResponse response, HijackedStream stream, const Agreement& agreement,
+                       const Options& options)
+    : Impl(Role::kClient, stream, agreement, options, nullptr) {
+  response_.emplace(std::move(response));
 }
 
 void Connection::Impl::begin(const Context& shutdown) {
@@ -69,12 +72,22 @@ Connection::Impl::~Impl() {
   }
   pinging_.stop();
   shutdown_.reset();
-  if (ended_) return;
   try {
-    (void)close_in_time(std::uncaught_exceptions() > exceptions_ ? kInternalError : kNormal);
+    if (!ended_) (void)close_in_time(std::uncaught_exceptions() > exceptions_ ? kInternalError : kNormal);
     while (!ended_) (void)read(Context::background());
+    if (response_ && peer_close_) wait_for_server();
   } catch (const std::bad_alloc&) {
     conn_.close();
+  }
+}
+
+// The server ends the connection first, so that TIME_WAIT takes none of the client's ports (7.1.1).
+void Connection::Impl::wait_for_server() {
+  for (;;) {
+    const Result<std::size_t> n = conn_.read(input_.space());
+    if (!n || *n == 0) return;
+    input_.filled(*n);
+    input_.consume(input_.unread().size());
   }
 }
 
@@ -130,7 +143,7 @@ Result<Message> Connection::Impl::read(const Context& ctx) {
 
 Result<Step> Connection::Impl::step(const Context& ctx) {
   const std::string_view unread = input_.unread();
-  // The bytes are the server's buffer, which this connection owns now.
+  // The bytes are the buffer of the request, which this connection owns now.
   const Step next = assembler_.next({const_cast<char*>(unread.data()), unread.size()});
   input_.consume(next.consumed);
   if (next.event != Event::kMore) return next;

@@ -6,6 +6,7 @@
 // The timer and the shutdown call from goroutines of their own, which may begin while this ends: Lifeline.
 #pragma once
 
+#include <tuza/http/client.h>
 #include <tuza/http/hijacked_stream.h>
 #include <tuza/http/websocket.h>
 #include <tuza/http/websocket/assembler.h>
@@ -25,8 +26,11 @@ namespace tuza::http::websocket {
 
 class Connection::Impl {
  public:
-  // Of `options`, only the times and limits.
-  Impl(HijackedStream stream, const Agreement& agreement, const Options& options, BodyBudget* budget);
+  // Of `options`, only the times and limits. `stream` stays valid, as that of a handler.
+  Impl(Role ours, HijackedStream stream, const Agreement& agreement, const Options& options,
+       BodyBudget* budget);
+  // A client's, whose stream is that of `response`.
+  Impl(ClientResponse response, HijackedStream stream, const Agreement& agreement, const Options& options);
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   // Parks.
@@ -50,6 +54,7 @@ class Connection::Impl {
     Impl* impl TUZA_GUARDED_BY(mutex) = nullptr;
   };
 
+  Inflater* make_inflater(DeflateWindow window) { return &inflater_.emplace(window.bits, window.takeover); }
   Result<Assembler::Step> step(const Context& ctx);
   Result<Assembler::Step> read_more(const Context& ctx);
   Result<std::size_t> wait_for(const Context& ctx, std::span<char> room);
@@ -60,7 +65,9 @@ class Connection::Impl {
   void say_goodbye();
   Result<void> close_in_time(int code, std::string_view reason = {});
   void answer_close(int code, std::string_view reason = {});
+  void wait_for_server();
 
+  std::optional<ClientResponse> response_;  // a client's; owns the connection, and so ends last
   net::Conn& conn_;
   Input& input_;
   const std::chrono::milliseconds ping_interval_, pong_timeout_, close_timeout_;

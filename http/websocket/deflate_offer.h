@@ -1,5 +1,8 @@
-// What client and server agree on about permessage-deflate (RFC 7692 7.1). Pure, thread-safe.
+// What client and server agree on about permessage-deflate (RFC 7692 7.1), and how a server comes to it. The client's side:
+// deflate_answer.h. Pure, thread-safe.
 #pragma once
+
+#include <tuza/http/websocket/frame.h>
 
 #include <optional>
 #include <string>
@@ -9,11 +12,21 @@ namespace tuza::http::websocket {
 
 struct DeflateOptions;
 
+struct DeflateWindow {
+  bool takeover = true;
+  int bits = 15;
+};
+
 struct DeflateAgreement {
   bool server_takeover = true, client_takeover = true;
   int server_bits = 15, client_bits = 15;  // of the windows
   bool name_client_bits = false;           // the client permits the server to choose them
 
+  // Of what `sender` sends.
+  [[nodiscard]] DeflateWindow window(Role sender) const {
+    return sender == Role::kServer ? DeflateWindow{server_takeover, server_bits}
+                                   : DeflateWindow{client_takeover, client_bits};
+  }
   // The value of Sec-WebSocket-Extensions.
   [[nodiscard]] std::string text() const;
 };

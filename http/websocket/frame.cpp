@@ -22,7 +22,7 @@ std::string_view wrong_first_byte(unsigned first, bool deflate) {
 
 }  // namespace
 
-ParsedHead parse_frame_head(std::string_view bytes, bool deflate) {
+ParsedHead parse_frame_head(std::string_view bytes, Role sender, bool deflate) {
   if (bytes.empty()) return {};
   const auto first = static_cast<unsigned char>(bytes[0]);
   if (const std::string_view wrong = wrong_first_byte(first, deflate); !wrong.empty()) return {{}, wrong};
@@ -31,7 +31,8 @@ ParsedHead parse_frame_head(std::string_view bytes, bool deflate) {
   FrameHead head{.fin = (first & 0x80) != 0,
                  .compressed = (first & 0x40) != 0,
                  .opcode = static_cast<Opcode>(first & 15)};
-  if ((second & 0x80) == 0) return {{}, "unmasked frame"};
+  const bool masked = (second & 0x80) != 0;
+  if (masked != (sender == Role::kClient)) return {{}, masked ? "masked frame" : "unmasked frame"};
   const unsigned form = second & 0x7f;
   if (is_control(head.opcode) && form > kControlBytesMax) return {{}, "control frame too long"};
   const std::size_t more = form == 127 ? 8 : form == 126 ? 2 : 0;
@@ -41,9 +42,9 @@ ParsedHead parse_frame_head(std::string_view bytes, bool deflate) {
   if ((more == 2 && head.length < 126) || (more == 8 && head.length < 65536) || head.length >> 63 != 0) {
     return {{}, "malformed length"};
   }
-  head.bytes = 2 + more + 4;
+  head.bytes = 2 + more + (masked ? sizeof(Mask) : 0);
   if (bytes.size() < head.bytes) return {};
-  std::memcpy(head.mask.data(), bytes.data() + 2 + more, 4);
+  if (masked) std::memcpy(head.mask.emplace().data(), bytes.data() + 2 + more, sizeof(Mask));
   return {head, {}};
 }
 
@@ -51,12 +52,14 @@ std::size_t write_frame_head(std::span<char, kHeadBytesMax> into, OutHead head, 
   into[0] = static_cast<char>((head.fin ? 0x80 : 0) | (head.compressed ? 0x40 : 0) |
                               static_cast<unsigned>(head.opcode));
   const std::size_t more = length > 0xffff ? 8 : length > 125 ? 2 : 0;
-  into[1] = static_cast<char>(more == 8 ? 127 : more == 2 ? 126 : length);
+  into[1] = static_cast<char>((head.mask ? 0x80 : 0) | (more == 8 ? 127 : more == 2 ? 126 : length));
   for (std::size_t i = 0; i < more; ++i) into[2 + i] = static_cast<char>(length >> 8 * (more - 1 - i));
-  return 2 + more;
+  if (!head.mask) return 2 + more;
+  std::memcpy(into.data() + 2 + more, head.mask->data(), sizeof(Mask));
+  return 2 + more + sizeof(Mask);
 }
 
-void apply_mask(std::span<char> data, const std::array<std::uint8_t, 4>& mask, std::uint64_t offset) {
+void apply_mask(std::span<char> data, const Mask& mask, std::uint64_t offset) {
   std::array<std::uint8_t, 8> turned{};
   for (std::size_t i = 0; i < turned.size(); ++i) turned[i] = mask[(offset + i) % 4];
   std::uint64_t word = 0, part = 0;

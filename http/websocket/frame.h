@@ -27,16 +27,23 @@ enum class Opcode : std::uint8_t {
 
 [[nodiscard]] constexpr bool is_control(Opcode opcode) { return static_cast<std::uint8_t>(opcode) >= 8; }
 
-constexpr std::size_t kControlBytesMax = 125;
-// Of a frame of ours, which has no mask.
-constexpr std::size_t kHeadBytesMax = 10;
+// Whose frames: a client masks them, a server does not (5.1).
+enum class Role : std::uint8_t { kServer, kClient };
+[[nodiscard]] constexpr Role peer_of(Role role) {
+  return role == Role::kServer ? Role::kClient : Role::kServer;
+}
 
-// A frame of a client.
+constexpr std::size_t kControlBytesMax = 125;
+constexpr std::size_t kHeadBytesMax = 14;
+
+using Mask = std::array<std::uint8_t, 4>;
+
+// A frame that has been received.
 struct FrameHead {
   bool fin = false;
   bool compressed = false;  // RSV1
   Opcode opcode{};
-  std::array<std::uint8_t, 4> mask{};
+  std::optional<Mask> mask{};
   std::uint64_t length = 0;  // of the payload
   std::size_t bytes = 0;     // of the head itself
 };
@@ -46,21 +53,22 @@ struct ParsedHead {
   std::string_view malformed = {};     // why; otherwise empty
 };
 
-// Parses the head of a frame of a client at the beginning of `bytes`. A head is malformed as soon as its bytes show it.
+// Parses the head of a frame of `sender` at the beginning of `bytes`. A head is malformed as soon as its bytes show it.
 // `deflate`: RSV1 may be set, in the first frame of a message (RFC 7692 6).
-[[nodiscard]] ParsedHead parse_frame_head(std::string_view bytes, bool deflate);
+[[nodiscard]] ParsedHead parse_frame_head(std::string_view bytes, Role sender, bool deflate);
 
-// A frame of the server.
+// A frame to be sent.
 struct OutHead {
   Opcode opcode{};
   bool fin = true;
   bool compressed = false;
+  std::optional<Mask> mask{};
 };
 // Writes its head, with the shortest form of the length. Returns the number of bytes.
 std::size_t write_frame_head(std::span<char, kHeadBytesMax> into, OutHead head, std::uint64_t length);
 
 // Masks or unmasks `data`, which begins `offset` bytes into the payload.
-void apply_mask(std::span<char> data, const std::array<std::uint8_t, 4>& mask, std::uint64_t offset = 0);
+void apply_mask(std::span<char> data, const Mask& mask, std::uint64_t offset = 0);
 
 // Whether a peer may send this code in a close frame (7.4, and the IANA registry).
 [[nodiscard]] constexpr bool is_close_code(int code) {

@@ -2,48 +2,19 @@
 
 #include <tuza/http/header_range.h>
 #include <tuza/http/method.h>
+#include <tuza/http/websocket/field_lists.h>
 #include <tuza/http/wire/base64.h>
 #include <tuza/http/wire/chars.h>
-#include <tuza/http/wire/list.h>
 
 #include <openssl/evp.h>
 #include <openssl/sha.h>
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 
 namespace tuza::http::websocket {
 namespace {
-
-constexpr std::size_t kKeyBytes = 16;
-
-// The elements of all fields of that name, which are lists.
-template <class Visit>
-void each_element(const Request& request, std::string_view name, Visit visit) {
-  for (const HeaderField field : request.headers()) {
-    if (!equals_ignoring_case(field.name, name)) continue;
-    for (std::string_view rest = field.value; !rest.empty();) {
-      if (const std::string_view element = take_item(rest, ','); !element.empty()) visit(element);
-    }
-  }
-}
-
-bool lists(const Request& request, std::string_view name, std::string_view wanted) {
-  bool found = false;
-  each_element(request, name, [&](std::string_view e) { found = found || equals_ignoring_case(e, wanted); });
-  return found;
-}
-
-// The value of a field that must occur once; nullopt otherwise.
-std::optional<std::string_view> single(const Request& request, std::string_view name) {
-  std::optional<std::string_view> value;
-  for (const HeaderField field : request.headers()) {
-    if (!equals_ignoring_case(field.name, name)) continue;
-    if (value) return std::nullopt;
-    value = field.value;
-  }
-  return value;
-}
 
 // Without a port that is the scheme's own, so that "http://a" is an origin of the host "a:80".
 std::string_view without_port(std::string_view host, std::string_view port) {
@@ -65,22 +36,11 @@ bool is_of_host(std::string_view origin, std::string_view host) {
 std::string_view choose_subprotocol(const Request& request, const Options& options) {
   for (const std::string& ours : options.subprotocols) {
     bool offered = false;
-    each_element(request, "Sec-WebSocket-Protocol",
+    each_element(request.headers(), "Sec-WebSocket-Protocol",
                  [&](std::string_view e) { offered = offered || e == ours; });
     if (offered) return ours;
   }
   return {};
-}
-
-// All fields of that name are one list.
-std::string extensions(const Request& request) {
-  std::string all;
-  for (const HeaderField field : request.headers()) {
-    if (!equals_ignoring_case(field.name, "Sec-WebSocket-Extensions")) continue;
-    if (!all.empty()) all += ',';
-    all += field.value;
-  }
-  return all;
 }
 
 }  // namespace
@@ -94,6 +54,12 @@ std::string accept_of(std::string_view key) {
   return {reinterpret_cast<const char*>(encoded.data()), static_cast<std::size_t>(size)};
 }
 
+void check(const DeflateOptions& options) {
+  if (options.window_bits < 9 || options.window_bits > 15)
+    throw std::invalid_argument("deflate.window_bits is 9 to 15");
+  if (options.level < 1 || options.level > 9) throw std::invalid_argument("deflate.level is 1 to 9");
+}
+
 bool allows_origin(const Options& options, std::string_view origin, std::string_view host) {
   if (options.origins.empty()) return is_of_host(origin, host);
   return std::ranges::any_of(options.origins, [&](const std::string& allowed) {
@@ -105,25 +71,26 @@ std::expected<Agreement, Refusal> agree(const Request& request, const Options& o
   const auto refuse = [](int status, std::string_view text) {
     return std::unexpected(Refusal{status, text});
   };
-  if (request.version_minor() < 1 || !lists(request, "Connection", "upgrade") ||
-      !lists(request, "Upgrade", "websocket")) {
+  if (request.version_minor() < 1 || !lists(request.headers(), "Connection", "upgrade") ||
+      !lists(request.headers(), "Upgrade", "websocket")) {
     return refuse(426, "a WebSocket is served here\n");
   }
   if (request.method() != Method::kGet) return refuse(400, "a WebSocket begins with GET\n");
-  if (single(request, "Sec-WebSocket-Version") != "13")
+  if (single(request.headers(), "Sec-WebSocket-Version") != "13")
     return refuse(426, "the version of WebSocket is 13\n");
-  const std::optional<std::string_view> key = single(request, "Sec-WebSocket-Key");
+  const std::optional<std::string_view> key = single(request.headers(), "Sec-WebSocket-Key");
   const std::optional<std::string> bytes = key ? decode_base64(*key) : std::nullopt;
   if (!bytes || bytes->size() != kKeyBytes) return refuse(400, "malformed Sec-WebSocket-Key\n");
   const bool has_origin = request.header("Origin").has_value();
-  const std::optional<std::string_view> origin = single(request, "Origin");
+  const std::optional<std::string_view> origin = single(request.headers(), "Origin");
   if (has_origin && (!origin || !allows_origin(options, *origin, request.host()))) {
     return refuse(403, "cross-origin request refused\n");
   }
   Agreement agreement{.accept = accept_of(*key), .subprotocol = choose_subprotocol(request, options)};
   if (options.deflate.enabled) {
     bool malformed = false;
-    agreement.deflate = accept_deflate(extensions(request), options.deflate, malformed);
+    agreement.deflate =
+        accept_deflate(joined(request.headers(), "Sec-WebSocket-Extensions"), options.deflate, malformed);
     if (malformed) return refuse(400, "malformed Sec-WebSocket-Extensions\n");
   }
   return agreement;

@@ -1,4 +1,5 @@
-// The opening handshake (RFC 6455 4.2): what a request asks for, and what is agreed on. Neither sends nor waits.
+// The opening handshake of a server (RFC 6455 4.2): what a request asks for, and what is agreed on. Neither sends nor
+// waits. The client's: client_handshake.h.
 //
 // Thread-safe.
 #pragma once
@@ -7,6 +8,7 @@
 #include <tuza/http/websocket.h>
 #include <tuza/http/websocket/deflate_offer.h>
 
+#include <cstddef>
 #include <expected>
 #include <optional>
 #include <string>
@@ -14,14 +16,19 @@
 
 namespace tuza::http::websocket {
 
+constexpr std::size_t kKeyBytes = 16;  // of Sec-WebSocket-Key, decoded
+
 struct Refusal {
   int status = 0;
   std::string_view text;
 };
 
+// Throws std::invalid_argument for impossible options.
+void check(const DeflateOptions& options);
+
 struct Agreement {
-  std::string accept;            // Sec-WebSocket-Accept
-  std::string_view subprotocol;  // of the options; empty: none
+  std::string accept = {};            // Sec-WebSocket-Accept; a client needs none
+  std::string_view subprotocol = {};  // of the options; empty: none
   std::optional<DeflateAgreement> deflate = {};
 };
 

@@ -13,13 +13,9 @@ namespace tuza::http::websocket {
 namespace {
 
 void check(const Options& options) {
-  const auto require = [](bool holds, const char* otherwise) {
-    if (!holds) throw std::invalid_argument(otherwise);
-  };
-  const DeflateOptions& deflate = options.deflate;
-  require(deflate.window_bits >= 9 && deflate.window_bits <= 15, "deflate.window_bits is 9 to 15");
-  require(deflate.level >= 1 && deflate.level <= 9, "deflate.level is 1 to 9");
-  require(std::ranges::none_of(options.subprotocols, &std::string::empty), "a subprotocol has a name");
+  check(options.deflate);
+  if (std::ranges::any_of(options.subprotocols, &std::string::empty))
+    throw std::invalid_argument("a subprotocol has a name");
 }
 
 // 426 names what there is (RFC 9110 15.5.22), and Connection says that this field is for the next hop.
@@ -52,7 +48,8 @@ Result<Connection> upgrade(Request& req, ResponseWriter& res, const Options& opt
     return std::unexpected(stream.error());
   }
   if (Result<void> sent = stream->write(head); !sent) return std::unexpected(sent.error());
-  auto impl = std::make_unique<Connection::Impl>(*stream, *agreement, options, req.exchange().body_budget());
+  auto impl = std::make_unique<Connection::Impl>(Role::kServer, *stream, *agreement, options,
+                                                 req.exchange().body_budget());
   impl->begin(shutdown);
   return Connection(std::move(impl));
 }

@@ -18,8 +18,13 @@ namespace {
 constexpr std::size_t kCopiedBytes = 1 << 10;
 // Of a compressed message: each frame but the last.
 constexpr std::size_t kCompressedPiece = 16 << 10;
+// What is masked and sent at a time.
+constexpr std::size_t kMaskedPiece = 16 << 10;
 
 }  // namespace
+
+Writer::Writer(net::Conn& conn, Role ours)
+    : conn_(conn), masking_(ours == Role::kClient ? std::make_unique<Masking>() : nullptr) {}
 
 void Writer::use_deflate(int window_bits, bool takeover, int level, std::size_t bytes_min) {
   const LockGuard lock(mutex_);
@@ -66,24 +71,47 @@ Result<void> Writer::send_compressed(const Context& ctx, Opcode opcode, std::str
 }
 
 Result<void> Writer::send(const Context& ctx, OutHead head, std::string_view data) {
-  std::array<char, kHeadBytesMax + kCopiedBytes> frame;
-  const std::size_t head_bytes = write_frame_head(std::span(frame).first<kHeadBytesMax>(), head, data.size());
-  Result<void> sent;
-  if (data.size() <= kCopiedBytes) {
-    if (!data.empty()) std::memcpy(frame.data() + head_bytes, data.data(), data.size());
-    sent = conn_.write_all(ctx, std::string_view(frame.data(), head_bytes + data.size()));
-  } else {
-    std::array<struct iovec, 2> pieces{
-        {{frame.data(), head_bytes}, {const_cast<char*>(data.data()), data.size()}}};
-    sent = conn_.writev_all(ctx, pieces);
-  }
+  Result<void> sent = masking_ == nullptr ? send_plain(ctx, head, data) : send_masked(ctx, head, data);
   if (!sent) {
     state_ = State::kBroken;
-    // The kernel need not keep what a client does not read.
+    // The kernel need not keep what a peer does not read.
     if (sent.error().timeout() || ctx.done()) (void)conn_.set_linger_zero();
     conn_.close();
   }
   return sent;
+}
+
+Result<void> Writer::send_plain(const Context& ctx, OutHead head, std::string_view data) {
+  std::array<char, kHeadBytesMax + kCopiedBytes> frame;
+  const std::size_t head_bytes = write_frame_head(std::span(frame).first<kHeadBytesMax>(), head, data.size());
+  if (data.size() <= kCopiedBytes) {
+    if (!data.empty()) std::memcpy(frame.data() + head_bytes, data.data(), data.size());
+    return conn_.write_all(ctx, std::string_view(frame.data(), head_bytes + data.size()));
+  }
+  std::array<struct iovec, 2> pieces{
+      {{frame.data(), head_bytes}, {const_cast<char*>(data.data()), data.size()}}};
+  return conn_.writev_all(ctx, pieces);
+}
+
+Result<void> Writer::send_masked(const Context& ctx, OutHead head, std::string_view data) {
+  std::array<char, kHeadBytesMax + kCopiedBytes> small;
+  std::span<char> out = small;
+  if (data.size() > kCopiedBytes) {
+    if (masking_->out == nullptr) masking_->out = std::make_unique_for_overwrite<char[]>(kMaskedPiece);
+    out = {masking_->out.get(), kMaskedPiece};
+  }
+  head.mask = masking_->keys.next();
+  if (!head.mask) return std::unexpected(Error(Errc::kOther, "websocket write", "no random numbers"));
+  std::size_t used = write_frame_head(out.first<kHeadBytesMax>(), head, data.size());
+  for (std::size_t at = 0;;) {
+    const std::span<char> piece = out.subspan(used, std::min(out.size() - used, data.size() - at));
+    data.copy(piece.data(), piece.size(), at);
+    apply_mask(piece, *head.mask, at);
+    at += piece.size();
+    Result<void> sent = conn_.write_all(ctx, std::string_view(out.data(), used + piece.size()));
+    if (!sent || at == data.size()) return sent;
+    used = 0;
+  }
 }
 
 void Writer::pong(std::string_view payload) {

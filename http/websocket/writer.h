@@ -1,9 +1,9 @@
-// The server's half of a WebSocket: writes whole frames, one after another, from any number of goroutines.
+// The sending half of a WebSocket: writes whole frames, one after another, from any number of goroutines.
 //
 // A write that fails may have sent a part of a frame: nothing can follow, and the connection is closed. Only a writer that
 // gives up while it waits for another one leaves the connection as it was.
 //
-// Pongs never wait behind a writer whose client does not read: the reader leaves the payload here, and the holder of
+// Pongs never wait behind a writer whose peer does not read: the reader leaves the payload here, and the holder of
 // the lock sends it. A newer ping replaces one that has not been answered (RFC 6455 5.5.3), so pings cannot pile up.
 //
 // Thread-safe.
@@ -11,6 +11,7 @@
 
 #include <tuza/http/websocket/deflater.h>
 #include <tuza/http/websocket/frame.h>
+#include <tuza/http/websocket/mask_keys.h>
 #include <tuza/netpoll/conn.h>
 #include <tuza/sched/detail/thread_annotations.h>
 #include <tuza/sched/result.h>
@@ -22,13 +23,16 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace tuza::http::websocket {
 
 class Writer {
  public:
-  explicit Writer(net::Conn& conn) : conn_(conn) {}
+  // `ours`: a client's frames are masked. That takes a copy: for messages beyond 1 KiB through 16 KiB of memory, which the first
+  // of them allocates.
+  Writer(net::Conn& conn, Role ours);
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
@@ -63,11 +67,17 @@ class Writer {
     std::size_t bytes_min;
     std::unique_ptr<char[]> out;  // made with the first message
   };
+  struct Masking {
+    MaskKeys keys;
+    std::unique_ptr<char[]> out;  // made with the first large message
+  };
 
   Result<void> send_message(const Context& ctx, Opcode opcode, std::string_view data) TUZA_REQUIRES(mutex_);
   Result<void> send_compressed(const Context& ctx, Opcode opcode, std::string_view data)
       TUZA_REQUIRES(mutex_);
   Result<void> send(const Context& ctx, OutHead head, std::string_view data) TUZA_REQUIRES(mutex_);
+  Result<void> send_plain(const Context& ctx, OutHead head, std::string_view data) TUZA_REQUIRES(mutex_);
+  Result<void> send_masked(const Context& ctx, OutHead head, std::string_view data) TUZA_REQUIRES(mutex_);
   void send_waiting_pong() TUZA_REQUIRES(mutex_);
   bool pong_waits();
   void serve_pongs();
@@ -79,6 +89,7 @@ class Writer {
   Mutex mutex_;  // held while a frame is sent
   State state_ TUZA_GUARDED_BY(mutex_) = State::kOpen;
   std::optional<Compression> compression_ TUZA_GUARDED_BY(mutex_);
+  const std::unique_ptr<Masking> masking_;  // null for a server; what it holds is guarded by mutex_
 
   Mutex pong_mutex_;  // never held while something parks. Taken after mutex_, or alone
   bool pong_waits_ TUZA_GUARDED_BY(pong_mutex_) = false;

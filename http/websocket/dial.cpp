@@ -1,0 +1,70 @@
+// websocket::dial(): from a URL to a connection.
+#include <tuza/http/client.h>
+#include <tuza/http/status.h>
+#include <tuza/http/websocket/client_handshake.h>
+#include <tuza/http/websocket/connection.h>
+#include <tuza/http/wire/chars.h>
+#include <tuza/sched/errorf.h>
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace tuza::http::websocket {
+namespace {
+
+void check(const DialOptions& options) {
+  check(options.deflate);
+  const bool tokens = std::ranges::all_of(options.subprotocols, [](const std::string& name) {
+    return !name.empty() && std::ranges::all_of(name, [](char c) { return is(c, kTokenChar); });
+  });
+  if (!tokens) throw std::invalid_argument("the name of a subprotocol is a token");
+}
+
+// "ws:" is "http:" with an upgrade, and "wss:" "https:" (RFC 6455 3).
+std::string http_url(std::string_view url) {
+  const std::string_view scheme = url.substr(0, url.find(':'));
+  if (equals_ignoring_case(scheme, "ws")) return "http" + std::string(url.substr(scheme.size()));
+  if (equals_ignoring_case(scheme, "wss")) return "https" + std::string(url.substr(scheme.size()));
+  return std::string(url);
+}
+
+std::unexpected<Error> bad_answer(std::string_view url, std::string_view why) {
+  return std::unexpected(
+      Error(Errc::kBadMessage, "websocket dial", std::string(url).append(": ").append(why)));
+}
+
+Options of_connection(const DialOptions& options) {
+  return {.message_bytes_max = options.message_bytes_max,
+          .ping_interval = options.ping_interval,
+          .pong_timeout = options.pong_timeout,
+          .close_timeout = options.close_timeout,
+          .deflate = options.deflate};
+}
+
+}  // namespace
+
+Result<Connection> dial(const Context& ctx, Client& client, std::string_view url,
+                        const DialOptions& options) {
+  check(options);
+  const std::optional<std::string> key = make_key();
+  if (!key) return std::unexpected(Error(Errc::kOther, "websocket dial", "no random numbers"));
+  ClientRequest request(Method::kGet, http_url(url));
+  ask(request, *key, options);
+  Result<ClientResponse> response = client.send(ctx, request);
+  if (!response) return std::unexpected(errorf("websocket dial: {}", response.error()));
+  if (response->status() != 101)
+    return std::unexpected(Error(status_code(response->status()), "websocket dial", std::string(url)));
+  const auto agreement = read_answer(response->headers(), *key, options);
+  if (!agreement) return bad_answer(url, agreement.error());
+  HijackedStream stream = response->hijack().value();
+  stream.conn().set_write_timeout(options.write_timeout);
+  auto impl =
+      std::make_unique<Connection::Impl>(*std::move(response), stream, *agreement, of_connection(options));
+  impl->begin(Context::background());
+  return Connection(std::move(impl));
+}
+
+}  // namespace tuza::http::websocket
