@@ -66,11 +66,15 @@ void show(std::string_view) {}
 //! [dial]
 // Follows a feed until the context ends.
 tuza::Result<void> follow(const tuza::Context& ctx, tuza::http::Client& client, std::string_view url) {
-  for (;; TUZA_TRY(tuza::sleep_for(ctx, 1s))) {
+  for (;;) {
     auto socket = websocket::dial(ctx, client, url, {.headers = {{"Authorization", "Bearer 1"}}});
     if (!socket && tuza::http::status_of(socket.error()) == 401) return std::unexpected(socket.error());
-    if (!socket) continue;  // the server is not there, or has no place
-    while (auto message = socket->read(ctx)) show(message->data);
+    while (socket) {
+      const auto message = socket->read(ctx);
+      if (!message) break;  // the server has closed, or has gone
+      show(message->data);
+    }
+    TUZA_TRY(tuza::sleep_for(ctx, 1s));
   }
 }
 //! [dial]
