@@ -5,7 +5,8 @@
 //     tuza::http::Client office({.proxy = {.http = "http://proxy.example:3128", .https = "http://proxy.example:3128"}});
 //     tuza::http::Client usual({.proxy = tuza::http::proxies_from_environment().value()});
 //
-// "http://user:password@host:port": plain requests are forwarded by the proxy, https goes through a tunnel (CONNECT).
+// "http://user:password@host:port": plain requests are forwarded by the proxy; https, and requests for an upgrade, go through a
+// tunnel (CONNECT).
 // "socks5://...": a tunnel for both, to an address that this machine looks up; "socks5h://...": the proxy looks it up. User and
 // password may be percent-encoded; a text without a scheme is "http://". Ports: 80, or 1080 of SOCKS. TLS to the proxy itself
 // is not spoken.

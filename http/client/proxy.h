@@ -30,8 +30,6 @@ struct Proxy {
 
   // Errc::kBadAddress; the error shows no credentials.
   [[nodiscard]] static Result<Proxy> parse(std::string_view text);
-  // Whether the proxy sees the request; otherwise it is a tunnel.
-  [[nodiscard]] bool forwards(const Url& url) const { return kind == Kind::kHttp && !url.https; }
 };
 
 class ProxyRules {

@@ -87,10 +87,10 @@ Result<void> open_tunnel(const Context& ctx, net::Conn& conn, const Proxy& proxy
 
 }  // namespace
 
-Result<net::Conn> dial_through(const Context& ctx, const Proxy& proxy, const Url& url) {
+Result<net::Conn> dial_through(const Context& ctx, const Proxy& proxy, const Url& url, bool forwarded) {
   Result<net::Conn> conn = net::dial(ctx, "tcp", proxy.address);
   Result<void> open;
-  if (conn && !proxy.forwards(url)) {
+  if (conn && !forwarded) {
     open = proxy.kind == Proxy::Kind::kHttp ? open_tunnel(ctx, *conn, proxy, url.address())
                                             : connect_by_socks5(ctx, *conn, proxy, url);
   }

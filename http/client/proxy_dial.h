@@ -11,8 +11,10 @@
 
 namespace tuza::http {
 
-// Not encrypted yet: for an https URL, TLS begins inside. Errors have the proxy in front, and what it has answered.
+// A connection to the proxy if it is to forward requests, otherwise one to the server. Not encrypted yet: for an https URL, TLS
+// begins inside. Errors have the proxy in front, and what it has answered.
 // Errc::kBadMessage: it does not speak its protocol.
-[[nodiscard]] Result<net::Conn> dial_through(const Context& ctx, const Proxy& proxy, const Url& url);
+[[nodiscard]] Result<net::Conn> dial_through(const Context& ctx, const Proxy& proxy, const Url& url,
+                                             bool forwarded);
 
 }  // namespace tuza::http

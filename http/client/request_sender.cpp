@@ -36,7 +36,7 @@ bool RequestSender::fits_one_write() const {
 
 void RequestSender::append_head(const Hop& hop, const ClientOptions& options) {
   out_.clear();
-  const bool forwarded = hop.proxy != nullptr && hop.proxy->forwards(hop.url);
+  const bool forwarded = hop.forwarded();
   out_.append(name(hop.method)).append(" ");
   if (forwarded) out_ += hop.url.origin();  // RFC 9112 3.2.2: a proxy needs all of the URL
   out_.append(hop.url.target).append(" HTTP/1.1\r\n");

@@ -50,6 +50,12 @@ net::TimePoint sooner(net::TimePoint deadline, std::chrono::milliseconds limit) 
   return limit.count() == 0 ? deadline : std::min(deadline, net::time_after_now(limit));
 }
 
+// Where an HTTP proxy forwards requests, a tunnel is another connection, although to the same origin.
+std::string pool_key(const Hop& hop) {
+  const bool tunnel = hop.proxy != nullptr && !hop.url.https && !hop.upgrade.empty();
+  return tunnel ? "tunnel " + hop.url.origin() : hop.url.origin();
+}
+
 void skip_body(ClientResponse& response) {
   std::array<std::byte, 4096> scrap;
   for (std::size_t skipped = 0; skipped < kSkippedMax;) {
@@ -162,10 +168,10 @@ Result<ClientPool::Lease> ClientState::connect(const Context& ctx, net::TimePoin
                                                bool fresh, bool& kept) {
   Result<ClientPool::Lease> lease = std::unexpected(Error(Errc::kTimeout, "wait for a connection"));
   if (deadline == net::kNoDeadline) {
-    lease = pool_->take(ctx, hop.url.origin(), fresh);
+    lease = pool_->take(ctx, pool_key(hop), fresh);
   } else {
     const auto limited = with_deadline(ctx, deadline);
-    lease = pool_->take(limited.ctx(), hop.url.origin(), fresh);
+    lease = pool_->take(limited.ctx(), pool_key(hop), fresh);
   }
   if (!lease) return lease;
   kept = lease->has_conn() && !fresh;
@@ -177,7 +183,7 @@ Result<ClientPool::Lease> ClientState::connect(const Context& ctx, net::TimePoin
 
 Result<net::Conn> ClientState::dial_plain(const Context& ctx, const Hop& hop) const {
   constexpr std::string_view kUnix = "unix:";
-  if (hop.proxy != nullptr) return dial_through(ctx, *hop.proxy, hop.url);
+  if (hop.proxy != nullptr) return dial_through(ctx, *hop.proxy, hop.url, hop.forwarded());
   if (options_.dial) return options_.dial(ctx, hop.url);
   const std::string address = options_.address.empty() ? hop.url.address() : options_.address;
   return address.starts_with(kUnix) ? net::dial(ctx, "unix", std::string_view(address).substr(kUnix.size()))

@@ -31,6 +31,11 @@ struct Hop {
   bool offers_codings;       // the client decodes what it has offered to
   std::string fields;        // lines "Name: value\r\n"
   const Proxy* proxy{};      // null: directly to the server of the URL
+
+  // By an HTTP proxy, to which an upgrade would be addressed then: upgrades go through a tunnel (RFC 6455 4.1).
+  [[nodiscard]] bool forwarded() const {
+    return proxy != nullptr && proxy->kind == Proxy::Kind::kHttp && !url.https && upgrade.empty();
+  }
 };
 
 class ClientState : public std::enable_shared_from_this<ClientState> {

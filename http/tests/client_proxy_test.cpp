@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <tuza/http/client.h>
 #include <tuza/http/codec/codec.h>
+#include <tuza/http/status.h>
 #include <tuza/http/tests/client_testing.h>
+#include <tuza/http/websocket.h>
 #include <tuza/netpoll/copy.h>
 #include <tuza/netpoll/tests/tls_testing.h>
 
@@ -95,6 +97,28 @@ void show_fields(Request& req, ResponseWriter& res) {
 
 ClientOptions through(std::string proxy) {
   return {.proxy = {.http = proxy, .https = proxy, .loopback = true}, .user_agent = ""};
+}
+
+TEST_P(ClientProxyTest, AnUpgradeGoesThroughATunnel) {
+  run_with(GetParam(), [] {
+    AskedFor asked;
+    TestServer origin([](Request& req, ResponseWriter& res) {
+      if (req.target() == "/no") return res.error(403);
+      (void)websocket::upgrade(req, res);
+    });
+    ScriptedServer proxy(http_proxy(asked));
+    Client client(through("http://user:pw@" + address_of(proxy)));
+    EXPECT_TRUE(websocket::dial(kNoContext, client, url_of(origin)));
+    const auto heads = asked.take();
+    ASSERT_EQ(heads.size(), 1u);
+    EXPECT_TRUE(heads[0].starts_with("CONNECT " + origin.address() + " HTTP/1.1\r\n")) << heads[0];
+    // A tunnel that is kept takes upgrades only.
+    for (int i = 0; i < 2; ++i)
+      EXPECT_EQ(status_of(websocket::dial(kNoContext, client, url_of(origin, "/no")).error()), 403);
+    EXPECT_EQ(asked.take().size(), 1u);
+    EXPECT_EQ(client.get(kNoContext, url_of(origin, "/no"))->status(), 403);
+    EXPECT_TRUE(asked.take().at(0).starts_with("GET http://"));
+  });
 }
 
 TEST_P(ClientProxyTest, AnHttpProxyForwardsPlainRequests) {
