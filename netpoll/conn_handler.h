@@ -6,16 +6,43 @@
 //
 // Called on a goroutine per connection, for many connections at once: a handler must be thread-safe. Any function
 // object that can be called as const with (Conn&) becomes a ConnHandler, which is movable and not copyable.
+//
+// A handler may return a Result, so that it can be written with TUZA_TRY. Its error is a line in the log (sched/log.h), once a
+// second at most; that the client has gone is none.
 #pragma once
 
 #include <tuza/netpoll/conn.h>
 #include <tuza/sched/detail/move_only_function.h>
+#include <tuza/sched/result.h>
 
 #include <concepts>
 #include <type_traits>
 #include <utility>
 
 namespace tuza::net {
+
+namespace detail {
+
+void log_failed_handler(Conn& conn, const Error& error);
+
+template <class F>
+struct LoggingHandler {
+  void operator()(Conn& conn) const {
+    if (const auto result = function(conn); !result) log_failed_handler(conn, result.error());
+  }
+  F function;
+};
+
+template <class F>
+constexpr bool returns_result() {
+  if constexpr (std::is_invocable_v<const F&, Conn&>) {
+    return tuza::detail::kIsResult<std::remove_cvref_t<std::invoke_result_t<const F&, Conn&>>>;
+  } else {
+    return false;
+  }
+}
+
+}  // namespace detail
 
 class ConnHandler : public MoveOnlyFunction<void(Conn&) const> {
   using Base = MoveOnlyFunction<void(Conn&) const>;
@@ -34,7 +61,11 @@ class ConnHandler : public MoveOnlyFunction<void(Conn&) const> {
         "operator() that is not const, cannot be one");
     static_assert(kServes || kOnlyMutable, "this handler must be callable with (tuza::net::Conn&)");
     static_assert(kMade, "this handler cannot be copied: pass it with std::move()");
-    if constexpr (kServes && kMade) Base::operator=(Base(std::forward<F>(function)));
+    if constexpr (kServes && kMade && detail::returns_result<Function>()) {
+      Base::operator=(Base(detail::LoggingHandler<Function>{std::forward<F>(function)}));
+    } else if constexpr (kServes && kMade) {
+      Base::operator=(Base(std::forward<F>(function)));
+    }
   }
 };
 

@@ -15,7 +15,7 @@
 // client learns at once that it is not served. It then waits 5 ms, doubling up to 1 s, and continues as soon
 // as a connection ends. The other connections wait in the backlog meanwhile.
 //
-// An exception that escapes the handler ends the process, as from any goroutine.
+// An exception that escapes the handler ends the process, as from any goroutine. A Result that it returns: conn_handler.h.
 #pragma once
 
 #include <tuza/netpoll/conn.h>

@@ -7,7 +7,8 @@
 //     tuza::go({.name = "compactor", .stack_bytes = 1 << 20}, [] { compact_for_ever(); });
 //
 // The function object is moved into the goroutine (into its record, or onto its stack if the object is
-// large) and destroyed after it has returned. So are the arguments: as with std::thread, the goroutine has
+// large) and destroyed after it has returned. What it returns is dropped; a Result is refused, since its error would be
+// lost. The arguments are moved there, too: as with std::thread, the goroutine has
 // copies of its own, moves them into the call, and gets a reference only by std::ref(). Nothing is allocated
 // once the process has warmed up. The goroutine starts soon, on some thread, but never inside go() itself. An exception that escapes the
 // function ends the process, as a panic does in Go.

@@ -1,11 +1,18 @@
 // The accept loop: a goroutine per connection, the connection limit, graceful shutdown.
 #include <tuza/netpoll/serve.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
+#include <tuza/sched/errorf.h>
+#include <tuza/sched/log.h>
 #include <tuza/sched/sync/goroutine_local.h>
+#include <tuza/sched/try.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <functional>
 #include <optional>
+#include <string>
+#include <string_view>
 
 namespace tuza::net::testing {
 namespace {
@@ -354,6 +361,45 @@ TEST_P(ServeTest, GoroutineLocalsOfHandlersAreGoneWhenNoConnectionIsLeft) {
       }
       ASSERT_EQ(gone, 1);
     }
+  });
+}
+
+std::atomic<int> g_failures{0};
+
+TEST_P(ServeTest, TheErrorOfAHandlerIsLoggedUnlessTheClientHasGone) {
+  run_with(GetParam(), [] {
+    g_failures = 0;
+    set_log_sink([](LogLevel, std::string_view line) {
+      if (line.starts_with("tuza: connection from 127.0.0.1:")) ++g_failures;
+      if (line.contains(": no store today")) g_failures += 100;
+    });
+    Listener listener = listen_on_loopback();
+    const std::string address = listener.address();
+    WaitGroup serving;
+    serving.go([&] {
+      EXPECT_TRUE(serve(listener, [](Conn& conn) -> Result<void> {
+        std::array<std::byte, 1> asked;
+        TUZA_TRY(conn.read_full(asked));
+        return std::unexpected(errorf("no store today"));
+      }));
+    });
+    {
+      const Conn goes = dial("tcp", address).value();
+    }
+    {
+      Conn resets = dial("tcp", address).value();
+      EXPECT_TRUE(resets.set_linger_zero());
+    }
+    do {
+      Conn asks = dial("tcp", address).value();
+      EXPECT_TRUE(asks.write_all("?"));
+      EXPECT_EQ(read_to_end(asks), "");
+      sleep_for(20ms);
+    } while (g_failures == 0);  // another test may have used the line of this second
+    listener.close();
+    serving.wait();
+    set_log_sink(nullptr);
+    EXPECT_EQ(g_failures % 100, g_failures / 100) << "nothing else is logged";
   });
 }
 

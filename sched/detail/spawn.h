@@ -2,6 +2,8 @@
 // groups that is a template.
 #pragma once
 
+#include <tuza/sched/result.h>
+
 #include <concepts>
 #include <cstddef>
 #include <functional>
@@ -119,9 +121,23 @@ constexpr bool fits_goroutine() {
   return GoroutineFunction<F, Args...>;
 }
 
+// The same for a goroutine whose result nobody gets.
+template <class F, class... Args>
+constexpr bool fits_without_result() {
+  if constexpr (fits_goroutine<F, Args...>()) {
+    using R = std::remove_cvref_t<std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>>;
+    static_assert(!tuza::detail::kIsResult<R>,
+                  "the error that this function returns would be lost: handle it in the function, or start "
+                  "it by ErrorGroup::go(), whose wait() returns it");
+    return !tuza::detail::kIsResult<R>;
+  } else {
+    return false;
+  }
+}
+
 template <class F>
 Spawned spawn(const GoOptions& options, F&& function, bool stack_now, const std::source_location& where) {
-  if constexpr (fits_goroutine<F>()) {
+  if constexpr (fits_without_result<F>()) {
     return spawn_closure<std::decay_t<F>>(options, stack_now, where, std::forward<F>(function));
   } else {
     return Spawned::kNotRunning;
@@ -133,7 +149,7 @@ struct GoStarter {
   using Started = Spawned;
   template <class F, class... Args>
   static constexpr bool fits() {
-    return fits_goroutine<F, Args...>();
+    return fits_without_result<F, Args...>();
   }
   template <class F, class... Args>
   Spawned start(const std::source_location& where, F&& function, Args&&... args) const {

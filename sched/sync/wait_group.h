@@ -67,7 +67,7 @@ class WaitGroup {
   using Started = void;
   template <class F, class... Args>
   static constexpr bool fits() {
-    return rt::fits_goroutine<F, Args...>();
+    return rt::fits_without_result<F, Args...>();
   }
   template <class F, class... Args>
   void start(const std::source_location& where, F&& function, Args&&... args) {
