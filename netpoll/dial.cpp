@@ -43,14 +43,25 @@ void alternate_versions(std::vector<SocketName>& names) {
   }
 }
 
+// resolve_to_dial() within the limit of a dial().
+Result<std::vector<Endpoint>> resolve_within(std::string_view network, std::string_view address,
+                                             TimePoint deadline, const Context* ctx) {
+  if (ctx != nullptr) return resolve_to_dial(*ctx, network, address);
+  if (deadline == kNoDeadline) return resolve_to_dial(Context::background(), network, address);
+  const auto limited =
+      with_deadline(Context::background(), deadline, Error(Errc::kTimeout, "dial", std::string(address)));
+  return resolve_to_dial(limited.ctx(), network, address);
+}
+
 // The names to try, in this order; at least one.
-Result<std::vector<SocketName>> names_of(std::string_view network, std::string_view address) {
+Result<std::vector<SocketName>> names_of(std::string_view network, std::string_view address,
+                                         TimePoint deadline, const Context* ctx) {
   if (network == "unix") {
     if (const std::optional<SocketName> name = SocketName::of_path(address)) return std::vector{*name};
     const bool bad = address.empty() || address.find('\0') != address.npos;
     return std::unexpected(Error::from_errno(bad ? EINVAL : ENAMETOOLONG, "dial", std::string(address)));
   }
-  const Result<std::vector<Endpoint>> endpoints = resolve_to_dial(network, address);
+  const Result<std::vector<Endpoint>> endpoints = resolve_within(network, address, deadline, ctx);
   if (!endpoints) return std::unexpected(endpoints.error());
   std::vector<SocketName> names;
   for (const Endpoint& endpoint : *endpoints) names.push_back(SocketName::of(endpoint));
@@ -236,7 +247,7 @@ class Race {
 
 Result<Conn> dial_within(std::string_view network, std::string_view address, TimePoint deadline,
                          const Context* ctx) {
-  const Result<std::vector<SocketName>> peers = names_of(network, address);
+  const Result<std::vector<SocketName>> peers = names_of(network, address, deadline, ctx);
   if (!peers) return std::unexpected(peers.error());
   if (peers->size() == 1) return dial_one(peers->front(), address, deadline, ctx);
   return Race(*peers, address, deadline, ctx).run();

@@ -26,14 +26,16 @@ namespace tuza::net {
 //
 // Of a name it tries all addresses of the network, IPv6 and IPv4 by turns in the resolver's order (RFC 8305): the next one
 // when the attempt before has failed, or 250 ms after it has begun, and sooner if `deadline` is near; attempts that go on
-// count as well. The first connection wins; if there is none, the error is that of the first address. The deadline does not
-// limit the time of the resolver. Errors of the resolver are those of resolve(). A connection of a socket with itself,
-// which TCP makes if nobody listens on a port that the system may give to clients, is ECONNREFUSED.
+// count as well. The first connection wins; if there is none, the error is that of the first address. A connection of a
+// socket with itself, which TCP makes if nobody listens on a port that the system may give to clients, is ECONNREFUSED.
+//
+// The deadline includes the resolver, whose errors are those of resolve(); a query that outlasts it goes on in the background,
+// as described there. After the deadline: Errc::kTimeout.
 //
 // Parks. Goroutines only.
 [[nodiscard]] Result<Conn> dial(std::string_view network, std::string_view address,
                                 TimePoint deadline = kNoDeadline);
-// The same, but gives up when `ctx` ends; the end of `ctx` does not interrupt the resolver either.
+// The same, but gives up when `ctx` ends, with its cause.
 [[nodiscard]] Result<Conn> dial(const Context& ctx, std::string_view network, std::string_view address);
 
 }  // namespace tuza::net

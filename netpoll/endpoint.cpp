@@ -1,19 +1,18 @@
 #include <tuza/netpoll/endpoint.h>
 
-#include <netdb.h>
 #include <netinet/in.h>
 #include <tuza/netpoll/socket/resolve_for.h>
+#include <tuza/netpoll/socket/resolve_query.h>
 #include <tuza/netpoll/socket/socket_name.h>
-#include <tuza/sched/arch/last_error.h>
-#include <tuza/sched/blocking.h>
+#include <tuza/sched/sync/context.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <ostream>
+#include <utility>
 #include <vector>
 
 namespace tuza::net {
@@ -43,16 +42,6 @@ std::optional<HostPort> split(std::string_view text) {
 }
 
 Error bad_address(std::string_view text) { return Error(Errc::kBadAddress, "parse", std::string(text)); }
-
-// `number` is errno, used if `code` refers to it.
-Error resolver_error(int code, int number, std::string_view text) {
-  if (code == EAI_SYSTEM) return Error::from_errno(number, "resolve", std::string(text));
-  if (code == EAI_MEMORY) return Error::from_errno(ENOMEM, "resolve", std::string(text));
-  // Only these say something about the name. Whatever else there is, or a C library adds, is a failure of the resolver or
-  // of its servers, and the name may exist.
-  const bool unknown = code == EAI_NONAME || code == EAI_NODATA || code == EAI_ADDRFAMILY;
-  return Error(unknown ? Errc::kNoSuchHost : Errc::kResolverFailed, "resolve", std::string(text));
-}
 
 std::optional<Endpoint> from_address(const HostPort& parts) {
   if (parts.host.empty()) return Endpoint(IpAddress::any_v6(), parts.port);
@@ -87,56 +76,45 @@ bool is_localhost(std::string_view host) {
          std::ranges::equal(host.substr(above.size()), kName, same);
 }
 
-// Asks the system's resolver for the addresses of `family`. Without AI_ADDRCONFIG, which hides addresses that
-// /etc/hosts names from a machine that has only loopback addresses of that version; the resolver puts addresses that
-// cannot be reached last.
-Result<std::vector<Endpoint>> ask_resolver(const HostPort& parts, int family, std::string_view text) {
-  struct addrinfo hints{};
-  hints.ai_family = family;
-  hints.ai_socktype = SOCK_STREAM;
-  struct addrinfo* list = nullptr;
-  int code = 0;
-  int number = 0;
-  {
-    const BlockingCall asking(CallLength::kLong);
-    code = getaddrinfo(parts.host.c_str(), nullptr, &hints, &list);
-    if (code == EAI_SYSTEM) number = last_error();
-  }
-  if (code != 0) return std::unexpected(resolver_error(code, number, text));
-  const std::unique_ptr<struct addrinfo, decltype(&freeaddrinfo)> owner(list, &freeaddrinfo);
-  std::vector<Endpoint> all;
-  for (const struct addrinfo* at = list; at != nullptr; at = at->ai_next) {
-    const std::optional<Endpoint> endpoint = from_sockaddr(at->ai_addr, at->ai_addrlen);
-    if (endpoint) all.emplace_back(endpoint->address(), parts.port);
-  }
-  if (all.empty()) return std::unexpected(Error(Errc::kNoSuchHost, "resolve", std::string(text)));
-  return all;
-}
-
-Result<std::vector<Endpoint>> resolve_all(std::string_view host_port, int family) {
-  const std::optional<HostPort> parts = split(host_port);
+// Only a query waits for `ctx`.
+Result<std::vector<Endpoint>> endpoints_of(const Context& ctx, std::string_view host_port, int family) {
+  std::optional<HostPort> parts = split(host_port);
   if (!parts) return std::unexpected(bad_address(host_port));
   if (const std::optional<Endpoint> endpoint = from_address(*parts)) return std::vector{*endpoint};
-  if (!is_localhost(parts->host)) return ask_resolver(*parts, family, host_port);
+  if (!is_localhost(parts->host)) {
+    return query_resolver(ctx, {std::move(parts->host), parts->port, family, std::string(host_port)});
+  }
   return std::vector{Endpoint(IpAddress::loopback_v4(), parts->port),
                      Endpoint(IpAddress::loopback_v6(), parts->port)};
 }
 
 }  // namespace
 
-Result<Endpoint> resolve(std::string_view host_port) {
-  const Result<std::vector<Endpoint>> all = resolve_all(host_port, AF_UNSPEC);
+Result<std::vector<Endpoint>> resolve_all(const Context& ctx, std::string_view host_port) {
+  if (ctx.done()) return std::unexpected(ctx.cause());
+  return endpoints_of(ctx, host_port, AF_UNSPEC);
+}
+
+Result<std::vector<Endpoint>> resolve_all(std::string_view host_port) {
+  return resolve_all(Context::background(), host_port);
+}
+
+Result<Endpoint> resolve(const Context& ctx, std::string_view host_port) {
+  const Result<std::vector<Endpoint>> all = resolve_all(ctx, host_port);
   if (!all) return std::unexpected(all.error());
   return all->front();
 }
 
-Result<std::vector<Endpoint>> resolve_for(std::string_view network, std::string_view address) {
+Result<Endpoint> resolve(std::string_view host_port) { return resolve(Context::background(), host_port); }
+
+Result<std::vector<Endpoint>> resolve_for(const Context& ctx, std::string_view network,
+                                          std::string_view address) {
   const bool any = network == "tcp";
   if (!any && network != "tcp4" && network != "tcp6") {
     return std::unexpected(Error::from_errno(EPROTONOSUPPORT, "network", std::string(network)));
   }
   const bool v6 = network == "tcp6";
-  Result<std::vector<Endpoint>> all = resolve_all(address, any ? AF_UNSPEC : v6 ? AF_INET6 : AF_INET);
+  Result<std::vector<Endpoint>> all = endpoints_of(ctx, address, any ? AF_UNSPEC : v6 ? AF_INET6 : AF_INET);
   if (!all) return all;
   for (Endpoint& endpoint : *all) endpoint = unmapped(endpoint);
   if (any) return all;
@@ -147,8 +125,9 @@ Result<std::vector<Endpoint>> resolve_for(std::string_view network, std::string_
   return all;
 }
 
-Result<std::vector<Endpoint>> resolve_to_dial(std::string_view network, std::string_view address) {
-  Result<std::vector<Endpoint>> all = resolve_for(network, address);
+Result<std::vector<Endpoint>> resolve_to_dial(const Context& ctx, std::string_view network,
+                                              std::string_view address) {
+  Result<std::vector<Endpoint>> all = resolve_for(ctx, network, address);
   if (!all) return all;
   std::vector<Endpoint> targets;
   for (const Endpoint& endpoint : *all) {

@@ -20,6 +20,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
+
+namespace tuza {
+class Context;
+}
 
 namespace tuza::net {
 
@@ -45,10 +50,23 @@ class Endpoint {
 [[nodiscard]] Result<Endpoint> parse_endpoint(std::string_view host_port);
 
 // Like parse_endpoint(), but also accepts names, such as "db.example.org:5432": asks the system's resolver and
-// returns its preferred address. The query is a blocking call (sched/blocking.h), and parks; addresses need no
-// query. Neither does "localhost", nor a name below it: 127.0.0.1, always (RFC 6761). Errc::kNoSuchHost if the name does
-// not exist; Errc::kResolverFailed if that is not known, because the name servers do not answer: it may succeed later.
+// returns its preferred address. Addresses need no query. Neither does "localhost", nor a name below it: 127.0.0.1, always
+// (RFC 6761). Errc::kNoSuchHost if the name does not exist; Errc::kResolverFailed if that is not known, because the name
+// servers do not answer: it may succeed later.
+//
+// The query is a blocking call (sched/blocking.h), and parks. At most 128 run at once; others wait until one is over.
 [[nodiscard]] Result<Endpoint> resolve(std::string_view host_port);
+// The same, but returns the cause of `ctx` if it ends first, or has already ended. Parks; for a context that can end,
+// inside tuza::run only (Errc::kNotRunning).
+//
+// The query then runs on a goroutine named "resolve", which the end of `ctx` does not interrupt: it goes on until the
+// resolver gives up, as one of the 128, and its answer is dropped. Until then it is a goroutine like any other: a LeakCheck
+// reports it; the end of tuza::run waits 200 ms for it, and leaves it behind.
+[[nodiscard]] Result<Endpoint> resolve(const Context& ctx, std::string_view host_port);
+
+// The same as resolve(), but return all addresses, at least one, in the resolver's order; of "localhost" both versions.
+[[nodiscard]] Result<std::vector<Endpoint>> resolve_all(std::string_view host_port);
+[[nodiscard]] Result<std::vector<Endpoint>> resolve_all(const Context& ctx, std::string_view host_port);
 
 // As parse_endpoint() takes it.
 std::string to_string(const Endpoint& endpoint);

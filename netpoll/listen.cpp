@@ -11,6 +11,7 @@
 #include <tuza/netpoll/socket/unix_socket.h>
 #include <tuza/netpoll/tls/transport.h>
 #include <tuza/sched/arch/calls.h>
+#include <tuza/sched/sync/context.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -60,7 +61,7 @@ bool is_lost_connection(long error) {
 
 Result<Listener> listen(std::string_view network, std::string_view address, const ListenOptions& options) {
   if (network == "unix") return listen_unix(address, options.backlog);
-  const Result<std::vector<Endpoint>> all = resolve_for(network, address);
+  const Result<std::vector<Endpoint>> all = resolve_for(Context::background(), network, address);
   if (!all) return std::unexpected(all.error());
   // Of a name with several addresses the first one of IPv4, as in Go: clients that try both versions find it, and those
   // that know only IPv4 do, too.

@@ -2,7 +2,6 @@
 
 #include <tuza/netpoll/endpoint.h>
 #include <tuza/netpoll/socket/resolve_for.h>
-#include <tuza/sched/go.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/time/sleep.h>
 
@@ -18,8 +17,8 @@ namespace {
 using Places = Result<std::vector<std::string>>;
 
 // The system's resolver.
-Places addresses_of(const Context&, std::string_view host_port) {
-  const Result<std::vector<net::Endpoint>> found = net::resolve_for("tcp", host_port);
+Places addresses_of(const Context& ctx, std::string_view host_port) {
+  const Result<std::vector<net::Endpoint>> found = net::resolve_for(ctx, "tcp", host_port);
   if (!found) return std::unexpected(found.error());
   std::vector<std::string> places;
   for (const net::Endpoint& one : *found) places.push_back(net::to_string(one));
@@ -38,8 +37,7 @@ Background::Work::Work(const ReverseProxyOptions& options, std::shared_ptr<Upstr
     : upstreams(std::move(all)),
       checks(options),
       every(options.resolve_every),
-      calls_back(options.resolve != nullptr),
-      resolve(calls_back ? options.resolve : addresses_of),
+      resolve(options.resolve != nullptr ? options.resolve : addresses_of),
       looked_up(static_cast<std::int64_t>(upstreams->names().size())) {}
 
 Background::Background(const ReverseProxyOptions& options, std::shared_ptr<Upstreams> upstreams)
@@ -70,16 +68,11 @@ void Background::begin() {
   for (const UpstreamRef& upstream : work_->upstreams->all())
     work_->checks.watch(work_->awaited, work_->upstreams, upstream, stop_.ctx());
   for (std::size_t name = 0; name < work_->upstreams->names().size(); ++name) {
-    auto look_up = [work = work_, name, stop = Context(stop_.ctx())] {
+    work_->awaited.go([work = work_, name, stop = Context(stop_.ctx())] {
       work->look_up(name, stop);
       work->looked_up.count_down();
       while (sleep_for(stop, work->every)) work->look_up(name, stop);
-    };
-    if (work_->calls_back) {
-      work_->awaited.go(std::move(look_up));
-    } else {
-      go(std::move(look_up));
-    }
+    });
   }
 }
 

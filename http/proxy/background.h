@@ -3,8 +3,7 @@
 //     names ---- every resolve_every ----> addresses ---> Upstreams ---> HealthChecks
 //
 // One goroutine for each name, and one for each upstream that is checked. They begin with the first request, and end with this
-// object, which waits for all that may call functions of the options. The system's resolver cannot be interrupted: who asks it
-// ends later, and touches nothing any more.
+// object, which waits for them.
 //
 // Thread-safe.
 #pragma once
@@ -48,7 +47,6 @@ class Background {
     const std::shared_ptr<Upstreams> upstreams;
     const HealthChecks checks;
     const std::chrono::milliseconds every;
-    const bool calls_back;  // `resolve` is of the options
     const ReverseProxyOptions::Resolve resolve;
     Latch looked_up;  // each name once
     mutable WaitGroup awaited;

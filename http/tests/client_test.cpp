@@ -3,10 +3,12 @@
 #include <tuza/http/client.h>
 #include <tuza/http/router.h>
 #include <tuza/http/tests/client_testing.h>
+#include <tuza/netpoll/tests/fake_resolver.h>
 #include <tuza/sched/sync/chan.h>
 
 #include <array>
 #include <atomic>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -300,6 +302,19 @@ TEST_P(ClientTest, ClosesAConnectionWhoseBodyNobodyReads) {
 }
 
 // -- Limits of time
+
+TEST_P(ClientTest, TheTimeToDialIncludesTheResolver) {
+  const auto gate = std::make_shared<net::testing::ResolverGate>();
+  const net::testing::FakeResolver names({{"silent.test", {.addresses = {"127.0.0.1"}, .gate = gate}}});
+  run_with(GetParam(), [&] {
+    Client hasty({.dial_timeout = 1ms});
+    EXPECT_TRUE(hasty.get(kNoContext, "http://silent.test/").error().timeout());
+    Client patient;
+    const auto limited = with_timeout(kNoContext, 1ms);
+    EXPECT_TRUE(patient.get(limited.ctx(), "http://silent.test/").error().timeout());
+    gate->open();
+  });
+}
 
 TEST_P(ClientTest, EndsWithItsTimeouts) {
   run_with(GetParam(), [] {

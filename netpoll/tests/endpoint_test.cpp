@@ -2,6 +2,7 @@
 #include <tuza/netpoll/endpoint.h>
 
 #include <tuza/netpoll/socket/resolve_for.h>
+#include <tuza/sched/sync/context.h>
 
 #include <gtest/gtest.h>
 #include <netdb.h>
@@ -114,10 +115,11 @@ TEST(Endpoint, ResolveKnowsTheNamesThatTheSystemKnows) {
 TEST(Endpoint, LocalhostAndNamesBelowItAreLoopback) {
   for (const char* text : {"localhost:80", "LocalHost:80", "localhost.:80", "app.localhost:80"}) {
     EXPECT_EQ(to_string(resolve(text).value()), "127.0.0.1:80") << text;
-    const std::vector<Endpoint> all = resolve_for("tcp", text).value();
+    const std::vector<Endpoint> all = resolve_for(Context::background(), "tcp", text).value();
     ASSERT_EQ(all.size(), 2U) << text;
     EXPECT_EQ(to_string(all[1]), "[::1]:80") << text;
-    EXPECT_EQ(to_string(resolve_for("tcp6", text).value().front()), "[::1]:80") << text;
+    EXPECT_EQ(to_string(resolve_for(Context::background(), "tcp6", text).value().front()), "[::1]:80")
+        << text;
   }
 }
 

@@ -48,6 +48,24 @@ int answer(const ResolverAnswer& given, int family, addrinfo** list) {
 
 }  // namespace
 
+void ResolverGate::open() {
+  const std::scoped_lock lock(mutex_);
+  open_ = true;
+  opened_.notify_all();
+}
+
+int ResolverGate::waiting() {
+  const std::scoped_lock lock(mutex_);
+  return waiting_;
+}
+
+void ResolverGate::pass() {
+  std::unique_lock lock(mutex_);
+  ++waiting_;
+  opened_.wait(lock, [this] { return open_; });
+  --waiting_;
+}
+
 FakeResolver::FakeResolver(std::map<std::string, ResolverAnswer> given) {
   answers_of_names() = std::move(given);
 }
@@ -58,7 +76,11 @@ FakeResolver::~FakeResolver() { answers_of_names().clear(); }
 extern "C" int getaddrinfo(const char* host, const char* service, const addrinfo* hints, addrinfo** list) {
   using namespace tuza::net::testing;
   const auto found = host == nullptr ? answers_of_names().end() : answers_of_names().find(host);
-  if (found != answers_of_names().end()) return answer(found->second, hints->ai_family, list);
+  if (found != answers_of_names().end()) {
+    const ResolverAnswer given = found->second;  // a copy: the FakeResolver may have gone when the gate opens
+    if (given.gate != nullptr) given.gate->pass();
+    return answer(given, hints->ai_family, list);
+  }
   return system_function<decltype(getaddrinfo)>("getaddrinfo")(host, service, hints, list);
 }
 

@@ -10,8 +10,8 @@
 //
 // A context ends once, with a cause. Contexts form a tree: the end of a context ends all contexts made from
 // it, with the same cause; a child never ends its parent. Waits on primitives, timers and connections take a
-// context, and return std::unexpected(ctx.cause()) if the context ends first; calls on files, DNS lookups and
-// the body of an HTTP request take none. A loop that computes checks done().
+// context, and return std::unexpected(ctx.cause()) if the context ends first; calls on files and the body of
+// an HTTP request take none. A loop that computes checks done().
 //
 // The canceller returned with a context corresponds to `defer cancel()` in Go: when the canceller goes out
 // of scope, the context ends, and its memory, its timer and its place in the parent are freed.
