@@ -7,23 +7,18 @@
 #pragma once
 
 #include <tuza/netpoll/buf_reader.h>
+#include <tuza/netpoll/buf_writer.h>
 #include <tuza/netpoll/conn.h>
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/context.h>
 
 #include <chrono>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 
 namespace tuza::net {
-
-template <class Sink>
-concept Writable = requires(Sink& sink, std::span<const std::byte> data) {
-  { sink.write_all(data) } -> std::same_as<Result<void>>;
-};
 
 namespace detail {
 inline constexpr std::size_t kCopyBytes = 32 << 10;

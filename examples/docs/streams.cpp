@@ -53,6 +53,20 @@ tuza::Result<std::string> bulk_string(tuza::net::BufReader& in) {
 }
 //! [pieces]
 
+//! [replies]
+tuza::Result<void> serve(tuza::net::Conn& conn) {
+  tuza::net::BufReader in(conn);
+  tuza::net::BufWriter out(conn);
+  for (;;) {
+    if (in.buffered().empty()) TUZA_TRY(out.flush());  // before a wait for the next request
+    TUZA_TRY(auto request, bulk_string(in));
+    TUZA_TRY(out.write_all("+"));
+    TUZA_TRY(out.write_all(answer_to(request)));
+    TUZA_TRY(out.write_all("\r\n"));
+  }
+}
+//! [replies]
+
 //! [relay]
 tuza::Result<void> proxy(tuza::net::Conn& client) {
   auto server = tuza::net::dial("tcp", "127.0.0.1:7001");

@@ -4,6 +4,7 @@
 #include <tuza/sched/detail/language.h>  // first
 
 #include <tuza/netpoll/buf_reader.h>
+#include <tuza/netpoll/buf_writer.h>
 #include <tuza/netpoll/conn.h>
 #include <tuza/netpoll/conn_handler.h>
 #include <tuza/netpoll/conn_stream.h>

@@ -11,7 +11,7 @@
 namespace tuza::net::testing {
 namespace {
 
-using std::string_literals::operator""s;
+using namespace std::string_literals;
 
 const std::string kSignature = "\r\n\r\n\0\r\nQUIT\n"s;
 
