@@ -177,6 +177,8 @@ Result<std::size_t> Connection::Impl::wait_for(const Context& ctx, std::span<cha
     conn_.close();
     return std::unexpected(finish(Error(Errc::kTimeout, "websocket read", "the peer does not answer")));
   }
+  if (writer_.stuck())
+    return std::unexpected(finish(Error(Errc::kTimeout, "websocket read", "the peer reads nothing")));
   return std::unexpected(finish(n.error()));
 }
 

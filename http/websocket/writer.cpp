@@ -74,6 +74,7 @@ Result<void> Writer::send(const Context& ctx, OutHead head, std::string_view dat
   Result<void> sent = masking_ == nullptr ? send_plain(ctx, head, data) : send_masked(ctx, head, data);
   if (!sent) {
     state_ = State::kBroken;
+    if (sent.error().timeout() && !ctx.done()) stuck_.store(true, std::memory_order_relaxed);
     // The kernel need not keep what a peer does not read.
     if (sent.error().timeout() || ctx.done()) (void)conn_.set_linger_zero();
     conn_.close();

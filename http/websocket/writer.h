@@ -50,6 +50,8 @@ class Writer {
   bool ping(const Context& ctx);
   // Nothing is sent from now on: the peer has gone. Calls that already send go on.
   void end() { ended_.store(true, std::memory_order_relaxed); }
+  // Whether a write has failed because the peer read nothing for too long, so that the connection is closed.
+  [[nodiscard]] bool stuck() const { return stuck_.load(std::memory_order_relaxed); }
   // Sends a close frame; Assembler::kNoCode for one without a code. Errc::kClosed if there has been one. Parks.
   [[nodiscard]] Result<void> close(const Context& ctx, int code,
                                    std::string_view reason) TUZA_NO_THREAD_SAFETY_ANALYSIS;
@@ -85,6 +87,8 @@ class Writer {
 
   net::Conn& conn_;
   std::atomic<bool> ended_{false};  // set by the reader; relaxed: a write that misses it fails at the socket
+
+  std::atomic<bool> stuck_{false};  // set before the connection is closed, whose end the reader sees
 
   Mutex mutex_;  // held while a frame is sent
   State state_ TUZA_GUARDED_BY(mutex_) = State::kOpen;
