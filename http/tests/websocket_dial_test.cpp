@@ -15,6 +15,7 @@
 #include <tuza/sched/time/sleep.h>
 
 #include <cstdio>
+#include <initializer_list>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -87,8 +88,9 @@ void expect_echo(websocket::Connection& socket, Kind kind, const std::string& da
 
 // All lengths at which a frame, or the way it is masked, changes.
 void expect_echoes(websocket::Connection& socket) {
-  for (const std::size_t size : {0, 1, 7, 125, 126, 1023, 1024, 1025, 16'369, 16'370, 16'371, 16'384, 40'000,
-                                 65'535, 65'536, 1'000'003}) {
+  for (const std::size_t size :
+       std::initializer_list<std::size_t>{0, 1, 7, 125, 126, 1023, 1024, 1025, 16'369, 16'370, 16'371, 16'384,
+                                          40'000, 65'535, 65'536, 1'000'003}) {
     expect_echo(socket, Kind::kText, text_of(size));
   }
   expect_echo(socket, Kind::kBinary, {"\x00\xff\x80", 3});

@@ -6,7 +6,9 @@
 #include <tuza/http/websocket.h>
 #include <tuza/sched/run.h>
 
+#include <cstddef>
 #include <cstdio>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -30,7 +32,8 @@ int echo(std::string_view url, const websocket::DeflateOptions& deflate) {
     return 1;
   }
   int count = 0;
-  for (const std::size_t size : {0, 1, 125, 126, 127, 1023, 1025, 65535, 65536, 65537, 300'000}) {
+  for (const std::size_t size :
+       std::initializer_list<std::size_t>{0, 1, 125, 126, 127, 1023, 1025, 65535, 65536, 65537, 300'000}) {
     std::string text, noise;
     for (unsigned i = 0; text.size() < size; ++i) text += "line " + std::to_string(i % 50) + "\n";
     text.resize(size);
