@@ -8,7 +8,8 @@
 // object that can be called as const with (Conn&) becomes a ConnHandler, which is movable and not copyable.
 //
 // A handler may return a Result, so that it can be written with TUZA_TRY. Its error is a line in the log (sched/log.h), once a
-// second at most; that the client has gone is none.
+// second at most. One that says that a peer has gone (closed, reset, broken pipe, end of the stream) is none, whoever the peer
+// was.
 #pragma once
 
 #include <tuza/netpoll/conn.h>

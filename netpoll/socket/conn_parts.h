@@ -25,6 +25,8 @@ struct detail::ConnParts {
 
   // Of a connection in memory (netpoll/testing.h) it has no number.
   static Descriptor& descriptor(Conn& conn) { return *conn.descriptor_; }
+  // Whether it has been moved away: no call may use it any more.
+  static bool moved_from(const Conn& conn) { return conn.descriptor_ == nullptr; }
   // The layer above the descriptor; null if there is none.
   static Transport* transport(Conn& conn) { return conn.transport_.get(); }
 

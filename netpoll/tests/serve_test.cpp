@@ -1,5 +1,6 @@
 // The accept loop: a goroutine per connection, the connection limit, graceful shutdown.
 #include <tuza/netpoll/serve.h>
+#include <tuza/netpoll/tests/file_testing.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
 #include <tuza/sched/errorf.h>
 #include <tuza/sched/log.h>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tuza::net::testing {
 namespace {
@@ -400,6 +402,28 @@ TEST_P(ServeTest, TheErrorOfAHandlerIsLoggedUnlessTheClientHasGone) {
     serving.wait();
     set_log_sink(nullptr);
     EXPECT_EQ(g_failures % 100, g_failures / 100) << "nothing else is logged";
+  });
+}
+
+TEST_P(ServeTest, AHandlerMayFailAfterItHasMovedItsConnectionAway) {
+  run_with(GetParam(), [] {
+    const TemporaryDirectory directory;
+    const std::string path = directory / "socket";
+    Listener listeners[] = {listen_on_loopback(), listen("unix", path).value()};
+    for (Listener& listener : listeners) {
+      const bool unix = listener.address() != to_string(listener.endpoint());
+      WaitGroup serving;
+      serving.go([&] {
+        EXPECT_TRUE(serve(listener, [](Conn& conn) -> Result<void> {
+          const Conn mine = std::move(conn);
+          return std::unexpected(errorf("no store today"));
+        }));
+      });
+      Conn client = dial(unix ? "unix" : "tcp", unix ? path : listener.address()).value();
+      EXPECT_EQ(read_to_end(client), "");
+      listener.close();
+      serving.wait();
+    }
   });
 }
 
