@@ -63,7 +63,7 @@ void append_address(std::string& out, const net::IpAddress& address) {
 }
 
 // Address and port of the URL, looked up here or by the proxy.
-Result<std::string> destination(const Proxy& proxy, const Url& url) {
+Result<std::string> destination(const Context& ctx, const Proxy& proxy, const Url& url) {
   std::string out;
   const std::string address = url.address();
   std::uint16_t port = 0;
@@ -71,7 +71,7 @@ Result<std::string> destination(const Proxy& proxy, const Url& url) {
     append_address(out, literal->address());
     port = literal->port();
   } else if (proxy.kind == Proxy::Kind::kSocks5) {
-    const Result<net::Endpoint> endpoint = net::resolve(address);
+    const Result<net::Endpoint> endpoint = net::resolve(ctx, address);
     if (!endpoint) return std::unexpected(endpoint.error());
     append_address(out, endpoint->address());
     port = endpoint->port();
@@ -133,7 +133,7 @@ Result<void> skip_bound_address(const Context& ctx, net::Conn& conn, char type) 
 }  // namespace
 
 Result<void> connect_by_socks5(const Context& ctx, net::Conn& conn, const Proxy& proxy, const Url& url) {
-  const Result<std::string> address = destination(proxy, url);
+  const Result<std::string> address = destination(ctx, proxy, url);
   if (!address) return std::unexpected(address.error());
   if (Result<void> known = authenticate(ctx, conn, proxy); !known) return known;
   const std::string request = std::string{kVersion, kConnect, kReserved} + *address;

@@ -6,9 +6,11 @@
 #include <tuza/http/tests/client_testing.h>
 #include <tuza/http/websocket.h>
 #include <tuza/netpoll/copy.h>
+#include <tuza/netpoll/tests/fake_resolver.h>
 #include <tuza/netpoll/tests/tls_testing.h>
 
 #include <array>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -97,6 +99,19 @@ void show_fields(Request& req, ResponseWriter& res) {
 
 ClientOptions through(std::string proxy) {
   return {.proxy = {.http = proxy, .https = proxy, .loopback = true}, .user_agent = ""};
+}
+
+TEST_P(ClientProxyTest, TheTimeToDialIncludesWhatIsLookedUpForSocks) {
+  const auto gate = std::make_shared<net::testing::ResolverGate>();
+  const net::testing::FakeResolver names({{"silent.test", {.addresses = {"127.0.0.1"}, .gate = gate}}});
+  run_with(GetParam(), [&] {
+    AskedFor asked;
+    ScriptedServer proxy(socks_proxy(asked));
+    ClientOptions options = through("socks5://" + address_of(proxy));
+    options.dial_timeout = 100ms;
+    EXPECT_TRUE(Client(options).get(kNoContext, "http://silent.test/").error().timeout());
+    gate->open();
+  });
 }
 
 TEST_P(ClientProxyTest, AnUpgradeGoesThroughATunnel) {

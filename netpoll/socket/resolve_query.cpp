@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -102,6 +103,15 @@ Answer ask(const NameQuery& query) {
   return all;
 }
 
+// For a goroutine, which an exception must not leave.
+Answer ask_on_goroutine(NameQuery& query) {
+  try {
+    return ask(query);
+  } catch (const std::bad_alloc&) {
+    return std::unexpected(Error::from_errno(ENOMEM, "resolve", std::move(query.text)));
+  }
+}
+
 }  // namespace
 
 Result<std::vector<Endpoint>> query_resolver(const Context& ctx, NameQuery query) {
@@ -112,9 +122,9 @@ Result<std::vector<Endpoint>> query_resolver(const Context& ctx, NameQuery query
   if (ctx.event() == nullptr) return ask(query);
   // With room for the answer, so that a query that has been abandoned does not wait for a receiver.
   const SharedChan<Answer> answers = make_chan<Answer>(1);
-  const Result<void> started =
-      try_go({.name = "resolve", .stack_bytes = kStackBytes},
-             [place = *std::move(place), query = std::move(query), answers] { answers.send(ask(query)); });
+  const Result<void> started = try_go({.name = "resolve", .stack_bytes = kStackBytes},
+                                      [place = *std::move(place), query = std::move(query),
+                                       answers]() mutable { answers.send(ask_on_goroutine(query)); });
   if (!started) return std::unexpected(started.error());
   Result<std::optional<Answer>> answer = answers.recv(ctx);
   if (!answer) return std::unexpected(answer.error());

@@ -5,6 +5,7 @@
 #include <tuza/netpoll/socket/socket_name.h>
 
 #include <cstring>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -29,6 +30,7 @@ F* system_function(const char* name) {
 
 int answer(const ResolverAnswer& given, int family, addrinfo** list) {
   *list = nullptr;
+  if (given.no_memory) throw std::bad_alloc();
   if (given.code != 0) return given.code;
   addrinfo** end = list;
   for (const std::string& text : given.addresses) {

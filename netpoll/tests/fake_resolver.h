@@ -32,6 +32,7 @@ struct ResolverAnswer {
   int code = 0;                                  // EAI_AGAIN and others; 0: `addresses`
   std::vector<std::string> addresses = {};       // in this order; none of the family asked for: EAI_NONAME
   std::shared_ptr<ResolverGate> gate = nullptr;  // to be passed before; null: none
+  bool no_memory = false;                        // throws std::bad_alloc
 };
 
 // While it exists, getaddrinfo() answers so. One at a time. It may be

@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <new>
 
 namespace tuza::net::testing {
 namespace {
@@ -63,6 +64,17 @@ TEST_P(ResolveTest, AllAddressesOfANameWithAContextAndWithout) {
     const std::string address = "dual.test:" + std::to_string(listener.endpoint().port());
     EXPECT_TRUE(dial(ctx, "tcp", address));
     EXPECT_TRUE(dial("tcp", address, far_away()));
+  });
+}
+
+TEST_P(ResolveTest, AQueryWithoutMemoryIsAnErrorOnAGoroutine) {
+  const FakeResolver names({{"large.test", {.no_memory = true}}});
+  run_with(GetParam(), [] {
+    const auto [ctx, cancel] = with_cancel(Context::background());
+    const Result<Endpoint> none = resolve(ctx, "large.test:80");
+    ASSERT_FALSE(none);
+    EXPECT_TRUE(none.error().is(std::errc::not_enough_memory));
+    EXPECT_THROW((void)resolve("large.test:80"), std::bad_alloc);
   });
 }
 
