@@ -140,6 +140,9 @@ Result<ClientResponse> ClientState::follow(const Context& ctx, net::TimePoint de
       return std::unexpected(Error(Errc::kBadMessage, "follow redirect", "too many redirects"));
     Result<Url> next = hop.url.resolve(*location);
     if (!next) return std::unexpected(errorf("follow redirect: {}", next.error()));
+    // What follows an upgrade is not asked for anew: it would go on in plain text for good.
+    if (!hop.upgrade.empty() && hop.url.https && !next->https)
+      return std::unexpected(Error(Errc::kBadMessage, "follow redirect", "an upgrade from https to http"));
     skip_body(*response);
     redirect(response->status(), *std::move(next), hop);
     hop.proxy = proxies_.choose(hop.url);

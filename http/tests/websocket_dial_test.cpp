@@ -15,6 +15,7 @@
 #include <tuza/sched/time/sleep.h>
 
 #include <cstdio>
+#include <functional>
 #include <initializer_list>
 #include <set>
 #include <stdexcept>
@@ -434,6 +435,24 @@ TEST_P(WebSocketDialTest, TheServersEndOfTheConnectionWaitsNotTheClients) {
       waits = File::open("/proc/net/tcp")->read_all()->contains(theirs + std::string(kTimeWait));
     }
     EXPECT_TRUE(waits);
+  });
+}
+
+TEST_P(WebSocketDialTest, ARedirectDoesNotTakeTheEncryptionAway) {
+  run_with(GetParam(), [] {
+    Router router;
+    router.handle("GET /plain",
+                  [](Request&, ResponseWriter& res) { res.redirect("http://example.org/echo"); });
+    router.handle("GET /encrypted",
+                  [](Request&, ResponseWriter& res) { res.redirect("https://example.org/echo"); });
+    router.handle("GET /echo", sends_back());
+    Server server(std::move(router));
+    const auto dial = [&](std::string_view url) { return websocket::dial(kNoContext, server.client(), url); };
+    EXPECT_TRUE(dial("ws://example.org/plain"));
+    EXPECT_TRUE(dial("ws://example.org/encrypted"));
+    EXPECT_TRUE(dial("wss://example.org/encrypted"));
+    EXPECT_TRUE(dial("wss://example.org/plain").error().is(Errc::kBadMessage));
+    EXPECT_EQ(server.client().get(kNoContext, "https://example.org/plain")->status(), 426) << "no upgrade";
   });
 }
 
