@@ -20,7 +20,7 @@
 // Pings are answered while something reads. A peer that is silent is pinged, and given up if it does not answer; this
 // takes a timer, and no goroutine. When the server begins to shut down, its peers get 1001 by themselves, and read() ends
 // when the peer has answered. When the connection is destroyed, the peer gets 1000, or 1011 if that is by an exception, and
-// has close_timeout to answer.
+// has close_timeout to answer; before that, a ping that is stuck may take as long.
 //
 // Errors: Errc::kClosed, the connection has been closed (peer_close() says with which code); Errc::kEndOfStream, without a
 // close frame; Errc::kBadMessage, the peer has broken the protocol or a limit, and has got the code that says so;
@@ -122,7 +122,8 @@ class Connection {
   // Closes the connection, if that has not been done, and waits for the peer's answer for at most close_timeout. Parks.
   ~Connection();
 
-  // The next message, as a whole; its data is valid until the next call. Goes on after a context has ended. Parks.
+  // The next message, as a whole; its data is valid until the next call. Goes on after a context has ended. The end of the
+  // context does not cut off the answer to a ping: a peer that reads nothing meanwhile holds the call up for write_timeout. Parks.
   [[nodiscard]] Result<Message> read() { return read(Context::background()); }
   [[nodiscard]] Result<Message> read(const Context& ctx);
 

@@ -5,6 +5,7 @@
 #include <tuza/sched/detail/lock_guard.h>
 
 #include <exception>
+#include <mutex>
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -66,10 +67,7 @@ void Connection::Impl::begin(const Context& shutdown) {
 }
 
 Connection::Impl::~Impl() {
-  {
-    const LockGuard lock(lifeline_->mutex);  // waits for one that runs
-    lifeline_->impl = nullptr;
-  }
+  leave_lifeline();
   pinging_.stop();
   shutdown_.reset();
   try {
@@ -79,6 +77,22 @@ Connection::Impl::~Impl() {
   } catch (const std::bad_alloc&) {
     conn_.close();
   }
+}
+
+// Waits for the function that runs, if one does: for a ping to a peer that reads nothing, close_timeout at most.
+void Connection::Impl::leave_lifeline() {
+  if (!lifeline_->mutex.try_lock()) {
+    DelayedCall impatience;
+    try {
+      impatience = after_func(close_timeout_, [lifeline = lifeline_] { lifeline->ending.cancel(); });
+    } catch (const std::bad_alloc&) {
+      conn_.close();
+    }
+    lifeline_->mutex.lock();
+    impatience.stop();
+  }
+  const LockGuard lock(lifeline_->mutex, std::adopt_lock);
+  lifeline_->impl = nullptr;
 }
 
 // The server ends the connection first, so that TIME_WAIT takes none of the client's ports (7.1.1).
@@ -94,7 +108,7 @@ void Connection::Impl::wait_for_server() {
 // By the timer, on a goroutine of its own, which an exception must not leave.
 void Connection::Impl::tick() {
   try {
-    liveness_.tick(writer_, pong_timeout_);
+    liveness_.tick(lifeline_->ending.ctx(), writer_, pong_timeout_);
   } catch (const std::bad_alloc&) {
     conn_.close();
   }

@@ -14,6 +14,7 @@
 #include <tuza/http/websocket/inflater.h>
 #include <tuza/http/websocket/liveness.h>
 #include <tuza/http/websocket/writer.h>
+#include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/time/after_func.h>
 
@@ -52,6 +53,7 @@ class Connection::Impl {
   struct Lifeline {
     Mutex mutex;
     Impl* impl TUZA_GUARDED_BY(mutex) = nullptr;
+    CancellableContext ending = with_cancel(Context::background());  // ends a ping that holds the end up
   };
 
   Inflater* make_inflater(DeflateWindow window) { return &inflater_.emplace(window.bits, window.takeover); }
@@ -61,6 +63,7 @@ class Connection::Impl {
   Error end_of_peer(const Assembler::Step& close);
   Error end_by(const Assembler::Step& violation);
   Error finish(Error error);
+  void leave_lifeline() TUZA_NO_THREAD_SAFETY_ANALYSIS;  // does not see through try_lock()
   void tick();
   void say_goodbye();
   Result<void> close_in_time(int code, std::string_view reason = {});

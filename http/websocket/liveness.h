@@ -45,13 +45,13 @@ class Liveness {
     }
   }
 
-  // By the timer. Throws std::bad_alloc. Parks.
-  void tick(Writer& writer, std::chrono::milliseconds pong_timeout) {
+  // By the timer. The ping is given up when `ending` ends. Throws std::bad_alloc. Parks.
+  void tick(const Context& ending, Writer& writer, std::chrono::milliseconds pong_timeout) {
     const std::uint64_t before = received_.load(std::memory_order_relaxed);
     if (!waiting_.load(std::memory_order_relaxed)) return;
     if (pong_awaited_.load(std::memory_order_relaxed)) return;  // another ping would postpone the deadline
     {
-      const auto [ctx, cancel] = with_timeout(Context::background(), pong_timeout);
+      const auto [ctx, cancel] = with_timeout(ending, pong_timeout);
       if (!writer.ping(ctx)) return;
     }
     const LockGuard lock(mutex_);

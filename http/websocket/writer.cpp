@@ -74,7 +74,9 @@ Result<void> Writer::send(const Context& ctx, OutHead head, std::string_view dat
   Result<void> sent = masking_ == nullptr ? send_plain(ctx, head, data) : send_masked(ctx, head, data);
   if (!sent) {
     state_ = State::kBroken;
-    if (sent.error().timeout() && !ctx.done()) stuck_.store(true, std::memory_order_relaxed);
+    // The time of a ping is ours: its end says of the peer what the write timeout does.
+    const bool callers_end = ctx.done() && head.opcode != Opcode::kPing;
+    if (sent.error().timeout() && !callers_end) stuck_.store(true, std::memory_order_relaxed);
     // The kernel need not keep what a peer does not read.
     if (sent.error().timeout() || ctx.done()) (void)conn_.set_linger_zero();
     conn_.close();

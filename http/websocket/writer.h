@@ -23,7 +23,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string_view>
 
 namespace tuza::http::websocket {
@@ -88,7 +87,8 @@ class Writer {
   net::Conn& conn_;
   std::atomic<bool> ended_{false};  // set by the reader; relaxed: a write that misses it fails at the socket
 
-  std::atomic<bool> stuck_{false};  // set before the connection is closed, whose end the reader sees
+  // Relaxed: it is set before conn_.close(), and a reader looks at it when it has seen the connection closed.
+  std::atomic<bool> stuck_{false};
 
   Mutex mutex_;  // held while a frame is sent
   State state_ TUZA_GUARDED_BY(mutex_) = State::kOpen;
