@@ -51,12 +51,12 @@ class BehindHaproxy(unittest.TestCase):
                 words += ["--set", setting]
             text = CONFIGURATION.format(mode=mode, front=front, port=port, server=server, option=option)
             (folder / "haproxy.cfg").write_text(text)
-            for command in (words, [HAPROXY, "-db", "-f", folder / "haproxy.cfg"]):
+            # In this order: HAProxy gives a server up whose first check fails, until two have succeeded.
+            for command, listens in (words, port), ([HAPROXY, "-db", "-f", folder / "haproxy.cfg"], front):
                 child = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                 stack.callback(child.wait, PATIENCE_S)
                 stack.callback(child.terminate)
-            for each in (port, front):
-                until_it_listens(each)
+                until_it_listens(listens)
 
             def lines():
                 return [json.loads(line) for line in (folder / "log").read_text().splitlines()]
