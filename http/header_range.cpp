@@ -16,7 +16,7 @@ std::optional<std::string_view> find_in(const Fields& fields, std::string_view n
 
 }  // namespace
 
-std::size_t ReceivedHeaders::size() const { return head_->field_count; }
+std::size_t ReceivedHeaders::size() const { return head_->fields.size(); }
 
 HeaderField ReceivedHeaders::iterator::operator*() const {
   const Head::Field& field = head_->fields[index_];

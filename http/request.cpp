@@ -71,8 +71,7 @@ std::string_view Request::pattern() const { return exchange_.buffers().pattern; 
 
 std::optional<std::string_view> Request::path_value(std::string_view name) const {
   ExchangeBuffers& buffers = exchange_.buffers();
-  for (std::size_t i = 0; i < buffers.path_value_count; ++i) {
-    ExchangeBuffers::PathValue& found = buffers.path_values[i];
+  for (ExchangeBuffers::PathValue& found : buffers.path_values) {
     if (found.name != name) continue;
     if (!std::exchange(found.decoded, true)) found.value = decode(buffers, found.value, false);
     return found.value;

@@ -78,13 +78,7 @@ class MemoryExchange final : public Exchange {
 
   std::optional<BadRequest> parse(std::string_view text) {
     Input& input = buffers_->input;
-    for (std::string_view left = text; !left.empty();) {
-      const std::span<std::byte> space = input.space();
-      const std::size_t n = std::min(space.size(), left.size());
-      std::memcpy(space.data(), left.data(), n);
-      input.filled(n);
-      left.remove_prefix(n);
-    }
+    input.append(std::as_bytes(std::span(text)));
     buffers_->parser.begin(buffers_->head, limits_);
     const auto complete = buffers_->parser.feed_head(input.request(), text.size());
     if (!complete) return refusal(complete.error());

@@ -1,6 +1,7 @@
 #include <tuza/http/client/exchange.h>
 
 #include <tuza/http/client/request_sender.h>
+#include <tuza/http/serve/pooled_read.h>
 #include <tuza/http/wire/framing.h>
 #include <tuza/netpoll/socket/conn_parts.h>
 
@@ -151,13 +152,14 @@ Result<bool> ClientExchange::read_head() {
       const Result<bool> complete = feed();
       if (!complete || *complete) return complete;
     }
-    const Result<std::size_t> n = conn().read(ctx_, input_.space());
+    PooledRead read;
+    const Result<std::size_t> n = net::detail::ConnParts::read(conn(), read, &ctx_);
     if (!n && n.error().timeout() && !ctx_.done()) return false;
     if (!n) return std::unexpected(n.error());
     if (*n == 0)
       return std::unexpected(cut_off(answered_ ? "closed within the head" : "closed without an answer"));
     answered_ = true;
-    input_.filled(*n);
+    input_.append(read.bytes(*n));
   }
 }
 

@@ -7,7 +7,7 @@
 // for the answer: a server may answer before it has read everything, and would wait for us while we wait for it. The answer
 // ends the sending, and then the connection, too; with keep_sending() the end of the answer does.
 //
-// An exchange takes about 15 KiB. They are cached per P, as those of the server (http/serve/exchange_buffers.h): a kept
+// Exchanges grow with the response, and are cached per P, as those of the server (http/serve/exchange_buffers.h): a kept
 // connection has none.
 //
 // Thread-unsafe: owned by a call of Client, then by the response. Every call that talks parks.

@@ -2,14 +2,15 @@
 #include <tuza/netpoll/dial.h>
 
 #include <tuza/http/client/socks5.h>
+#include <tuza/http/serve/pooled_read.h>
 #include <tuza/http/status.h>
 #include <tuza/http/wire/framing.h>
 #include <tuza/http/wire/head.h>
 #include <tuza/http/wire/head_parser.h>
 #include <tuza/http/wire/input.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/sched/errorf.h>
 
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -21,7 +22,7 @@ constexpr int kInterimAnswersMax = 4;
 
 Error bad_answer(std::string_view why) { return {Errc::kBadMessage, "connect", std::string(why)}; }
 
-// The head that answers CONNECT. Some 13 KiB: not for a stack.
+// The head that answers CONNECT.
 class TunnelAnswer {
  public:
   // Its status. What comes behind a head that opens the tunnel would be the server's, but the client speaks first in TLS.
@@ -59,11 +60,12 @@ Result<void> TunnelAnswer::read_head(const Context& ctx, net::Conn& conn) {
       input_.consume(*complete ? head_.bytes - input_.request_bytes() : unread);
       if (*complete) break;
     }
-    const Result<std::size_t> n = conn.read(ctx, input_.space());
+    PooledRead read;
+    const Result<std::size_t> n = net::detail::ConnParts::read(conn, read, &ctx);
     if (!n) return std::unexpected(n.error());
     if (*n == 0)
       return std::unexpected(Error(Errc::kEndOfStream, "connect", "closed before the end of an answer"));
-    input_.filled(*n);
+    input_.append(read.bytes(*n));
   }
   const auto framed = frame_response(input_.request(), head_, Method::kConnect);
   if (!framed) return std::unexpected(bad_answer(framed.error().text));
@@ -75,7 +77,7 @@ Result<void> open_tunnel(const Context& ctx, net::Conn& conn, const Proxy& proxy
   if (!proxy.authorization.empty()) request += "Proxy-Authorization: " + proxy.authorization + "\r\n";
   request += "\r\n";
   if (Result<void> sent = conn.write_all(ctx, request); !sent) return sent;
-  const Result<int> status = std::make_unique<TunnelAnswer>()->read(ctx, conn);
+  const Result<int> status = TunnelAnswer().read(ctx, conn);
   if (!status) return std::unexpected(status.error());
   if (*status / 100 == 2) return {};
   const std::string answer = std::to_string(*status) + " " + std::string(reason_phrase(*status));

@@ -4,8 +4,6 @@
 #include <tuza/http/wire/head.h>
 #include <tuza/http/wire/list.h>
 
-#include <algorithm>
-
 namespace tuza::http {
 namespace {
 
@@ -35,9 +33,7 @@ void hide_coding(Head& head, const char* base) {
     const std::string_view name = field.name.in(base);
     return equals_ignoring_case(name, "Content-Encoding") || equals_ignoring_case(name, "Content-Length");
   };
-  auto* const begin = head.fields.data();
-  auto* const end = std::remove_if(begin, begin + head.field_count, describes);
-  head.field_count = static_cast<std::uint32_t>(end - begin);
+  std::erase_if(head.fields, describes);
 }
 
 CodedBody::CodedBody(Coding coding, const Limits& limits, const char* operation)

@@ -27,8 +27,7 @@ inline void append(std::string& text, const Fields& fields) {
 
 inline Fields fields_of(const Head& head, const char* base) {
   Fields fields;
-  for (std::uint32_t i = 0; i < head.field_count; ++i) {
-    const Head::Field& field = head.fields[i];
+  for (const Head::Field& field : head.fields) {
     fields.emplace_back(field.name.in(base), trim(field.value.in(base)));
   }
   return fields;

@@ -168,8 +168,8 @@ class Tree {
     ResponseWriter response(loop);
     (*found.handler)(request, response);
     Choice choice{chosen_, {}, 0};
-    for (std::size_t i = 0; i < buffers.path_value_count; ++i) {
-      choice.values.emplace_back(buffers.path_values[i].name, buffers.path_values[i].value);
+    for (const auto& path_value : buffers.path_values) {
+      choice.values.emplace_back(path_value.name, path_value.value);
     }
     return choice;
   }

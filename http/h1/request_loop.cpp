@@ -2,6 +2,7 @@
 
 #include <tuza/http/h1/early_sending.h>
 #include <tuza/http/h1/plain_http.h>
+#include <tuza/http/serve/pooled_read.h>
 #include <tuza/http/wire/framing.h>
 #include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/tls.h>
@@ -56,16 +57,6 @@ RequestLoop::~RequestLoop() {
 std::string_view RequestLoop::remote() {
   if (remote_.empty()) remote_ = conn().remote_address().value_or("-");
   return remote_;
-}
-
-std::span<std::byte> RequestLoop::take() {
-  if (buffers_ == nullptr) buffers_ = ExchangeBuffers::take();
-  return buffers_->input.space();
-}
-
-void RequestLoop::give_back() {
-  if (!buffers_->input.empty() || head_begun_) return;
-  ExchangeBuffers::give_back(std::exchange(buffers_, nullptr));
 }
 
 // Memory may run out anywhere, even for the answer that reports the failure. This connection then ends; the
@@ -132,18 +123,14 @@ bool RequestLoop::wait_for_bytes() {
   if (!flush()) return false;
   const bool idle = !head_begun_;
   if (idle) {
-    if (buffers_ != nullptr) ExchangeBuffers::give_back(std::exchange(buffers_, nullptr));
     conn().set_read_deadline(soon(options_.idle_timeout));
     if (!session_.begin_idle()) return final_check();
   } else if (!std::exchange(head_deadline_set_, true)) {
     conn().set_read_deadline(net::time_after_now(options_.header_timeout));
   }
-  const Result<std::size_t> n = idle ? read_idle() : net::detail::ConnParts::read(conn(), *this);
+  const Result<std::size_t> n = idle ? read_idle() : receive();
   if (idle) session_.end_idle();
-  if (n && *n > 0) {
-    if (!idle) buffers_->input.filled(*n);
-    return true;
-  }
+  if (n && *n > 0) return true;
   if (idle) {
     // This timeout came from the server, which shuts down or needs room: the client has not been idle for too long.
     if (!n && n.error().timeout() && (session_.draining() || session_.makes_room())) return final_check();
@@ -165,11 +152,21 @@ bool RequestLoop::wait_for_bytes() {
 Result<std::size_t> RequestLoop::read_idle() {
   const rt::NothingBelow trim_while_parked;
   for (;;) {
-    const Result<std::size_t> n = net::detail::ConnParts::read(conn(), *this);
-    if (!n || *n == 0) return n;
-    buffers_->input.filled(*n);
-    if (!drop_empty_lines()) return n;
+    const Result<std::size_t> n = receive();
+    if (!n || *n == 0 || !drop_empty_lines()) return n;
   }
+}
+
+// Reads more into the input, which is used up.
+Result<std::size_t> RequestLoop::receive() {
+  if (buffers_ != nullptr && !head_begun_) ExchangeBuffers::give_back(std::exchange(buffers_, nullptr));
+  PooledRead read;
+  const Result<std::size_t> n = net::detail::ConnParts::read(conn(), read);
+  if (n && *n > 0) {
+    if (buffers_ == nullptr) buffers_ = ExchangeBuffers::take();
+    buffers_->input.append(read.bytes(*n));
+  }
+  return n;
 }
 
 // With TLS, the first read performs the handshake, which has its own timeout.
@@ -206,9 +203,8 @@ bool RequestLoop::final_check() {
   // The second read asks the kernel: bytes may have arrived without having been reported yet.
   for (int look = 0; look < 2; ++look) {
     conn().set_read_deadline(net::time_after_now(kFinalCheck));
-    const Result<std::size_t> n = net::detail::ConnParts::read(conn(), *this);
+    const Result<std::size_t> n = receive();
     if (n && *n > 0) {
-      buffers_->input.filled(*n);
       if (!drop_empty_lines()) return true;
       continue;
     }
@@ -391,7 +387,7 @@ bool RequestLoop::skip_body() {
   // The client may wait for the response before it sends the rest.
   if (buffers_->input.empty() && !flush()) return false;
   body_.deadline = net::time_after_now(options_.skip_timeout);
-  std::array<std::byte, Input::kInlineBytes> scrap;
+  std::array<std::byte, Input::kReadBytes> scrap;
   for (std::uint64_t skipped = 0; skipped <= kSkippedBodyMax;) {
     const Result<std::size_t> n = read_body(scrap, nullptr);
     if (!n) return false;
@@ -441,11 +437,9 @@ void RequestLoop::refuse(const BadRequest& bad) {
 void RequestLoop::linger() {
   if (!conn().close_write()) return;
   conn().set_read_deadline(net::time_after_now(linger_time()));
-  Input& input = buffers_->input;
-  input.consume(input.unread().size());
-  input.end_request();
   for (;;) {
-    const Result<std::size_t> n = conn().read(input.space());
+    PooledRead unread;
+    const Result<std::size_t> n = net::detail::ConnParts::read(conn(), unread);
     if (!n || *n == 0) return;
   }
 }

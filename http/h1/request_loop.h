@@ -34,7 +34,7 @@
 
 namespace tuza::http {
 
-class RequestLoop final : public Exchange, private net::LazyBuffer {
+class RequestLoop final : public Exchange {
  public:
   RequestLoop(net::Session& session, const Handler& handler, const ServerOptions& options,
               ServerCounters& counters, BodyBudget& bodies)
@@ -100,10 +100,6 @@ class RequestLoop final : public Exchange, private net::LazyBuffer {
   void refuse_body(const BadRequest& bad) override { (void)fail_body(bad); }
   void thrown() override { ServerCounters::add(counters_.handlers_thrown); }
 
-  // net::LazyBuffer
-  std::span<std::byte> take() override;
-  void give_back() override;
-
   void end_context();
   void begin_life();
   [[nodiscard]] bool is_last_request();
@@ -111,6 +107,7 @@ class RequestLoop final : public Exchange, private net::LazyBuffer {
   bool drop_empty_lines();
   bool wait_for_bytes();
   Result<std::size_t> read_idle();
+  Result<std::size_t> receive();
   void count_failed_read(const Error& error);
   bool final_check();
   std::optional<BadRequest> begin_request();

@@ -61,11 +61,9 @@ class Protection {
     if (options_.bypass.empty() || !request.path().starts_with('/')) return false;
     // The router may have found its own values before, or will find them.
     ExchangeBuffers& buffers = request.exchange().buffers();
-    const auto values = buffers.path_values;
-    const std::size_t count = buffers.path_value_count;
+    auto values = std::exchange(buffers.path_values, {});
     const RouteTree::Found found = bypass_.find(request.method(), request.host(), request.path(), buffers);
-    buffers.path_values = values;
-    buffers.path_value_count = count;
+    buffers.path_values = std::move(values);
     return found.handler != nullptr && !found.slash_is_missing;
   }
 

@@ -80,11 +80,10 @@ class Search {
       return nullptr;
     }
     if (only_with_slash_) return route;
-    buffers_.path_value_count = 0;
+    buffers_.path_values.clear();
     for (std::size_t i = 0; i < values && i < route->name_count; ++i) {
       if (route->names[i].size == 0) continue;
-      buffers_.path_values[buffers_.path_value_count++] = {route->name(i),
-                                                           {values_[i].data, values_[i].size}};
+      buffers_.path_values.push_back({route->name(i), {values_[i].data, values_[i].size}});
     }
     return route;
   }

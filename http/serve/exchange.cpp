@@ -326,7 +326,7 @@ Result<std::string_view> Exchange::pull_body(const Context* ctx) {
   for (;;) {
     const std::size_t had = pulled.size();
     // One byte at least: the carrier says when the body has ended.
-    const std::uint64_t most = head.chunked ? Input::kInlineBytes : expected > had ? expected - had : 1;
+    const std::uint64_t most = head.chunked ? Input::kReadBytes : expected > had ? expected - had : 1;
     const std::size_t wanted = had + static_cast<std::size_t>(std::min<std::uint64_t>(most, kPulledPiece));
     // The byte behind the announced length never comes.
     const bool has_all = !head.chunked && had == expected;

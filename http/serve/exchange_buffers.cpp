@@ -11,7 +11,12 @@ rt::PerPCache& cache() {
 // Without this limit, each working set that a large response or body passed through would stay large for
 // ever.
 constexpr std::size_t kKeptBytes = 64 << 10;
-constexpr std::size_t kOutBytes = 4 << 10;  // what `out` usually needs
+// What a new one has room for. Most need no more.
+constexpr std::size_t kOutBytes = 500;
+constexpr std::size_t kFields = 16;
+// Of those that are more than a P needs at a time.
+constexpr std::size_t kSurplusBytes = 1 << 10;
+constexpr std::size_t kSurplusFields = 32;
 
 void shrink(std::string& text) {
   text.clear();
@@ -24,6 +29,7 @@ ExchangeBuffers* ExchangeBuffers::take() {
   if (rt::CacheNode* node = cache().take(); node != nullptr) return static_cast<ExchangeBuffers*>(node);
   auto* made = new ExchangeBuffers;
   made->out.reserve(kOutBytes);
+  made->head.fields.reserve(kFields);
   return made;
 }
 
@@ -31,17 +37,19 @@ void ExchangeBuffers::give_back(ExchangeBuffers* buffers) {
   shrink(buffers->out);
   buffers->sent_early = false;
   if (cache().put(buffers)) return;
-  // More than this P needs at a time: what is kept beyond that is kept small.
+  // What is kept beyond that is kept small.
   for (std::string* text :
        {&buffers->out, &buffers->extra, &buffers->trailers, &buffers->body, &buffers->pulled}) {
-    if (text->capacity() > kOutBytes) *text = std::string();
+    if (text->capacity() > kSurplusBytes) *text = std::string();
   }
+  buffers->input.give_back_above(kSurplusBytes);
+  if (buffers->head.fields.capacity() > kSurplusFields) buffers->head.fields = {};
   if (!cache().put_surplus(buffers)) delete buffers;
 }
 
 void ExchangeBuffers::end_request() {
   input.end_request();
-  path_value_count = 0;
+  path_values.clear();
   pattern = {};
   client.reset();
   mounted_bytes = 0;

@@ -1,9 +1,9 @@
 // The working set of one busy connection: buffers, parser, the request in progress.
 //
-// A working set takes about 20 KiB, so a connection has one only from the first byte of a request to the last
-// byte of its response; an idle connection has none. Working sets are cached per P, last in, first out: a
-// core serves one request after another from the same memory, which stays in its cache, and nothing is
-// allocated.
+// A connection has one only from the first byte of a request to the last byte of its response; an idle connection has none.
+// It takes some 3 KB at first, and grows with the request: a handler may wait for hours, beside 10,000 others. Working sets
+// are cached per P, last in, first out: a core serves one request after another from the same memory, which has grown to
+// what these need, and stays in its cache; nothing is allocated.
 //
 // Thread-unsafe: owned by the goroutine that has taken it.
 #pragma once
@@ -23,6 +23,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tuza::http {
 
@@ -43,8 +44,7 @@ struct ExchangeBuffers : rt::CacheNode {
     bool decoded = false;
   };
   static constexpr std::size_t kPathValuesMax = 16;
-  std::array<PathValue, kPathValuesMax> path_values;
-  std::size_t path_value_count = 0;
+  std::vector<PathValue> path_values;
   std::uint32_t mounted_bytes = 0;  // what Router::mount() has cut off in front of head.path
   std::string_view pattern;         // of the router that has chosen the handler; empty: none has
 
@@ -76,7 +76,7 @@ struct ExchangeBuffers : rt::CacheNode {
   void end_request();
 
  private:
-  std::array<std::byte, 1024> arena_bytes_;
+  std::array<std::byte, 256> arena_bytes_;
   std::pmr::monotonic_buffer_resource arena_{arena_bytes_.data(), arena_bytes_.size()};
   bool arena_used_ = false;
 };

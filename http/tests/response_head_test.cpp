@@ -36,7 +36,7 @@ std::string means(std::string_view bytes, const std::vector<std::size_t>& splits
     if (!framed) return "refused: " + std::string(framed.error().text);
     return "1." + std::to_string(head->version_minor) + " " + std::to_string(head->status) + " [" +
            std::string(head->reason.in(copy.begin())) + "] " + body_of(*head) +
-           (head->keep_alive ? " keep " : " close ") + std::to_string(head->field_count) + " fields " +
+           (head->keep_alive ? " keep " : " close ") + std::to_string(head->fields.size()) + " fields " +
            std::to_string(head->bytes);
   }
   return "incomplete";

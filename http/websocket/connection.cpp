@@ -1,7 +1,9 @@
 #include <tuza/http/websocket/connection.h>
 
 #include <tuza/http/serve/exchange.h>
+#include <tuza/http/serve/pooled_read.h>
 #include <tuza/http/wire/input.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/sched/detail/lock_guard.h>
 
 #include <exception>
@@ -16,6 +18,8 @@ namespace {
 using Step = Assembler::Step;
 using Event = Assembler::Event;
 
+// How much of a buffer an idle connection keeps.
+constexpr std::size_t kIdleBytes = 1 << 10;
 constexpr int kNormal = 1000, kGoingAway = 1001, kInternalError = 1011;
 
 }  // namespace
@@ -167,22 +171,24 @@ Result<Step> Connection::Impl::step(const Context& ctx) {
 Result<Step> Connection::Impl::read_more(const Context& ctx) {
   if (input_.empty()) {
     if (const std::span<char> room = assembler_.room(); !room.empty()) {
-      const Result<std::size_t> n = wait_for(ctx, room);
+      const Result<std::size_t> n = wait_for(ctx, [&] { return conn_.read(ctx, room); });
       if (!n) return std::unexpected(n.error());
       return assembler_.filled(*n);
     }
   }
-  const std::span<std::byte> space = input_.space();
-  const Result<std::size_t> n = wait_for(ctx, {reinterpret_cast<char*>(space.data()), space.size()});
+  input_.give_back_above(kIdleBytes);
+  PooledRead read;
+  const Result<std::size_t> n =
+      wait_for(ctx, [&] { return net::detail::ConnParts::read(conn_, read, &ctx); });
   if (!n) return std::unexpected(n.error());
-  input_.filled(*n);
+  input_.append(read.bytes(*n));
   return Step{};
 }
 
-// At least one byte.
-Result<std::size_t> Connection::Impl::wait_for(const Context& ctx, std::span<char> room) {
+// For at least one byte, which `read` reads.
+Result<std::size_t> Connection::Impl::wait_for(const Context& ctx, auto read) {
   liveness_.before_wait();
-  Result<std::size_t> n = conn_.read(ctx, room);
+  Result<std::size_t> n = read();
   liveness_.after_wait(n && *n > 0);
   if (n && *n > 0) return n;
   if (n) return std::unexpected(finish(Error(Errc::kEndOfStream, "websocket read")));

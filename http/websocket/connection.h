@@ -20,7 +20,6 @@
 
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 
 namespace tuza::http::websocket {
@@ -59,7 +58,7 @@ class Connection::Impl {
   Inflater* make_inflater(DeflateWindow window) { return &inflater_.emplace(window.bits, window.takeover); }
   Result<Assembler::Step> step(const Context& ctx);
   Result<Assembler::Step> read_more(const Context& ctx);
-  Result<std::size_t> wait_for(const Context& ctx, std::span<char> room);
+  Result<std::size_t> wait_for(const Context& ctx, auto read);
   Error end_of_peer(const Assembler::Step& close);
   Error end_by(const Assembler::Step& violation);
   Error finish(Error error);

@@ -6,10 +6,10 @@
 
 #include <tuza/http/method.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace tuza::http {
 
@@ -28,7 +28,6 @@ struct Head {
   };
 
   std::uint8_t version_minor = 0;  // HTTP/1.<this>
-  std::uint32_t field_count = 0;
   std::uint32_t bytes = 0;  // of the whole head, the empty line included
 
   // Results of framing (http/wire/framing.h).
@@ -37,7 +36,7 @@ struct Head {
   bool keep_alive = false;
   std::uint64_t content_length = 0;
 
-  std::array<Field, kHeadersLimit> fields;  // the first field_count are valid
+  std::vector<Field> fields;  // its memory is kept for the next head
 };
 
 struct RequestLine {

@@ -3,6 +3,7 @@
 #include <tuza/http/wire/chars.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace tuza::http {
@@ -59,6 +60,20 @@ void HeadParser::add(HeadSlice& slice, const char* at, std::size_t size) const {
   slice.size += static_cast<std::uint32_t>(size);
 }
 
+// False: llhttp is to stop. No exception may pass through it.
+bool HeadParser::add_field() {
+  std::vector<Head::Field>& fields = head_->fields;
+  too_many_headers_ = fields.size() == limits_->fields;
+  if (too_many_headers_) return false;
+  try {
+    fields.emplace_back();
+  } catch (const std::bad_alloc&) {
+    no_memory_ = true;
+    return false;
+  }
+  return true;
+}
+
 const llhttp_settings_t& HeadParser::settings() {
   static const llhttp_settings_t shared = [] {
     llhttp_settings_t s;
@@ -72,15 +87,11 @@ const llhttp_settings_t& HeadParser::settings() {
       HeadParser& me = self(p);
       Head& head = *me.head_;
       // A name after a value begins a new field; a name after a name continues the same field.
-      if (me.in_value_ || head.field_count == 0) {
-        if (head.field_count == me.limits_->fields) {
-          me.too_many_headers_ = true;
-          return -1;
-        }
-        head.fields[head.field_count++] = Head::Field{};
+      if (me.in_value_ || head.fields.empty()) {
+        if (!me.add_field()) return -1;
         me.in_value_ = false;
       }
-      me.add(head.fields[head.field_count - 1].name, at, size);
+      me.add(head.fields.back().name, at, size);
       return 0;
     };
     // Not set at the first byte of the value: the value may be empty.
@@ -90,7 +101,7 @@ const llhttp_settings_t& HeadParser::settings() {
     };
     s.on_header_value = [](llhttp_t* p, const char* at, std::size_t size) {
       HeadParser& me = self(p);
-      me.add(me.head_->fields[me.head_->field_count - 1].value, at, size);
+      me.add(me.head_->fields.back().value, at, size);
       return 0;
     };
     s.on_headers_complete = [](llhttp_t* p) {
@@ -109,10 +120,10 @@ void HeadParser::begin(llhttp_type_t direction, Head& head, HeadSlice& line, con
   line_ = &line;
   limits_ = &limits;
   line = HeadSlice{};
-  head.field_count = 0;
+  head.fields.clear();
   fed_ = 0;
   wide_ = line_ended_ = misplaced_ = false;
-  in_value_ = unknown_method_ = too_many_headers_ = head_complete_ = false;
+  in_value_ = unknown_method_ = too_many_headers_ = no_memory_ = head_complete_ = false;
 }
 
 // The same head, from its first byte.
@@ -194,7 +205,7 @@ std::expected<bool, ParseError> HeadParser::feed_head(char* base, std::size_t in
     return std::unexpected(line_too_long(fed_));
   }
   if (fed_ == limits_->head_bytes) {
-    if (head_->field_count == 0) return std::unexpected(line_too_long(fed_));
+    if (head_->fields.empty()) return std::unexpected(line_too_long(fed_));
     return std::unexpected(ParseError{ParseErrc::kHeadTooLarge, "header fields too large", fed_});
   }
   return false;
@@ -204,6 +215,7 @@ std::expected<bool, ParseError> HeadParser::head_failed(const char* base, std::s
   const char* position = llhttp_get_error_pos(&parser_);
   const auto offset = static_cast<std::size_t>(position == nullptr ? 0 : position - base);
   if (misplaced_) return std::unexpected(malformed("malformed request target", fed_));
+  if (no_memory_) throw std::bad_alloc();
   if (too_many_headers_)
     return std::unexpected(ParseError{ParseErrc::kHeadTooLarge, "too many header fields", offset});
   if (llhttp_get_errno(&parser_) == HPE_INVALID_METHOD) {

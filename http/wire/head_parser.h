@@ -3,7 +3,7 @@
 // llhttp is fed the bytes as they arrive. It pauses when the head is complete, before any byte of the body, so that framing
 // can be decided (http/wire/framing.h). Bodies never pass through it (http/wire/body_reader.h).
 //
-// Thread-unsafe. Allocates nothing.
+// Thread-unsafe. Allocates nothing but the list of fields, which keeps its memory.
 #pragma once
 
 #include <tuza/http/wire/head.h>
@@ -28,7 +28,8 @@ class HeadParser {
 
   // Feeds `input_size` more bytes of the head. They follow the bytes fed before, which now begin at `base`
   // (the bytes may have moved since). True: the head is complete, and head.bytes is its size. False: all of
-  // the input is consumed, and more is needed. May replace tabs around the value of Content-Length by spaces.
+  // the input is consumed, and more is needed. May replace tabs around the value of Content-Length by spaces. Throws
+  // std::bad_alloc.
   std::expected<bool, ParseError> feed_head(char* base, std::size_t input_size);
 
  private:
@@ -36,6 +37,7 @@ class HeadParser {
   static const llhttp_settings_t& settings();
   static HeadParser& self(llhttp_t* parser) { return *static_cast<HeadParser*>(parser->data); }
   void add(HeadSlice& slice, const char* at, std::size_t size) const;
+  bool add_field();
   void begin_again();
   llhttp_errno_t execute(const char* base, std::size_t from, std::size_t to);
   llhttp_errno_t execute_wide(const char* base, std::size_t from, std::size_t to);
@@ -58,6 +60,7 @@ class HeadParser {
   bool in_value_ = false;
   bool unknown_method_ = false;  // llhttp stopped in the method, whose end has not arrived yet
   bool too_many_headers_ = false;
+  bool no_memory_ = false;
   bool head_complete_ = false;
 };
 

@@ -120,8 +120,7 @@ RequestFraming::Checked RequestFraming::absolute_target(std::string_view target,
 }
 
 RequestFraming::Checked RequestFraming::fields() {
-  for (std::uint32_t i = 0; i < head_.field_count; ++i) {
-    const Head::Field& field = head_.fields[i];
+  for (const Head::Field& field : head_.fields) {
     const std::string_view name = field.name.in(base_);
     const std::string_view value = trim(field.value.in(base_));
     remember(name, value);

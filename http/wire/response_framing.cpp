@@ -53,8 +53,7 @@ ResponseFraming::Checked ResponseFraming::status_line() {
 }
 
 ResponseFraming::Checked ResponseFraming::fields() {
-  for (std::uint32_t i = 0; i < head_.field_count; ++i) {
-    const Head::Field& field = head_.fields[i];
+  for (const Head::Field& field : head_.fields) {
     remember(field.name.in(base_), trim(field.value.in(base_)));
     if (Checked checked = field_name(field); !checked) return checked;
   }
