@@ -12,7 +12,7 @@ rt::PerPCache& cache() {
 // ever.
 constexpr std::size_t kKeptBytes = 64 << 10;
 // What a new one has room for. Most need no more.
-constexpr std::size_t kOutBytes = 500;
+constexpr std::size_t kOutBytes = 240;
 constexpr std::size_t kFields = 16;
 // Of those that are more than a P needs at a time.
 constexpr std::size_t kSurplusBytes = 1 << 10;

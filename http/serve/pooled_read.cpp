@@ -35,6 +35,8 @@ void PooledRead::give_back() {
   if (!cache().put(buffer) && !cache().put_surplus(buffer)) delete buffer;
 }
 
-std::span<const std::byte> PooledRead::bytes(std::size_t n) const { return std::span(buffer_->bytes).first(n); }
+std::span<const std::byte> PooledRead::bytes(std::size_t n) const {
+  return std::span(buffer_->bytes).first(n);
+}
 
 }  // namespace tuza::http

@@ -84,7 +84,8 @@ class Crowd {
 
 // As a browser asks.
 constexpr std::string_view kFields =
-    "User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0 Safari/537.36\r\n"
+    "User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0 "
+    "Safari/537.36\r\n"
     "Accept-Language: en-US,en;q=0.9\r\nAccept-Encoding: gzip, deflate, br\r\nCache-Control: no-cache\r\n";
 
 std::string asks_for(const std::string& path) {
@@ -104,8 +105,9 @@ TEST(WaitingMemory, GrowsWithWhatHasArrived) {
     const std::string message = std::string(5'000, 'x') + "the end";
     EXPECT_LT(crowd.grow(frame(2, message), "the end"), 1'500);
     const std::string cookie = "Cookie: a=" + std::string(6'000, 'x') + "\r\n";
-    EXPECT_LT(crowd.bytes_each("GET /waits HTTP/1.1\r\nHost: app.example\r\n" + cookie + "\r\n", "\r\n\r\n") - idle,
-              10'000);
+    EXPECT_LT(
+        crowd.bytes_each("GET /waits HTTP/1.1\r\nHost: app.example\r\n" + cookie + "\r\n", "\r\n\r\n") - idle,
+        10'000);
   });
 }
 

@@ -28,7 +28,7 @@ struct Head {
   };
 
   std::uint8_t version_minor = 0;  // HTTP/1.<this>
-  std::uint32_t bytes = 0;  // of the whole head, the empty line included
+  std::uint32_t bytes = 0;         // of the whole head, the empty line included
 
   // Results of framing (http/wire/framing.h).
   bool chunked = false;

@@ -6,9 +6,11 @@ namespace tuza::http {
 namespace {
 
 // Sizes of buffers are multiples of this: the next piece of a head often finds room.
-constexpr std::size_t kStepBytes = 512;
+constexpr std::size_t kStepBytes = 256;
 
-constexpr std::size_t round_up(std::size_t bytes) { return (bytes + kStepBytes - 1) / kStepBytes * kStepBytes; }
+constexpr std::size_t round_up(std::size_t bytes) {
+  return (bytes + kStepBytes - 1) / kStepBytes * kStepBytes;
+}
 
 }  // namespace
 

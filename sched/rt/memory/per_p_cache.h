@@ -28,7 +28,7 @@ struct CacheNode {
 class PerPCache {
  public:
   static constexpr std::uint32_t kLocalMax = 64;
-  // With objects of 20 KiB, 10 MiB.
+  // With objects of 8 KiB, 4 MiB.
   static constexpr std::uint32_t kSharedMax = 512;
   static constexpr std::size_t kCachesMax = 8;
 
