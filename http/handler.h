@@ -5,6 +5,7 @@
 
 #include <tuza/http/request.h>
 #include <tuza/http/response_writer.h>
+#include <tuza/sched/detail/lost_result.h>
 #include <tuza/sched/detail/move_only_function.h>
 #include <tuza/sched/result.h>
 
@@ -22,6 +23,13 @@ using HandlerFunction = MoveOnlyFunction<void(Request&, ResponseWriter&) const>;
 
 template <class F>
 concept Answers = std::is_invocable_v<const F&, Request&, ResponseWriter&>;
+
+// Its error would be taken for an answer.
+template <class F>
+constexpr void refuse_foreign_error() {
+  static_assert(!tuza::detail::returns_expected<const F&, Request&, ResponseWriter&>(),
+                "an http::Handler that returns a std::expected returns a tuza::Result");
+}
 
 // Throws the error that the function returns: dropped, it would be a 200 for what has failed.
 template <class F>
@@ -61,7 +69,7 @@ concept IsFunction = std::is_function_v<std::remove_pointer_t<F>> || requires { 
 // read, which the server answers with its status.
 //
 // Any function object that can be called as const with (Request&, ResponseWriter&) becomes a Handler. A Handler
-// is movable and not copyable; without a function it is empty, and compares equal to nullptr.
+// is movable and not copyable; without a function, or of a null pointer, it is empty, and compares equal to nullptr.
 class Handler : public detail::HandlerFunction {
  public:
   Handler() = default;
@@ -69,12 +77,20 @@ class Handler : public detail::HandlerFunction {
   template <class F>
     requires(!std::same_as<std::decay_t<F>, Handler> && detail::Answers<std::decay_t<F>> &&
              !detail::Fails<std::decay_t<F>> && std::constructible_from<std::decay_t<F>, F>)
-  Handler(F&& function) : detail::HandlerFunction(std::forward<F>(function)) {}  // NOLINT
+  Handler(F&& function) : detail::HandlerFunction(std::forward<F>(function)) {  // NOLINT: converts
+    detail::refuse_foreign_error<std::decay_t<F>>();
+  }
   template <class F>
     requires(!std::same_as<std::decay_t<F>, Handler> && detail::Fails<std::decay_t<F>> &&
              std::constructible_from<std::decay_t<F>, F>)
-  Handler(F&& function)  // NOLINT: converts
-      : detail::HandlerFunction(detail::ThrowingResult<std::decay_t<F>>{std::forward<F>(function)}) {}
+  Handler(F&& function) {  // NOLINT: converts
+    using Function = std::decay_t<F>;
+    if constexpr (std::is_pointer_v<std::remove_cvref_t<F>>) {
+      if (function == nullptr) return;
+    }
+    detail::HandlerFunction::operator=(
+        detail::HandlerFunction(detail::ThrowingResult<Function>{std::forward<F>(function)}));
+  }
   template <class F>
     requires(!std::same_as<std::decay_t<F>, Handler> && detail::IsFunction<std::decay_t<F>> &&
              !(detail::Answers<std::decay_t<F>> && std::constructible_from<std::decay_t<F>, F>))

@@ -5,7 +5,8 @@
 //     tuza::net::ConnHandler echo = [](tuza::net::Conn& conn) { ... };
 //
 // Called on a goroutine per connection, for many connections at once: a handler must be thread-safe. Any function
-// object that can be called as const with (Conn&) becomes a ConnHandler, which is movable and not copyable.
+// object that can be called as const with (Conn&) becomes a ConnHandler, which is movable and not copyable. One made of a null
+// pointer is empty, and serves nothing: serve() throws std::invalid_argument.
 //
 // A handler may return a Result, so that it can be written with TUZA_TRY. Its error is a line in the log (sched/log.h), once a
 // second at most. One that says that a peer has gone (closed, reset, broken pipe, end of the stream) is none, whoever the peer
@@ -13,6 +14,7 @@
 #pragma once
 
 #include <tuza/netpoll/conn.h>
+#include <tuza/sched/detail/lost_result.h>
 #include <tuza/sched/detail/move_only_function.h>
 #include <tuza/sched/result.h>
 
@@ -36,8 +38,12 @@ struct LoggingHandler {
 
 template <class F>
 constexpr bool returns_result() {
-  if constexpr (std::is_invocable_v<const F&, Conn&>) {
-    return tuza::detail::kIsResult<std::remove_cvref_t<std::invoke_result_t<const F&, Conn&>>>;
+  if constexpr (tuza::detail::returns_expected<const F&, Conn&>()) {
+    using R = std::remove_cvref_t<std::invoke_result_t<const F&, Conn&>>;
+    static_assert(
+        std::same_as<typename R::error_type, Error>,
+        "a handler of connections that returns a std::expected returns a tuza::Result: its error is logged");
+    return std::same_as<typename R::error_type, Error>;
   } else {
     return false;
   }
@@ -62,6 +68,9 @@ class ConnHandler : public MoveOnlyFunction<void(Conn&) const> {
         "operator() that is not const, cannot be one");
     static_assert(kServes || kOnlyMutable, "this handler must be callable with (tuza::net::Conn&)");
     static_assert(kMade, "this handler cannot be copied: pass it with std::move()");
+    if constexpr (std::is_pointer_v<std::remove_cvref_t<F>>) {
+      if (function == nullptr) return;
+    }
     if constexpr (kServes && kMade && detail::returns_result<Function>()) {
       Base::operator=(Base(detail::LoggingHandler<Function>{std::forward<F>(function)}));
     } else if constexpr (kServes && kMade) {

@@ -9,6 +9,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -34,6 +35,7 @@ void end_on_signal(Server& server, SignalSet& signals) {
 }  // namespace
 
 Result<void> listen_and_serve(std::string_view address, ConnHandler handler) {
+  if (!handler) throw std::invalid_argument("net::listen_and_serve: no handler");
   Result<Listener> listener = listen(address);
   if (!listener) return std::unexpected(listener.error());
   Result<SignalSet> signals = SignalSet::open({SIGTERM, SIGINT});

@@ -20,7 +20,8 @@ namespace tuza::net {
 // on a goroutine per connection, until SIGTERM or SIGINT. Then closes the listener and all connections, so that reads and
 // writes of handlers return Errc::kClosed, and returns when the handlers have. A second signal ends the process at once
 // with status 1. Errors: the address cannot be used, another SignalSet is open; Errc::kTimeout if a handler still runs
-// Server::kNoticeTime after its connection was closed: what it uses must then outlive it. Parks.
+// Server::kNoticeTime after its connection was closed: what it uses must then outlive it. Throws std::invalid_argument
+// without a handler. Parks.
 [[nodiscard]] Result<void> listen_and_serve(std::string_view address, ConnHandler handler);
 
 }  // namespace tuza::net

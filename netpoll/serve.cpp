@@ -42,6 +42,12 @@ ServeOptions checked(ServeOptions options) {
   return options;
 }
 
+template <class Handler>
+Handler checked(Handler handler) {
+  if (!handler) throw std::invalid_argument("net::serve: no handler");
+  return handler;
+}
+
 bool is_out_of_resources(const Error& error) {
   return error.is(std::errc::too_many_files_open) || error.is(std::errc::too_many_files_open_in_system) ||
          error.is(std::errc::no_buffer_space) || error.is(std::errc::not_enough_memory) ||
@@ -122,7 +128,7 @@ Context Session::shutdown_notice() {
 Server::Server(Listener&& listener, Handler handler, const ServeOptions& options)
     : own_listener_(std::move(listener)),
       listener_(*own_listener_),
-      handler_(std::move(handler)),
+      handler_(checked(std::move(handler))),
       options_(checked(options)),
       slots_max_(limit_on_connections(options)),
       slots_(slots_max_),
@@ -132,7 +138,7 @@ Server::Server(Listener&& listener, Handler handler, const ServeOptions& options
 
 Server::Server(Listener& listener, Handler handler, const ServeOptions& options)
     : listener_(listener),
-      handler_(std::move(handler)),
+      handler_(checked(std::move(handler))),
       options_(checked(options)),
       slots_max_(limit_on_connections(options)),
       slots_(slots_max_),
@@ -308,7 +314,8 @@ bool Server::shutdown(TimePoint deadline) {
 }
 
 Result<void> serve(Listener& listener, ConnHandler handler, const ServeOptions& options) {
-  Server server(listener, [&handler](Session& session) { handler(session.conn()); }, options);
+  const ConnHandler given = checked(std::move(handler));
+  Server server(listener, [&given](Session& session) { given(session.conn()); }, options);
   return server.serve();
 }
 

@@ -24,6 +24,7 @@
 #include <tuza/netpoll/listener.h>
 #include <tuza/netpoll/network.h>
 #include <tuza/netpoll/proxy_protocol.h>
+#include <tuza/sched/detail/lost_result.h>
 #include <tuza/sched/detail/move_only_function.h>
 #include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/detail/run_mark.h>
@@ -117,10 +118,15 @@ class Server {
   // Called on the connection's own goroutine; the connection is closed when the handler returns.
   using Handler = MoveOnlyFunction<void(Session&) const>;
 
-  // Throws std::invalid_argument for proxy_protocol without `proxies`, or for stack_bytes above 64 MiB.
+  // Throws std::invalid_argument without a handler, for proxy_protocol without `proxies`, or for stack_bytes above 64 MiB.
   Server(Listener&& listener, Handler handler, const ServeOptions& options = {});
   // The caller keeps the listener; closing the listener also ends serve().
   Server(Listener& listener, Handler handler, const ServeOptions& options = {});
+  template <class L, class F>
+    requires(tuza::detail::kReturnsResult<F, Session&>)
+  Server(L&& listener, F&&, const ServeOptions& = {}) : Server(std::forward<L>(listener), Handler()) {
+    tuza::detail::refuse_lost_result<F>();
+  }
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   // Every call must have returned, and every connection must have ended; otherwise the process is terminated.

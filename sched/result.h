@@ -85,13 +85,6 @@ class [[nodiscard]] Error {
 template <class T>
 using Result = std::expected<T, Error>;
 
-namespace detail {
-template <class T>
-inline constexpr bool kIsResult = false;
-template <class T>
-inline constexpr bool kIsResult<Result<T>> = true;
-}  // namespace detail
-
 }  // namespace tuza
 
 template <>

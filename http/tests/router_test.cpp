@@ -178,6 +178,8 @@ TEST(Router, RefusesPatternsThatMakeNoSense) {
   router.handle("/a/{b}", naming("any method is another"));
   EXPECT_THROW(router.handle("GET /a/{c}", naming("second")), std::invalid_argument);
   EXPECT_THROW(router.handle("/nobody", nullptr), std::invalid_argument);
+  Result<void> (*const none)(Request&, ResponseWriter&) = nullptr;
+  EXPECT_THROW(router.handle("/nobody", none), std::invalid_argument);
   EXPECT_THROW(router.mount("/x/", naming("x")), std::invalid_argument);
   EXPECT_THROW(router.mount("/x", nullptr), std::invalid_argument);
   EXPECT_THROW((void)router.group(""), std::invalid_argument);

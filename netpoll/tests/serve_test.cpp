@@ -1,4 +1,5 @@
 // The accept loop: a goroutine per connection, the connection limit, graceful shutdown.
+#include <tuza/netpoll/listen_and_serve.h>
 #include <tuza/netpoll/serve.h>
 #include <tuza/netpoll/tests/file_testing.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
@@ -12,6 +13,7 @@
 #include <atomic>
 #include <functional>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -424,6 +426,18 @@ TEST_P(ServeTest, AHandlerMayFailAfterItHasMovedItsConnectionAway) {
       listener.close();
       serving.wait();
     }
+  });
+}
+
+TEST_P(ServeTest, WithoutAHandlerNothingIsServed) {
+  run_with(GetParam(), [] {
+    Listener listener = listen_on_loopback();
+    void (*const none)(Conn&) = nullptr;
+    Result<void> (*const none_with_result)(Conn&) = nullptr;
+    EXPECT_THROW((void)serve(listener, none), std::invalid_argument);
+    EXPECT_THROW((void)serve(listener, none_with_result), std::invalid_argument);
+    EXPECT_THROW((void)listen_and_serve("127.0.0.1:0", none_with_result), std::invalid_argument);
+    EXPECT_THROW(Server(listener, nullptr), std::invalid_argument);
   });
 }
 

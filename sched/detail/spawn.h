@@ -2,7 +2,7 @@
 // groups that is a template.
 #pragma once
 
-#include <tuza/sched/result.h>
+#include <tuza/sched/detail/lost_result.h>
 
 #include <concepts>
 #include <cstddef>
@@ -126,10 +126,10 @@ template <class F, class... Args>
 constexpr bool fits_without_result() {
   if constexpr (fits_goroutine<F, Args...>()) {
     using R = std::remove_cvref_t<std::invoke_result_t<std::decay_t<F>, std::decay_t<Args>...>>;
-    static_assert(!tuza::detail::kIsResult<R>,
+    static_assert(!tuza::detail::kIsExpected<R>,
                   "the error that this function returns would be lost: handle it in the function, or start "
                   "it by ErrorGroup::go(), whose wait() returns it");
-    return !tuza::detail::kIsResult<R>;
+    return !tuza::detail::kIsExpected<R>;
   } else {
     return false;
   }

@@ -29,6 +29,7 @@
 #pragma once
 
 #include <tuza/sched/detail/deadline.h>
+#include <tuza/sched/detail/lost_result.h>
 #include <tuza/sched/detail/move_only_function.h>
 #include <tuza/sched/result.h>
 
@@ -251,6 +252,12 @@ class [[nodiscard]] WhenDone {
 // exception that escapes the function ends the process, as with go(). Does not park. The registration does
 // not keep the context alive; the handle does.
 WhenDone when_done(const Context& ctx, MoveOnlyFunction<void()> function);
+template <class F>
+  requires(detail::kReturnsResult<F>)
+WhenDone when_done(const Context& ctx, F&&) {
+  detail::refuse_lost_result<F>();
+  return when_done(ctx, MoveOnlyFunction<void()>());
+}
 
 namespace detail {
 // The same, but the thread that ends the context calls the function directly: the function must neither park

@@ -19,6 +19,7 @@
 // that escapes the function ends the process, as with go().
 #pragma once
 
+#include <tuza/sched/detail/lost_result.h>
 #include <tuza/sched/detail/move_only_function.h>
 #include <tuza/sched/time/sleep.h>
 
@@ -66,5 +67,11 @@ class [[nodiscard]] DelayedCall {
 // Runs `function` after `delay`; at once if the delay is not positive.
 DelayedCall after_func(rt::AnyDuration delay, MoveOnlyFunction<void()> function,
                        const std::source_location& where = std::source_location::current());
+template <class F>
+  requires(detail::kReturnsResult<F>)
+DelayedCall after_func(rt::AnyDuration delay, F&&) {
+  detail::refuse_lost_result<F>();
+  return after_func(delay, MoveOnlyFunction<void()>());
+}
 
 }  // namespace tuza
