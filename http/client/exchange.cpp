@@ -172,7 +172,8 @@ Result<bool> ClientExchange::feed() {
   head_begun_ = false;
   if (const auto framed = frame_response(input_.request(), head_, asked_); !framed)
     return std::unexpected(bad_response(framed.error()));
-  if (head_.status == 101 && !asked_to_upgrade_)
+  // RFC 9110 7.8: HTTP/1.0 knows no Upgrade.
+  if (head_.status == 101 && (!asked_to_upgrade_ || head_.version_minor == 0))
     return std::unexpected(Error(Errc::kBadMessage, "read response", "an upgrade that was not asked for"));
   if (!is_final()) {
     input_.end_request();

@@ -28,6 +28,14 @@ void remove_fields(std::string& lines, std::initializer_list<std::string_view> n
   lines = std::move(kept);
 }
 
+std::string without_upgrade(std::string_view url) {
+  const std::string_view scheme = url.substr(0, url.find(':'));
+  std::string_view is = scheme;
+  if (equals_ignoring_case(scheme, "ws")) is = "http";
+  if (equals_ignoring_case(scheme, "wss")) is = "https";
+  return std::string(is).append(url.substr(scheme.size()));
+}
+
 bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }

@@ -138,7 +138,8 @@ Result<ClientResponse> ClientState::follow(const Context& ctx, net::TimePoint de
     if (!location || !can_redirect(response->status(), hop)) return response;
     if (redirects == options_.redirects_max)
       return std::unexpected(Error(Errc::kBadMessage, "follow redirect", "too many redirects"));
-    Result<Url> next = hop.url.resolve(*location);
+    Result<Url> next =
+        hop.url.resolve(hop.upgrade.empty() ? std::string(*location) : without_upgrade(*location));
     if (!next) return std::unexpected(errorf("follow redirect: {}", next.error()));
     // What follows an upgrade is not asked for anew: it would go on in plain text for good.
     if (!hop.upgrade.empty() && hop.url.https && !next->https)

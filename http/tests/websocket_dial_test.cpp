@@ -229,6 +229,7 @@ TEST_P(WebSocketDialTest, AnAnswerThatIsNoneToTheHandshakeIsRefused) {
       {std::string(kUpgraded) + "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n", "another key"},
       {std::string(kUpgraded), "another key"},
       {std::string(kUpgraded) + accepted + accepted, "another key"},
+      {"HTTP/1.0 101 X\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" + accepted, "not asked for"},
       {"HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n" + accepted, "something else"},
       {"HTTP/1.1 101 X\r\nUpgrade: websocket\r\n" + accepted, "something else"},
       {std::string(kUpgraded) + accepted + "Sec-WebSocket-Protocol: a\r\n", ""},
@@ -445,13 +446,19 @@ TEST_P(WebSocketDialTest, ARedirectDoesNotTakeTheEncryptionAway) {
                   [](Request&, ResponseWriter& res) { res.redirect("http://example.org/echo"); });
     router.handle("GET /encrypted",
                   [](Request&, ResponseWriter& res) { res.redirect("https://example.org/echo"); });
+    router.handle("GET /ws", [](Request&, ResponseWriter& res) { res.redirect("ws://example.org/echo"); });
+    router.handle("GET /wss", [](Request&, ResponseWriter& res) { res.redirect("WSS://example.org/echo"); });
     router.handle("GET /echo", sends_back());
     Server server(std::move(router));
     const auto dial = [&](std::string_view url) { return websocket::dial(kNoContext, server.client(), url); };
     EXPECT_TRUE(dial("ws://example.org/plain"));
     EXPECT_TRUE(dial("ws://example.org/encrypted"));
     EXPECT_TRUE(dial("wss://example.org/encrypted"));
-    EXPECT_TRUE(dial("wss://example.org/plain").error().is(Errc::kBadMessage));
+    EXPECT_TRUE(dial("ws://example.org/ws"));
+    EXPECT_TRUE(dial("wss://example.org/wss"));
+    for (const char* plain : {"wss://example.org/plain", "wss://example.org/ws"})
+      EXPECT_TRUE(dial(plain).error().is(Errc::kBadMessage)) << plain;
+    EXPECT_FALSE(server.client().get(kNoContext, "http://example.org/ws")) << "no upgrade";
     EXPECT_EQ(server.client().get(kNoContext, "https://example.org/plain")->status(), 426) << "no upgrade";
   });
 }

@@ -1,5 +1,6 @@
 // websocket::dial(): from a URL to a connection.
 #include <tuza/http/client.h>
+#include <tuza/http/client/redirect.h>
 #include <tuza/http/status.h>
 #include <tuza/http/websocket/client_handshake.h>
 #include <tuza/http/websocket/connection.h>
@@ -24,15 +25,9 @@ void check(const DialOptions& options) {
   if (!tokens) throw std::invalid_argument("the name of a subprotocol is a token");
 }
 
-// "ws:" is "http:" with an upgrade, and "wss:" "https:" (RFC 6455 3). nullopt: another scheme.
-std::optional<std::string> http_url(std::string_view url) {
+bool is_http(std::string_view url) {
   const std::string_view scheme = url.substr(0, url.find(':'));
-  const auto is_one_of = [scheme](std::string_view one, std::string_view other) {
-    return equals_ignoring_case(scheme, one) || equals_ignoring_case(scheme, other);
-  };
-  if (is_one_of("wss", "https")) return "https" + std::string(url.substr(scheme.size()));
-  if (is_one_of("ws", "http")) return "http" + std::string(url.substr(scheme.size()));
-  return std::nullopt;
+  return equals_ignoring_case(scheme, "http") || equals_ignoring_case(scheme, "https");
 }
 
 std::unexpected<Error> bad_answer(std::string_view url, std::string_view why) {
@@ -53,12 +48,12 @@ Options of_connection(const DialOptions& options) {
 Result<Connection> dial(const Context& ctx, Client& client, std::string_view url,
                         const DialOptions& options) {
   check(options);
-  const std::optional<std::string> address = http_url(url);
-  if (!address)
+  const std::string address = without_upgrade(url);
+  if (!is_http(address))
     return std::unexpected(Error(Errc::kBadAddress, "websocket dial", "neither ws:// nor wss://"));
   const std::optional<std::string> key = make_key();
   if (!key) return std::unexpected(Error(Errc::kOther, "websocket dial", "no random numbers"));
-  ClientRequest request(Method::kGet, *address);
+  ClientRequest request(Method::kGet, address);
   ask(request, *key, options);
   Result<ClientResponse> response = client.send(ctx, request);
   if (!response) return std::unexpected(errorf("websocket dial: {}", response.error()));
