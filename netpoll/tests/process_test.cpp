@@ -55,7 +55,7 @@ TEST_P(ProcessTest, OthersRunWhileManyWaitWithoutAThread) {
     WaitGroup group;
     for (int i = 0; i < 3; ++i) group.go([&] { EXPECT_TRUE(process.wait()->ok()); });
     wait_until_parked(3, WaitReason::kBarrier);
-    wait_until_parked(1, WaitReason::kIoRead);  // for the pidfd
+    if (has_pidfds()) wait_until_parked(1, WaitReason::kIoRead);
     Chan<int> chan(1);
     for (int i = 0; i < 1000; ++i) {
       chan.send(i);
@@ -70,7 +70,7 @@ TEST_P(ProcessTest, OthersRunWhileManyWaitWithoutAThread) {
 
 TEST_P(ProcessTest, AThousandInARowLeaveNothing) {
   run_with(GetParam(), [] {
-    EXPECT_TRUE(Process::run({"true"})->ok());
+    EXPECT_TRUE(Process::output({"echo"}));  // opens what the poller needs
     const std::size_t before = open_descriptors();
     for (int i = 0; i < scaled(1000); ++i) {
       const Result<ProcessOutput> done = Process::output({"echo", "hello"});

@@ -5,8 +5,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <tuza/netpoll/process.h>
+#include <tuza/netpoll/process/child_end.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
 #include <tuza/sched/arch/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <string>
@@ -35,6 +37,13 @@ inline std::string read_some(PipeReader& from) {
 inline bool no_children() {
   siginfo_t info{};
   return sys::invoke(SYS_waitid, P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT, nullptr) == -ECHILD;
+}
+
+// Whether the end of a child is awaited through a descriptor. Otherwise a thread blocks for it.
+inline bool has_pidfds() {
+  const long fd = tuza::detail::open_pidfd(::getpid());
+  if (fd >= 0) ::close(static_cast<int>(fd));
+  return fd >= 0;
 }
 
 inline bool exists(int pid) { return ::kill(pid, 0) == 0; }
