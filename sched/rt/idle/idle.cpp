@@ -221,6 +221,9 @@ void hand_off_p(Sched& sched, P* p) {
              (sched.has_io_waiters() && sched.poll.holder() == PollRole::Holder::kNobody)) {
     // The M that gives up this P does not wait for timers and I/O, so an idle M must.
     nudge_idle_m(sched);
+  } else if (stands_still(sched)) {
+    // If the P was taken from an M, its goroutine may have parked before the P was idle: that M has looked too early.
+    nudge_idle_m(sched);
   }
 }
 

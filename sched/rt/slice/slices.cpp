@@ -5,6 +5,7 @@
 #include <tuza/sched/rt/idle/idle.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/slice/handoff.h>
+#include <tuza/sched/rt/testing/chaos.h>
 
 #include <algorithm>
 
@@ -145,6 +146,7 @@ bool Slices::take(Sched& sched, P& p, M* m, G& g, Seen& seen, GoneFor why, std::
   sched.maker.end_set_up(sched);
   // The waiting goroutines may run as long as this one. With checkpoints, they yield.
   if (!g_ask_before_taking.load(std::memory_order_relaxed)) sched.maker.expect(queued);
+  chaos::dawdle();
   hand_off_p(sched, &p);
   return true;
 }

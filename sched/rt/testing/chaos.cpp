@@ -2,13 +2,18 @@
 
 #if defined(TUZA_CHAOS)
 
+#include <tuza/sched/arch/calls.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/base/print.h>
+#include <tuza/sched/rt/base/random.h>
 #include <tuza/sched/rt/idle/idle.h>
 #include <tuza/sched/rt/idle/procs.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/slice/handoff.h>
 
+#include <ctime>
+
+#include <atomic>
 #include <cstdlib>
 
 namespace tuza::rt::chaos {
@@ -52,6 +57,14 @@ bool migrates(M* m, G* g) {
 void before_leave(M* m) {
   if (m->p == nullptr || g_handoff_every == 0 || m->random.below(g_handoff_every) != 0) return;
   hand_off_own_p(m);
+}
+
+void dawdle() {
+  static std::atomic<std::uint64_t> calls{0};
+  Random random(g_seed + calls.fetch_add(1, std::memory_order_relaxed));
+  if (random.below(8) != 0) return;
+  const timespec some{.tv_sec = 0, .tv_nsec = 1'000'000 * (1 + random.below(8))};
+  sys::nanosleep(&some, nullptr);
 }
 
 }  // namespace tuza::rt::chaos

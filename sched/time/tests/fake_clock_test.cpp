@@ -320,6 +320,26 @@ TEST_P(FakeClockTest, TimeLimitsOfLocksGoByIt) {
 
 // The thread of a locked goroutine waits for that goroutine alone, and cannot advance time. A real timer is
 // pending: the clock used to wait for it.
+// Sysmon takes the P of a goroutine that goes on without it, and parks, before the P is idle: whoever looks last must see that
+// everything stands still.
+TEST_P(FakeClockTest, PassesWhenAPIsTakenFromTheLastThatParks) {
+  run_with(GetParam(), [] {
+    FakeClock clock;
+    WaitGroup group;
+    for (int i = 0; i < 3; ++i) {
+      group.go([i] {
+        for (int round = 0; round < 60; ++round) {
+          const auto until = std::chrono::steady_clock::now() + (1 + (round + 20 * i) % 30) * 600us;
+          while (std::chrono::steady_clock::now() < until) {
+          }
+          sleep_for(1s);
+        }
+      });
+    }
+    group.wait();
+  });
+}
+
 TEST_P(FakeClockTest, PassesWhenTheLastThatWaitsIsLockedToItsThread) {
   run(RunOptions{.max_procs = GetParam()}, [] {
     go([] { sleep_for(1h); });
