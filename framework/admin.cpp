@@ -38,7 +38,9 @@ bool flag(const Request& request, std::string_view name, bool otherwise) {
 }
 
 void send_goroutines(const Request& request, ResponseWriter& response) {
-  const DumpOptions options{.group = flag(request, "group", false), .stacks = flag(request, "stacks", true)};
+  const DumpOptions options{.group = flag(request, "group", false),
+                            .stacks = flag(request, "stacks", true),
+                            .frames = flag(request, "frames", false)};
   no_store(response);
   response.set_header("Content-Type", "text/plain; charset=utf-8");
   dump_goroutines([&](std::string_view text) { return response.write(text).has_value(); }, options);

@@ -5,6 +5,7 @@
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/park.h>
+#include <tuza/sched/rt/report/debug_options.h>
 #include <tuza/sched/rt/report/goroutine_record.h>
 #include <tuza/sched/rt/report/sample.h>
 #include <tuza/sched/rt/sched.h>
@@ -147,13 +148,15 @@ void append(std::string& out, rt::FrameNames& names, const Group& group, std::in
   out += ", numbers";
   for (const std::uint64_t id : group.ids) out += ' ' + std::to_string(id);
   out += group.count > group.ids.size() ? " ...:\n" : ":\n";
+  if (group.first.where.activity.size > 0)
+    out.append("  ").append(group.first.where.activity.text()).append(" (one of them)\n");
   append_stack(out, names, group.first);
 }
 
 }  // namespace
 
 void dump_goroutines(const std::function<bool(std::string_view)>& write, DumpOptions options) {
-  rt::FrameNames names;
+  rt::FrameNames names(options.frames || rt::DebugOptions::from_environment().all_frames);
   std::string text = headline();
   const auto flush = [&](std::size_t at_least) {
     if (text.size() < at_least) return true;

@@ -35,8 +35,9 @@
 namespace tuza {
 
 struct DumpOptions {
-  bool group = false;  // one entry for all goroutines of a kind, the most frequent first
-  bool stacks = true;  // false: only one line per goroutine, and its creator
+  bool group = false;   // one entry for all goroutines of a kind, the most frequent first
+  bool stacks = true;   // false: only one line per goroutine, and its creator
+  bool frames = false;  // also the frames of the runtime, and of the standard library's calls of functions
 };
 
 // Passes the text to `write` in pieces of some tens of kilobytes; the dump ends if `write` returns false.

@@ -37,6 +37,7 @@ bool apply(DebugOptions& options, std::string_view key, std::string_view value) 
   if (key == "asyncpreemptoff") return parse_flag(value, options.async_preempt_off);
   if (key == "membarrieroff") return parse_flag(value, options.membarrier_off);
   if (key == "heldmutex") return parse_flag(value.empty() ? "1" : value, options.held_mutexes);
+  if (key == "allframes") return parse_flag(value.empty() ? "1" : value, options.all_frames);
   if (key == "stalls") return parse_duration(value, options.stalls_ns);
   return false;
 }
@@ -55,7 +56,7 @@ DebugOptions DebugOptions::parse(std::string_view text) {
       problem
           << "TUZA_DEBUG: cannot use '" << item
           << "'; known are schedtrace=<ms, 0 to 3600000>, scheddetail=<0 or 1>, asyncpreemptoff=<0 or 1>, "
-             "membarrieroff=<0 or 1>, heldmutex and stalls=<0 to 60000>ms";
+             "membarrieroff=<0 or 1>, heldmutex, allframes and stalls=<0 to 60000>ms";
       report_variable(problem);
     }
   }

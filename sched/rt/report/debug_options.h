@@ -5,6 +5,7 @@
 //   TUZA_DEBUG=asyncpreemptoff=1            no goroutine is suspended by a signal
 //   TUZA_DEBUG=membarrieroff=1              membarrier(2) is not used
 //   TUZA_DEBUG=heldmutex                    goroutines that park while they hold a std::mutex end the process
+//   TUZA_DEBUG=allframes                    dumps of goroutines show the runtime's own frames, too
 //   TUZA_DEBUG=stalls=20ms                  reports goroutines that have run without their P for this long
 #pragma once
 
@@ -19,6 +20,7 @@ struct DebugOptions {
   bool async_preempt_off = false;
   bool membarrier_off = false;
   bool held_mutexes = false;
+  bool all_frames = false;
   std::int64_t stalls_ns = 0;  // 0: off
 
   // Parses `text`. Unknown keys and invalid values are reported on standard error and ignored.

@@ -3,6 +3,7 @@
 #include <tuza/sched/rt/base/print.h>
 #include <tuza/sched/rt/base/thread_cpu.h>
 #include <tuza/sched/rt/report/backtrace.h>
+#include <tuza/sched/rt/report/frame_name.h>
 #include <tuza/sched/rt/report/syscall_name.h>
 #include <tuza/sched/rt/report/walk.h>
 #include <tuza/sched/rt/sched.h>
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <string_view>
 
 namespace tuza::rt {
 namespace {
@@ -125,14 +127,22 @@ std::size_t GoroutineRecord::hash() const {
   return sum;
 }
 
-const std::string& FrameNames::of(std::uintptr_t pc) {
-  const auto [found, is_new] = names_.try_emplace(pc);
-  if (is_new) {
-    Line line(Line::kNowhere);
-    describe(line, pc);
-    found->second = line.text();
+// A description is "NAME+OFFSET (FILE+0xPOSITION)", or only what is known of it.
+const FrameNames::Frame& FrameNames::of(std::uintptr_t pc) {
+  const auto [found, is_new] = frames_.try_emplace(pc);
+  Frame& frame = found->second;
+  if (!is_new) return frame;
+  Line line(Line::kNowhere);
+  describe(line, pc);
+  const std::string_view text = line.text();
+  const std::size_t name_end = text.rfind('+', text.rfind(" ("));
+  if (name_end == std::string_view::npos) {
+    frame.text = text;
+  } else {
+    const std::string_view name = text.substr(0, name_end);
+    frame = {.text = short_name(name).append(text.substr(name_end)), .shown = all_ || !is_plumbing(name)};
   }
-  return found->second;
+  return frame;
 }
 
 void append_duration(std::string& out, std::int64_t ns) {
@@ -154,8 +164,14 @@ void append_state(std::string& out, const GoroutineRecord& g) {
 }
 
 void append_stack(std::string& out, FrameNames& names, const GoroutineRecord& g) {
-  for (std::size_t i = 0; i < g.where.frame_count; ++i) {
-    out += "  #" + std::to_string(i) + (i < 10 ? "  " : " ") + names.of(g.where.frames[i]) + '\n';
+  const auto frames = std::span(g.where.frames).first(g.where.frame_count);
+  const bool any = std::ranges::any_of(frames, [&names](std::uintptr_t pc) { return names.of(pc).shown; });
+  std::size_t number = 0;
+  for (const std::uintptr_t pc : frames) {
+    const FrameNames::Frame& frame = names.of(pc);
+    if (any && !frame.shown) continue;
+    out += "  #" + std::to_string(number) + (number < 10 ? "  " : " ") + frame.text + '\n';
+    ++number;
   }
   if (g.where.frame_count == Sample::kFramesMax) out += "  ...\n";
   out += why_stack_is_missing(g.where.result);

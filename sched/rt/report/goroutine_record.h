@@ -49,10 +49,18 @@ bool read_goroutine(G& g, bool with_stack, GoroutineRecord& record);
 // Descriptions of code addresses, each looked up once.
 class FrameNames {
  public:
-  const std::string& of(std::uintptr_t pc);
+  // `all`: also the frames that say nothing about the program.
+  explicit FrameNames(bool all) : all_(all) {}
+
+  struct Frame {
+    std::string text;
+    bool shown = true;
+  };
+  const Frame& of(std::uintptr_t pc);
 
  private:
-  std::unordered_map<std::uintptr_t, std::string> names_;
+  const bool all_;
+  std::unordered_map<std::uintptr_t, Frame> frames_;
 };
 
 void append_goroutine(std::string& out, FrameNames& names, const GoroutineRecord& g, std::int64_t now);
