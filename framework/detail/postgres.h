@@ -8,6 +8,7 @@
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/context.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <concepts>
@@ -54,12 +55,16 @@ class Category final : public std::error_category {
   [[nodiscard]] std::string message(int value) const override { return "SQLSTATE " + unpack(value); }
 };
 
-inline std::string without_newline(std::string_view text) {
+// libpq's texts end with a newline, and some have several lines, with tabs.
+inline std::string one_line(std::string_view text) {
   while (text.ends_with('\n')) text.remove_suffix(1);
-  return std::string(text);
+  std::string line(text);
+  std::erase(line, '\t');
+  std::ranges::replace(line, '\n', ' ');
+  return line;
 }
 inline Error lost(PGconn* conn, std::string_view op) {
-  return {Errc::kClosed, op, without_newline(PQerrorMessage(conn))};
+  return {Errc::kClosed, op, one_line(PQerrorMessage(conn))};
 }
 
 inline std::optional<std::string> to_text(std::nullopt_t) { return std::nullopt; }
@@ -92,8 +97,7 @@ inline Result<ConnOwner> connect(const Context& ctx, const std::string& conninfo
     if (next == PGRES_POLLING_FAILED) return std::unexpected(lost(conn.get(), "postgres connect"));
   }
   PQsetNoticeProcessor(
-      conn.get(),
-      [](void*, const char* text) { log_line(LogLevel::kInfo, "postgres: " + without_newline(text)); },
+      conn.get(), [](void*, const char* text) { log_line(LogLevel::kInfo, "postgres: " + one_line(text)); },
       nullptr);
   if (PQsetnonblocking(conn.get(), 1) != 0) return std::unexpected(lost(conn.get(), "postgres connect"));
   return conn;

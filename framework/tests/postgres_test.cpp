@@ -177,6 +177,7 @@ TEST_P(PostgresTest, ALostConnectionIsAnError) {
     ASSERT_FALSE(nobody);
     EXPECT_TRUE(nobody.error().closed());
     EXPECT_NE(nobody.error().message().find("/nowhere"), std::string::npos) << nobody.error().message();
+    EXPECT_EQ(nobody.error().message().find_first_of("\n\t"), std::string::npos) << nobody.error().message();
   });
 }
 
