@@ -7,7 +7,7 @@ import statistics
 
 PERCENTILES = (("p50_us", "p50"), ("p90_us", "p90"), ("p99_us", "p99"), ("p999_us", "p99.9"), ("max_us", "max"))
 TITLES = {"": "Latency", "client_": "Latency of small requests", "tick_": "Lateness of a goroutine that ticks"}
-NAME_WIDTH, AXIS_WIDTH, VALUE_WIDTH = 190, 520, 290
+NAME_WIDTH, AXIS_WIDTH, VALUE_WIDTH = 190, 460, 350
 ROW, HEAD = 20, 22
 RADII = {"p50": 5, "p90": 4.5, "p99": 4, "p99.9": 3.5, "max": 3}
 
