@@ -34,6 +34,10 @@ void read_command_line(Config& config, const Sources& sources, Problems& problem
     }
     std::vector<std::string_view> known;
     for (const Key& key : schema.keys()) known.push_back(key.name);
+    if (name.empty()) {
+      problems.push_back("--set =" + text + ": a setting has a name: --set KEY=VALUE");
+      continue;
+    }
     const std::string_view meant = nearest(name, known);
     problems.push_back("--set " + name + ": unknown setting" +
                        (meant.empty() ? "" : "; did you mean " + std::string(meant) + "?"));

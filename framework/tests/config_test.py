@@ -241,6 +241,7 @@ class Config(unittest.TestCase):
             (["--set", "http.headers_max=0"], '--set http.headers_max: expected a number of headers'),
             (["--set", "http.headersmax=1"], "--set http.headersmax: unknown setting; did you mean http.headers_max?"),
             (["--set", "http.headers_max"], "expected KEY=VALUE"),
+            (["--set", "=x"], "--set =x: a setting has a name: --set KEY=VALUE"),
             (["--listen", "nowhere"], '--listen: expected one or more addresses'),
             (["--lisen", "127.0.0.1:1"], "--lisen"),
             (["--config", ""], "--config: expected a file"),
