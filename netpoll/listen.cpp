@@ -142,7 +142,6 @@ Result<Listener> Listener::adopt(int fd) {
   if (endpoint) sys::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   Result<Descriptor*> descriptor = Descriptor::open(fd, "adopt");
   if (!descriptor) return std::unexpected(descriptor.error());
-  (*descriptor)->set_shared();
   Listener listener(detail::DescriptorOwner(*descriptor), endpoint.value_or(Endpoint()), name.text());
   listener.adopted_ = true;
   return listener;

@@ -40,7 +40,6 @@ Result<void> wait_for(const Context& ctx, int fd, Descriptor::Side side) {
   const Result<Descriptor*> opened = Descriptor::open(static_cast<int>(own), op, watch);
   if (!opened) return std::unexpected(opened.error());
   const detail::DescriptorOwner owner(*opened);
-  owner->set_shared();  // the library has the open file, too
   const Result<long> ready =
       owner->retry(side, op, [events](int number) { return look(number, events); }, &ctx);
   if (!ready) return std::unexpected(ready.error());

@@ -36,6 +36,7 @@ Result<Descriptor*> Descriptor::open(int fd, std::string_view op, Watch watch) {
   }
   if (error == 0) return d;
   if (d != nullptr) {
+    d->generation_.store(0, std::memory_order_relaxed);  // registered nowhere
     d->dispose();
   } else {
     sys::close(fd);
@@ -70,10 +71,15 @@ void Descriptor::dispose() {
 
 void Descriptor::close_number() {
   sequence_.fetch_add(1, std::memory_order_release);  // events for the old number are dropped from here on
-  if (shared_) {
-    if (const Result<Netpoller*> netpoller = Netpoller::get()) (*netpoller)->poller().remove(fd_);
+  if (!in_memory_) {
+    // Closing ends the registration, too, unless others have the open file. But a thread in epoll_wait(2) may look at it just
+    // then: Linux (seen with 6.18) holds the file meanwhile, and gives it up only when that call returns. If nothing else
+    // happens, the peer waits for the end of the stream. Go removes descriptors, too.
+    Netpoller* const netpoller = Netpoller::current();
+    const bool registered = generation_.load(std::memory_order_relaxed) == Netpoller::generation();
+    if (netpoller != nullptr && registered) netpoller->poller().remove(fd_);
+    sys::close(fd_);
   }
-  if (!in_memory_) sys::close(fd_);  // also ends the registration
   fd_ = -1;
   drop_holder();
 }
@@ -83,7 +89,7 @@ void Descriptor::drop_holder() {
   // Not in close_number(): the owner may set deadlines until it disposes of the descriptor.
   read_deadline_.clear();
   write_deadline_.clear();
-  drained_ = shared_ = false;
+  drained_ = false;
   write_rate_min_ = write_waited_us_ = 0;
   write_timeout_ns_.store(0, std::memory_order_relaxed);
   hung_up_.store(false, std::memory_order_relaxed);

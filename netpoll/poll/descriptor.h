@@ -173,10 +173,6 @@ class Descriptor {
   // True: the handler has not been called, and will not be. False: it has been, or is being called.
   bool forget_hang_up() { return on_hang_up_.exchange(0) != 0; }
 
-  // Other processes hold the socket too, so it stays open when this descriptor closes its number. Call it
-  // before first use.
-  void set_shared() { shared_ = true; }
-
   // -- For the poller.
   [[nodiscard]] std::uint64_t cookie() const {
     return std::uint64_t{sequence_.load(std::memory_order_relaxed)} << 32 | index_;
@@ -284,7 +280,6 @@ class Descriptor {
   std::atomic<std::uint32_t> sequence_{0};    // incremented when the number is closed
   std::atomic<std::uint32_t> holders_{0};     // the owner, and the open number; at 0 the slot is recycled
   int fd_ = -1;                               // guarded by references: constant while one exists
-  bool shared_ = false;                       // constant during use
   bool drained_ = false;                      // guarded by the read lock: no data until the next edge
   bool watches_writes_ = false;               // guarded by the write lock: the poller reports room to write
   std::atomic<std::uint32_t> generation_{0};  // Netpoller::generation() when it was registered

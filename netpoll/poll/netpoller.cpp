@@ -27,6 +27,10 @@ void collect(rt::GList& ready, rt::G* g) {
 
 }  // namespace
 
+Netpoller* Netpoller::current() {
+  return rt::is_forked_child() ? nullptr : g_netpoller.load(std::memory_order_acquire);
+}
+
 Result<Netpoller*> Netpoller::get() {
   // After a fork, the child shares the epoll instance with its parent, and must not change it.
   if (rt::is_forked_child()) return std::unexpected(Error(Errc::kNotRunning, "netpoll"));
