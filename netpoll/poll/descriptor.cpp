@@ -75,9 +75,7 @@ void Descriptor::close_number() {
     // Closing ends the registration, too, unless others have the open file. But a thread in epoll_wait(2) may look at it just
     // then: Linux (seen with 6.18) holds the file meanwhile, and gives it up only when that call returns. If nothing else
     // happens, the peer waits for the end of the stream. Go removes descriptors, too.
-    Netpoller* const netpoller = Netpoller::current();
-    const bool registered = generation_.load(std::memory_order_relaxed) == Netpoller::generation();
-    if (netpoller != nullptr && registered) netpoller->poller().remove(fd_);
+    Netpoller::forget(fd_, generation_.load(std::memory_order_relaxed));
     sys::close(fd_);
   }
   fd_ = -1;

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <memory>
+#include <mutex>
 
 namespace tuza::net {
 namespace {
@@ -27,8 +28,16 @@ void collect(rt::GList& ready, rt::G* g) {
 
 }  // namespace
 
-Netpoller* Netpoller::current() {
-  return rt::is_forked_child() ? nullptr : g_netpoller.load(std::memory_order_acquire);
+// detach() deletes the netpoller meanwhile neither for an M, which the end of the run waits for while it is inside, nor for
+// another thread, which holds the mutex.
+void Netpoller::forget(int fd, std::uint32_t generation) {
+  // After the end of the run, an M that was left behind must not enter: it would never come back to close the number.
+  if (rt::is_forked_child() || g_netpoller.load(std::memory_order_acquire) == nullptr) return;
+  const rt::Enter rt;
+  std::unique_lock<rt::RawMutex> lock(g_netpoller_mutex, std::defer_lock);
+  if (rt.m() == nullptr) lock.lock();
+  Netpoller* const netpoller = g_netpoller.load(std::memory_order_acquire);
+  if (netpoller != nullptr && generation == Netpoller::generation()) netpoller->poller_.remove(fd);
 }
 
 Result<Netpoller*> Netpoller::get() {

@@ -22,8 +22,9 @@ class Netpoller final : public IoSource {
  public:
   // The netpoller of the running runtime. Errors: no runtime; no descriptors or threads left.
   static Result<Netpoller*> get();
-  // The same if there is one already; null in the child of a fork, which shares its parent's.
-  static Netpoller* current();
+  // Ends the registration of `fd`, if it is of this generation and the runtime goes on. Any thread; nothing happens in the child
+  // of a fork, which shares its parent's poller.
+  static void forget(int fd, std::uint32_t generation);
 
   // Changes whenever a runtime gets or loses its netpoller: a registration is valid for one generation.
   [[nodiscard]] static std::uint32_t generation() { return generation_.load(std::memory_order_acquire); }
