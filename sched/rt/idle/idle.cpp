@@ -222,7 +222,8 @@ void hand_off_p(Sched& sched, P* p) {
     // The M that gives up this P does not wait for timers and I/O, so an idle M must.
     nudge_idle_m(sched);
   } else if (stands_still(sched)) {
-    // If the P was taken from an M, its goroutine may have parked before the P was idle: that M has looked too early.
+    // If the P was taken from an M, its goroutine may have parked before the P was idle: that M has looked too early. Either
+    // it sees the P idle, or this thread sees that kGone is cleared (seq_cst in leave_lane() and in stands_still()).
     nudge_idle_m(sched);
   }
 }

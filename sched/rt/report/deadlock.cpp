@@ -52,7 +52,7 @@ bool all_goroutines_wait(const Sched& sched) {
 // The goroutine of such an M may just have parked, without having published yet what will wake it.
 bool any_runs_without_p(const Sched& sched) {
   for (std::uint32_t i = 0, n = sched.ms_made.load(std::memory_order_acquire); i < n; ++i) {
-    if ((sched.ms[i].taken.load(std::memory_order_acquire) & taken::kGone) != 0) return true;
+    if ((sched.ms[i].taken.load(std::memory_order_seq_cst) & taken::kGone) != 0) return true;
   }
   return false;
 }

@@ -96,7 +96,7 @@ void leave_lane(M* m) {
     m->sched->sysmon.slices().came_back(*m->sched, now_ns() - m->gone_at_ns,
                                         thread_cpu_ns(kReadersCpuClock) - m->gone_cpu_ns);
   }
-  m->taken.fetch_and(~taken::kGone, std::memory_order_release);
+  m->taken.fetch_and(~taken::kGone, std::memory_order_seq_cst);  // against hand_off_p()
   if (m->long_kernel_slice.exchange(false, std::memory_order_acq_rel))
     hint_kernel_slice(0, kWorkerKernelSliceNs);
 }
