@@ -9,8 +9,8 @@
 // pointer is empty, and serves nothing: serve() throws std::invalid_argument.
 //
 // A handler may return a Result, so that it can be written with TUZA_TRY. Its error is a line in the log (sched/log.h), once a
-// second at most. One that says that a peer has gone (closed, reset, broken pipe, end of the stream) is none, whoever the peer
-// was.
+// second at most. An error that says that a peer has gone (closed, reset, broken pipe, end of the stream) is not logged,
+// whichever peer it was.
 #pragma once
 
 #include <tuza/netpoll/conn.h>

@@ -5,7 +5,6 @@
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/park.h>
-#include <tuza/sched/rt/report/debug_options.h>
 #include <tuza/sched/rt/report/goroutine_record.h>
 #include <tuza/sched/rt/report/sample.h>
 #include <tuza/sched/rt/sched.h>
@@ -95,6 +94,12 @@ std::string headline() {
          std::to_string(counts.waiting) + " waiting\n";
 }
 
+// TUZA_DEBUG=allframes, as the runtime has read it.
+bool shows_all_frames() {
+  const rt::ExternalEntry entry;
+  return entry.sched() != nullptr && entry.sched()->debug.all_frames;
+}
+
 struct Group {
   GoroutineRecord first;
   std::size_t count = 0;
@@ -156,7 +161,7 @@ void append(std::string& out, rt::FrameNames& names, const Group& group, std::in
 }  // namespace
 
 void dump_goroutines(const std::function<bool(std::string_view)>& write, DumpOptions options) {
-  rt::FrameNames names(options.frames || rt::DebugOptions::from_environment().all_frames);
+  rt::FrameNames names(options.frames || shows_all_frames());
   std::string text = headline();
   const auto flush = [&](std::size_t at_least) {
     if (text.size() < at_least) return true;

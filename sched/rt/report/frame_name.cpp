@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 8> kDefaults{
     ", std::allocator<", ", std::char_traits<", ", std::default_delete<", ", std::less<",
     ", std::hash<",      ", std::equal_to<",    ", std::ratio<1l, 1l>",   ", 18446744073709551615ul"};
 
-// Of netpoll: what is below the calls of programs.
+// The last two are netpoll's: what is below the calls of programs.
 constexpr std::array<std::string_view, 15> kPlumbing{"tuza::rt::",
                                                      "tuza::detail::",
                                                      "tuza::sys::",

@@ -320,8 +320,8 @@ TEST_P(FakeClockTest, TimeLimitsOfLocksGoByIt) {
 
 // The thread of a locked goroutine waits for that goroutine alone, and cannot advance time. A real timer is
 // pending: the clock used to wait for it.
-// Sysmon takes the P of a goroutine that goes on without it, and parks, before the P is idle: whoever looks last must see that
-// everything stands still.
+// Sysmon takes a goroutine's P. The goroutine goes on without it, and parks before that P is idle. Whoever looks last must see
+// that everything stands still.
 TEST_P(FakeClockTest, PassesWhenAPIsTakenFromTheLastThatParks) {
   run_with(GetParam(), [] {
     FakeClock clock;
