@@ -41,7 +41,9 @@ std::optional<HostPort> split(std::string_view text) {
   return HostPort{std::string(host), port};
 }
 
-Error bad_address(std::string_view text) { return Error(Errc::kBadAddress, "parse", std::string(text)); }
+Error bad_address(std::string_view text) {
+  return Error(Errc::kBadAddress, "parse host:port", std::string(text));
+}
 
 std::optional<Endpoint> from_address(const HostPort& parts) {
   if (parts.host.empty()) return Endpoint(IpAddress::any_v6(), parts.port);

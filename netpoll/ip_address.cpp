@@ -28,7 +28,9 @@ std::string zone_text(std::uint32_t zone) {
 }  // namespace
 
 Result<IpAddress> IpAddress::parse(std::string_view text) {
-  const auto bad = [text] { return std::unexpected(Error(Errc::kBadAddress, "parse", std::string(text))); };
+  const auto bad = [text] {
+    return std::unexpected(Error(Errc::kBadAddress, "parse address", std::string(text)));
+  };
   // The C library would ignore everything behind a zero byte.
   if (text.find('\0') != std::string_view::npos) return bad();
   const std::size_t percent = text.find('%');

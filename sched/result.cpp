@@ -12,7 +12,7 @@ class Category final : public std::error_category {
       case Errc::kTimeout: return "deadline exceeded";
       case Errc::kCancelled: return "context cancelled";
       case Errc::kEndOfStream: return "unexpected end of stream";
-      case Errc::kBadAddress: return "not an address of the form host:port";
+      case Errc::kBadAddress: return "invalid address";
       case Errc::kNoSuchHost: return "no such host";
       case Errc::kBadMessage: return "malformed message";
       case Errc::kNotRunning: return "no runtime: call it inside tuza::run";

@@ -71,8 +71,7 @@ TEST(Endpoint, BadOnesAreNamedInTheError) {
 }
 
 TEST(Endpoint, TheErrorSaysWhatWasExpected) {
-  EXPECT_EQ(parse_endpoint("nonsense").error().message(),
-            "parse nonsense: not an address of the form host:port");
+  EXPECT_EQ(parse_endpoint("nonsense").error().message(), "parse host:port nonsense: invalid address");
 }
 
 TEST(Endpoint, NamesOfSystemCallsSurviveTheRoundTrip) {
