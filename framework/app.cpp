@@ -18,8 +18,10 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
 #include <expected>
+#include <functional>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -31,6 +33,13 @@ extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
 namespace tuza {
 
 struct App::State {
+  // A Setting of the program.
+  struct OwnSetting {
+    std::function<void(const config::Config&)> take;  // its value and place
+    std::function<bool()> has_rules;
+    std::function<void(config::Problems&)> check;
+  };
+
   State(std::string called, std::string numbered)
       : name(std::move(called)),
         version(std::move(numbered)),
@@ -40,12 +49,22 @@ struct App::State {
     metrics->set_log_lines_dropped(&log_lines_dropped);
   }
 
+  [[nodiscard]] bool has_rules() const {
+    return std::ranges::any_of(settings, [](const OwnSetting& setting) { return setting.has_rules(); });
+  }
+  // Needs a runtime, because files of certificates are loaded and rules called on a goroutine.
+  void check_on_goroutine(const config::Config& config, bool with_tls, config::Problems& problems) const {
+    tuza::run({.max_procs = 1}, [&] {
+      if (with_tls) check_tls(config, problems);
+      for (const OwnSetting& setting : settings) setting.check(problems);
+    });
+  }
   [[nodiscard]] bool draining() const { return service != nullptr && service->draining(); }
 
   const std::string name;
-  const std::string version;                                         // may be empty
-  const std::shared_ptr<config::Schema> schema;                      // shared with the service
-  std::vector<std::function<void(const config::Config&)>> settings;  // each sets one Setting of the program
+  const std::string version;                     // may be empty
+  const std::shared_ptr<config::Schema> schema;  // shared with the service
+  std::vector<OwnSetting> settings;
   const std::shared_ptr<Metrics> metrics = std::make_shared<Metrics>();
   http::Router router;
   http::Router admin;
@@ -85,19 +104,31 @@ config::Key key_of(std::string_view name, config::Type type, config::Value stand
   return {.name = std::string(name), .type = type, .standard = std::move(standard), .doc = std::string(doc)};
 }
 
-// The message for the exception that has escaped from the program's set-up function. Called in a catch block.
+// The message for the exception that has escaped from a function of the program. Called in a catch block.
 std::string text_of_exception() {
   try {
     throw;
   } catch (const std::system_error& e) {
-    std::string text = std::string("set-up: ") + e.what();
+    const std::string text = e.what();
     if (e.code() != std::errc::resource_unavailable_try_again) return text;
     // std::thread does not say that it was a thread that the system has refused, nor why.
     return text + " (" + rt::thread_refused("a thread", e.code().value()).message() + ")";
   } catch (const std::exception& e) {
-    return "set-up: " + detail::exception_text(e);
+    return detail::exception_text(e);
   } catch (...) {
-    return "set-up: an exception not derived from std::exception";
+    return "an exception not derived from std::exception";
+  }
+}
+
+template <class T>
+void check_rules(detail::SettingState<T>& setting, config::Problems& problems) {
+  for (auto& rule : setting.rules) {
+    try {
+      const Result<void> obeyed = rule(setting.value);
+      if (!obeyed) problems.push_back(setting.place + ": " + obeyed.error().message());
+    } catch (...) {
+      problems.push_back(setting.place + ": " + text_of_exception());
+    }
   }
 }
 
@@ -119,9 +150,14 @@ void App::set_default(std::string_view name, std::string_view value) {
 template <class T>
 Setting<T> App::declare(config::Key key, T standard, T (*read)(const config::Config&, std::string_view)) {
   Setting<T> setting(std::move(standard));
-  state_->settings.emplace_back([to = setting.value_, name = key.name, read](const config::Config& config) {
-    *to = read(config, name);
-  });
+  state_->settings.push_back(
+      {.take =
+           [to = setting.state_, name = key.name, read](const config::Config& config) {
+             to->value = read(config, name);
+             to->place = config.place(name);
+           },
+       .has_rules = [of = setting.state_] { return !of->rules.empty(); },
+       .check = [of = setting.state_](config::Problems& problems) { check_rules(*of, problems); }});
   state_->schema->add(std::move(key));
   return setting;
 }
@@ -191,13 +227,15 @@ int App::run_with(int argc, char** argv, SetUp set_up) {
   config::Problems problems = rt::environment_problems();
   auto config = config::load(*state_->schema, arguments.sources);
   if (!config) problems.insert(problems.end(), config.error().begin(), config.error().end());
-  if (problems.empty() && arguments.check_config) {
-    tuza::run({.max_procs = 1}, [&] { check_tls(*config, problems); });
-    check_log_file(*config, problems);
+  if (!problems.empty()) return refuse(problems);
+  for (const State::OwnSetting& setting : state_->settings) setting.take(*config);
+  const bool starts = !arguments.check_config && !arguments.print_config;
+  if (arguments.check_config || (starts && state_->has_rules())) {
+    state_->check_on_goroutine(*config, arguments.check_config, problems);
   }
+  if (arguments.check_config) check_log_file(*config, problems);
   if (!problems.empty()) return refuse(problems);
   if (arguments.check_config || arguments.print_config) return answer(arguments, *config);
-  for (const auto& give : state_->settings) give(*config);
 
   const int max_procs = static_cast<int>(config->number("runtime.maxprocs"));
   const Result<std::unique_ptr<Logging>> logging = Logging::open(log_options(*config));
@@ -216,7 +254,7 @@ int App::run_with(int argc, char** argv, SetUp set_up) {
       try {
         if (Result<void> done = set_up(); !done) return std::unexpected(done.error().message());
       } catch (...) {
-        return std::unexpected(text_of_exception());
+        return std::unexpected("set-up: " + text_of_exception());
       }
       return Service::Handlers{.service = std::move(state_->router), .admin = std::move(state_->admin)};
     });

@@ -52,17 +52,60 @@ class Config;
 struct Key;
 }  // namespace config
 
+namespace detail {
+
+// What a Setting shares with its App.
+template <class T>
+struct SettingState {
+  T value;
+  std::string place;
+  std::vector<MoveOnlyFunction<Result<void>(const T&)>> rules;
+};
+
+}  // namespace detail
+
 // A setting that the program itself declares. Its value is available once the function given to App::run is called.
 template <class T>
 class Setting {
  public:
-  [[nodiscard]] const T& operator*() const { return *value_; }
-  [[nodiscard]] const T* operator->() const { return value_.get(); }
+  [[nodiscard]] const T& operator*() const { return state_->value; }
+  [[nodiscard]] const T* operator->() const { return &state_->value; }
+
+  // Adds a rule that each value must obey, the default as well: rule(value) returns nothing or a Result<void>. An error
+  // or an exception of it is reported with place(), by --check-config and at the start, and the exit status is 2:
+  //
+  //     app.setting("files.folder", ".", "The folder that is served")
+  //         .check([](const std::string& folder) { tuza::http::FileServer server(folder); });
+  //
+  // Rules are called on a goroutine, once all settings have their values, and before the function given to run(). They
+  // may park, and should leave nothing behind: --check-config only asks. Call before run(). Returns this setting.
+  template <std::invocable<const T&> F>
+  Setting check(
+      F rule) const {  // NOLINT(modernize-use-nodiscard): most settings are declared before their rules
+    using Returned = std::invoke_result_t<F&, const T&>;
+    static_assert(std::is_void_v<Returned> || std::is_same_v<Returned, Result<void>>,
+                  "a rule for a setting returns nothing or a Result<void>");
+    state_->rules.emplace_back([rule = std::move(rule)](const T& value) mutable -> Result<void> {
+      if constexpr (std::is_void_v<Returned>) {
+        rule(value);
+        return {};
+      } else {
+        return rule(value);
+      }
+    });
+    return *this;
+  }
+
+  // Where the value comes from, for the program's own messages: "notes.toml:3:notes.database", "TUZA_NOTES_DATABASE",
+  // "--set notes.database", "notes.database (default)". Empty before the function given to run() is called.
+  [[nodiscard]] const std::string& place() const { return state_->place; }
 
  private:
   friend class App;
-  explicit Setting(T standard) : value_(std::make_shared<T>(std::move(standard))) {}
-  std::shared_ptr<T> value_;
+  explicit Setting(T standard)
+      : state_(std::make_shared<detail::SettingState<T>>(
+            detail::SettingState<T>{.value = std::move(standard), .place = {}, .rules = {}})) {}
+  std::shared_ptr<detail::SettingState<T>> state_;
 };
 
 struct Bytes {

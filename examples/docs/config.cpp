@@ -33,13 +33,17 @@ int serve(int argc, char** argv) {
   using namespace std::chrono_literals;
   tuza::App app("notes");
   const auto database = app.setting("notes.database", "notes.db", "Where the notes are kept");
+  database.check([](const std::string& file) -> tuza::Result<void> {
+    if (file.ends_with(".db")) return {};
+    return std::unexpected(tuza::errorf("expected a file that ends with .db, got {}", file));
+  });
   const auto patience = app.setting("notes.patience", 2s, "For a locked database", {100ms, 1min});
   const auto note_max =
       app.setting("notes.size_max", tuza::Bytes{64 << 10}, "Maximum size of a note; larger: 413");
   app.set_default("shutdown.timeout", "5s");
   return app.run(argc, argv, [&]() -> tuza::Result<void> {
     auto opened = Database::open(*database, *patience);  // settings have their values from here on
-    if (!opened) return std::unexpected(opened.error());
+    if (!opened) return std::unexpected(tuza::errorf("{}: {}", database.place(), opened.error()));
     app.router().handle("PUT /notes/{id}", [limit = note_max->count](auto& req, auto& res) {
       if (req.content_length().value_or(0) > static_cast<std::uint64_t>(limit)) return res.error(413);
       res.status(204);

@@ -1,11 +1,15 @@
 // The program that the tests of tuza::App drive: an App with its own settings and slow handlers.
 #include <tuza/framework/app.h>
+#include <tuza/sched/errorf.h>
 #include <tuza/sched/time/sleep.h>
 
 #include <spdlog/spdlog.h>
 
+#include <chrono>
+#include <expected>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -51,8 +55,16 @@ int main(int argc, char** argv) {
   const auto fail = app.setting("test.fail", false, "Whether the start fails");
   const auto count = app.setting("test.count", 3, "A number", {1, 10}, "things");
   const auto size = app.setting("test.size", tuza::Bytes{1024}, "A size", {{0}, {1 << 20}});
-  const auto text = app.setting("test.text", "as \"it\" is", "A text");
+  const auto text = app.setting("test.text", "as \"it\" is", "A text").check([](const std::string& value) {
+    if (value == "throw") throw std::runtime_error("not this word");
+  });
   const auto list = app.setting("test.list", std::vector<std::string>{"a"}, "Several");
+  // Rules see the values of all settings, and may park.
+  list.check([count](const std::vector<std::string>& value) -> tuza::Result<void> {
+    tuza::sleep_for(std::chrono::milliseconds(1));
+    if (std::ssize(value) <= *count) return {};
+    return std::unexpected(tuza::errorf("more than {} (test.count)", *count));
+  });
   const auto admin_route = app.setting("test.admin_route", "GET /my", "A route of the admin address");
   const auto orders = app.metrics().counter("test_orders_total", "Orders, by kind", {"kind"});
   return app.run(argc, argv, [&] {
@@ -68,6 +80,8 @@ int main(int argc, char** argv) {
     app.admin().handle(*admin_route, [](Request&, ResponseWriter& res) { res.text("mine\n"); });
     std::string all = std::to_string(*count) + " " + std::to_string(size->count) + " " + *text;
     for (const std::string& item : *list) all += " " + item;
+    app.router().handle("GET /place",
+                        [place = text.place()](Request&, ResponseWriter& res) { res.text(place); });
     app.router().handle("GET /settings", [all](Request&, ResponseWriter& res) { res.text(all + "\n"); });
   });
 }

@@ -310,6 +310,18 @@ class Config(unittest.TestCase):
                 self.assertIn(text, done.stderr)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
+    def test_the_programs_own_rules_are_asked_before_the_start(self):
+        self.file.write_text('[test]\ntext = "throw"\nlist = ["a", "b"]\ncount = 1\n')
+        said = [f"{self.file}:2:test.text: not this word", f"{self.file}:3:test.list: more than 1 (test.count)"]
+        for arguments in (["--check-config"], ["--listen", "127.0.0.1:0"]):
+            done = run("--config", str(self.file), *arguments)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.splitlines()), (2, "", said), arguments)
+        done = run("--check-config", TUZA_TEST_TEXT="throw")
+        self.assertEqual((done.returncode, done.stderr), (2, "TUZA_TEST_TEXT: not this word\n"))
+        # --print-config shows what the sources say, whatever they say.
+        done = run("--print-config", "--set", "test.text=throw")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
     def test_the_check_of_a_log_file_does_not_make_it(self):
         log = self.file.parent / "log"
         done = run("--set", f"log.file={log}", "--check-config")
