@@ -16,6 +16,8 @@
 
 #include <chrono>
 #include <cstddef>
+#include <expected>
+#include <iterator>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -74,6 +76,11 @@ void serve(Request& req, ResponseWriter& res, tuza::http::Client& client,
   res.json(answer.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
+std::vector<std::string> urls_of(const std::string& list) {
+  std::istringstream words(list);
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -81,14 +88,21 @@ int main(int argc, char** argv) {
   const auto upstreams = app.setting("aggregator.upstreams",
                                      "http://127.0.0.1:9001/ http://127.0.0.1:9002/ http://127.0.0.1:9003/",
                                      "URLs to ask, with spaces between them");
+  upstreams.check([](const std::string& list) -> tuza::Result<void> {
+    const std::vector<std::string> urls = urls_of(list);
+    if (urls.empty()) return std::unexpected(tuza::errorf("at least one URL"));
+    for (const std::string& url : urls) {
+      if (const auto parsed = tuza::http::Url::parse(url); !parsed) return std::unexpected(parsed.error());
+    }
+    return {};
+  });
   const auto deadline =
       app.setting("aggregator.deadline", 500ms, "How long a request waits for them", {1ms, 60'000ms});
   std::optional<tuza::http::Client> client;
   std::vector<std::string> urls;
   return app.run(argc, argv, [&] {
     client.emplace();
-    std::istringstream list(*upstreams);
-    for (std::string url; list >> url;) urls.push_back(url);
+    urls = urls_of(*upstreams);
     app.router().handle(
         "GET /{$}", [&](Request& req, ResponseWriter& res) { serve(req, res, *client, urls, *deadline); });
   });

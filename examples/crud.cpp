@@ -155,6 +155,9 @@ std::string key_of(const std::string& setting) {
 int main(int argc, char** argv) {
   tuza::App app("crud");
   const auto key = app.setting("crud.key", "", "Signs the sessions; at least 32 bytes. Empty: a random one");
+  key.check([](const std::string& text) {
+    if (!text.empty()) http::CookieSigner signer({text});
+  });
   crud::Tasks tasks;
   std::optional<http::CookieSigner> signer;
   return app.run(argc, argv, [&] {

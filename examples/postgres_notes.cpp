@@ -10,6 +10,7 @@
 #include <tuza/examples/sqlite_notes/json.h>
 #include <tuza/framework/app.h>
 #include <tuza/framework/postgres_pool.h>
+#include <tuza/sched/errorf.h>
 #include <tuza/sched/log.h>
 
 #include <charconv>
@@ -144,7 +145,8 @@ int main(int argc, char** argv) {
   std::optional<Service> service;
   return app.run(argc, argv, [&]() -> Result<void> {
     service.emplace(*database, static_cast<std::size_t>(*connections), *timeout);
-    if (const auto created = service->create_table(); !created) return std::unexpected(created.error());
+    if (const auto created = service->create_table(); !created)
+      return std::unexpected(tuza::errorf("{}: {}", database.place(), created.error()));
     const auto route = [&](std::string_view pattern, void (Service::*handler)(Request&, ResponseWriter&)) {
       app.router().handle(pattern, [&service, handler](Request& req, ResponseWriter& res) {
         ((*service).*handler)(req, res);

@@ -1,8 +1,10 @@
 // A proxy in front of several servers: reverse_proxy --set 'proxy.upstreams=["http://127.0.0.1:8081", "http://127.0.0.1:8082"]'
 #include <tuza/framework/app.h>
 #include <tuza/http/reverse_proxy.h>
+#include <tuza/sched/errorf.h>
 
 #include <chrono>
+#include <expected>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -15,7 +17,7 @@ tuza::http::Balance balance_of(const std::string& name) {
   static const std::map<std::string, Balance> kByName{
       {"turns", Balance::kRoundRobin}, {"requests", Balance::kLeastRequests}, {"client", Balance::kHash}};
   const auto found = kByName.find(name);
-  if (found == kByName.end()) throw std::invalid_argument("proxy.balance: turns, requests or client");
+  if (found == kByName.end()) throw std::invalid_argument("turns, requests or client, not " + name);
   return found->second;
 }
 
@@ -39,10 +41,17 @@ int main(int argc, char** argv) {
   tuza::App app("reverse_proxy");
   const auto upstreams = app.setting("proxy.upstreams", std::vector<std::string>{"http://127.0.0.1:8081"},
                                      "The servers behind, as URLs without a path or as unix:PATH");
+  upstreams.check(
+      [](const std::vector<std::string>& urls) { tuza::http::ReverseProxy proxy({.upstreams = urls}); });
   const auto balance =
       app.setting("proxy.balance", "turns", "Who is asked next: by turns, requests or client");
+  balance.check([](const std::string& name) { balance_of(name); });
   const auto health = app.setting(
       "proxy.health", "", "A path that each server answers with 2xx while it is well; empty: no checks");
+  health.check([](const std::string& path) -> tuza::Result<void> {
+    if (path.empty() || path.starts_with('/')) return {};
+    return std::unexpected(tuza::errorf("a path begins with /, not {}", path));
+  });
   const auto every =
       app.setting("proxy.health_every", std::chrono::milliseconds(5'000), "Time between checks");
   const auto resolve_every = app.setting("proxy.resolve_every", std::chrono::milliseconds(0),

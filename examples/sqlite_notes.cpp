@@ -11,10 +11,13 @@
 #include <tuza/examples/sqlite_notes/json.h>
 #include <tuza/examples/sqlite_notes/store.h>
 #include <tuza/framework/app.h>
+#include <tuza/netpoll/directory.h>
 #include <tuza/sched/log.h>
 
 #include <charconv>
 #include <chrono>
+#include <expected>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -154,6 +157,11 @@ int main(int argc, char** argv) {
   tuza::App app("sqlite_notes");
   const auto database =
       app.setting("notes.database", "notes.db", "Database file; created if it does not exist");
+  database.check([](const std::string& file) -> tuza::Result<void> {
+    const auto folder = tuza::Directory::open(std::filesystem::absolute(file).parent_path().string());
+    if (!folder) return std::unexpected(folder.error());
+    return {};
+  });
   const auto connections =
       app.setting("notes.connections", 4, "Maximum number of database connections", {1, 100});
   const auto busy_timeout =
@@ -161,7 +169,7 @@ int main(int argc, char** argv) {
   std::unique_ptr<Store> store;
   return app.run(argc, argv, [&] {
     auto opened = Store::open({*database, static_cast<int>(*connections), *busy_timeout});
-    if (!opened) throw std::runtime_error("database " + opened.error().message);
+    if (!opened) throw std::runtime_error(database.place() + ": " + opened.error().message);
     store = *std::move(opened);
     const auto route = [&](std::string_view pattern, void (*handler)(Store&, Request&, ResponseWriter&)) {
       app.router().handle(pattern, [&store = *store, handler](Request& req, ResponseWriter& res) {

@@ -2,9 +2,12 @@
 #include <tuza/framework/app.h>
 #include <tuza/http/file_server.h>
 
+#include <string>
+
 int main(int argc, char** argv) {
   tuza::App app("static_files");
   const auto folder = app.setting("files.folder", ".", "The folder whose files are served");
+  folder.check([](const std::string& path) { tuza::http::FileServer server(path); });
   const auto index =
       app.setting("files.index", "index.html", "What answers for a path that ends with a slash");
   const auto cache_control =
@@ -14,6 +17,7 @@ int main(int argc, char** argv) {
       app.setting("files.precompressed", false, "Answer with x.br, x.zst or x.gz, if it lies beside x");
   const auto types =
       app.setting("files.types", "", "A file of types by extension, such as /etc/mime.types; empty: none");
+  types.check([](const std::string& file) { tuza::http::FileServer server(".", {.types_file = file}); });
   const auto cache = app.setting("files.cache", tuza::Bytes{8 << 20}, "Memory for small files; 0B: none");
   return app.run(argc, argv, [&] {
     tuza::http::FileServerOptions options{

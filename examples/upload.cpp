@@ -11,10 +11,12 @@
 #include <tuza/http/multipart.h>
 #include <tuza/http/nlohmann_json.h>
 #include <tuza/http/status_error.h>
+#include <tuza/netpoll/directory.h>
 #include <tuza/netpoll/file.h>
 #include <tuza/netpoll/filesystem.h>
 
 #include <algorithm>
+#include <expected>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -89,6 +91,11 @@ int main(int argc, char** argv) {
   tuza::App app("upload");
   app.set_default("http.body_max", "128MiB");  // the example's own limit is below
   const auto folder = app.setting("upload.folder", ".", "Where the files are stored; it exists");
+  folder.check([](const std::string& path) -> tuza::Result<void> {
+    const auto opened = tuza::Directory::open(path);
+    if (!opened) return std::unexpected(opened.error());
+    return {};
+  });
   const auto file_max =
       app.setting("upload.file_max", tuza::Bytes{100 << 20}, "Maximum size of a file; larger: 413");
   return app.run(argc, argv, [&] {

@@ -36,6 +36,27 @@ class CommandLine(unittest.TestCase):
                     self.assertEqual(run(program, argument),
                                      (2, "", f"{program.name}: {said}\nTry '{program.name} --help'.\n"))
 
+    def test_settings_that_keep_a_program_from_its_work_are_refused_by_name(self):
+        by_name = {program.name: program for program in PROGRAMS}
+        for name, setting, said in (
+                ("static_files", "files.folder=/nope", "open /nope: No such file or directory"),
+                ("static_files", "files.types=/nope", "FileServer: open /nope: No such file or directory"),
+                ("reverse_proxy", "proxy.balance=luck", "turns, requests or client, not luck"),
+                ("reverse_proxy", 'proxy.upstreams=["ftp://a"]',
+                 "ReverseProxyOptions: upstream ftp://a: parse url ftp://a: neither http:// nor https://: invalid address"),
+                ("reverse_proxy", "proxy.upstreams=[]", "ReverseProxyOptions: no upstreams"),
+                ("reverse_proxy", "proxy.health=well", "a path begins with /, not well"),
+                ("crud", "crud.key=short", "CookieSigner: a key has less than 32 bytes"),
+                ("sqlite_notes", "notes.database=/nope/notes.db", "open /nope: No such file or directory"),
+                ("upload", "upload.folder=/nope", "open /nope: No such file or directory"),
+                ("aggregator", "aggregator.upstreams=nonsense",
+                 "parse url nonsense: neither http:// nor https://: invalid address"),
+                ("aggregator", "aggregator.upstreams= ", "at least one URL")):
+            line = f"--set {setting.partition('=')[0]}: {said}\n"
+            for arguments in (["--check-config"], ["--listen", "127.0.0.1:0"]):
+                with self.subTest(program=name, setting=setting, arguments=arguments):
+                    self.assertEqual(run(by_name[name], "--set", setting, *arguments), (2, "", line))
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

@@ -163,17 +163,14 @@ class Notes(unittest.TestCase):
         self.assertEqual(self.ask(again, "POST", "/notes", {"title": "room"})[0], 201)
 
     def test_a_database_that_cannot_be_opened_is_said_at_once(self):
-        for database in (self.folder / "no/such/notes.db", self.folder):
-            done = subprocess.run([sys.argv[1], "--listen", "127.0.0.1:0", "--set", f"notes.database={database}"],
-                                  capture_output=True, text=True, timeout=PATIENCE_S)
+        text = self.folder / "text"
+        text.write_text("no database, but long enough to look like one? " * 100)
+        for database, said in (self.folder, "unable to open database file"), (text, "file is not a database"):
+            setting = f"notes.database={database}"
+            done = subprocess.run([sys.argv[1], "--listen", "127.0.0.1:0", "--set", setting], capture_output=True,
+                                  text=True, timeout=PATIENCE_S)
             self.assertEqual(done.returncode, 1)
-            self.assertIn(str(database), done.stdout + done.stderr)
-        (self.folder / "text").write_text("no database, but long enough to look like one? " * 100)
-        done = subprocess.run([sys.argv[1], "--listen", "127.0.0.1:0", "--set",
-                               f"notes.database={self.folder / 'text'}"], capture_output=True, text=True,
-                              timeout=PATIENCE_S)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("not a database", done.stdout + done.stderr)
+            self.assertIn(f"set-up: --set notes.database: {database}: {said}", done.stdout + done.stderr)
 
 
 if __name__ == "__main__":
