@@ -91,7 +91,7 @@ class EventStream::Impl {
     text_.clear();
     append_event(text_, event);
     Result<void> sent = put(ctx, text_);
-    if (text_.capacity() > kKeptBytes) text_ = std::string();
+    if (text_.capacity() > kKeptBytes) std::string().swap(text_);
     return sent;
   }
 

@@ -110,7 +110,7 @@ void LineQueue::work() {
     const std::uint64_t dropped = std::exchange(dropped_, 0);
     lock.unlock();
     write(batch, lines, dropped);
-    if (batch.capacity() > kKeptBatchBytes) batch = std::string();
+    if (batch.capacity() > kKeptBatchBytes) std::string().swap(batch);
     lock.lock();
     if (lines_ == 0) {
       busy_ = false;

@@ -51,7 +51,7 @@ void ClientExchange::give_back(ClientExchange* exchange) {
   exchange->chunks_.drop_trailers();
   exchange->input_.consume(exchange->input_.unread().size());
   exchange->input_.end_request();
-  if (exchange->out_.capacity() > kKeptOutBytes) exchange->out_ = std::string();
+  if (exchange->out_.capacity() > kKeptOutBytes) std::string().swap(exchange->out_);
   if (!exchange_cache().put(exchange) && !exchange_cache().put_surplus(exchange)) delete exchange;
 }
 

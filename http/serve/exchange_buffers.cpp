@@ -18,9 +18,10 @@ constexpr std::size_t kFields = 16;
 constexpr std::size_t kSurplusBytes = 1 << 10;
 constexpr std::size_t kSurplusFields = 32;
 
-void shrink(std::string& text) {
+inline void shrink(std::string& text) {
   text.clear();
-  if (text.capacity() > kKeptBytes) text.shrink_to_fit();
+  if (text.capacity() > kKeptBytes) [[unlikely]]
+    std::string().swap(text);  // an assignment keeps the memory
 }
 
 }  // namespace
@@ -40,7 +41,7 @@ void ExchangeBuffers::give_back(ExchangeBuffers* buffers) {
   // What is kept beyond that is kept small.
   for (std::string* text :
        {&buffers->out, &buffers->extra, &buffers->trailers, &buffers->body, &buffers->pulled}) {
-    if (text->capacity() > kSurplusBytes) *text = std::string();
+    if (text->capacity() > kSurplusBytes) std::string().swap(*text);
   }
   buffers->input.give_back_above(kSurplusBytes);
   if (buffers->head.fields.capacity() > kSurplusFields) buffers->head.fields = {};

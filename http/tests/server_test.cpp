@@ -1,5 +1,4 @@
 // What a server does for its clients, and what it refuses them.
-#include <tuza/http/serve/exchange_buffers.h>
 #include <tuza/http/tests/http_testing.h>
 #include <tuza/http/tests/tcp_info.h>
 #include <tuza/netpoll/poll/descriptor.h>
@@ -233,32 +232,6 @@ TEST_P(ServerTest, SmallAndLargePiecesOfABodyComeInTheirOrder) {
     EXPECT_EQ(
         fetch(server.address(), "HEAD /known HTTP/1.1\r\nHost: a\r\n\r\n", true).header("content-length"),
         std::to_string(all.size()));
-  });
-}
-
-TEST(ExchangeTest, DoesNotKeepALargeResponse) {
-  run_with(1, [] {
-    ExchangeBuffers* buffers = ExchangeBuffers::take();
-    buffers->out.assign(1 << 20, 'x');
-    ExchangeBuffers::give_back(buffers);
-    // No other goroutine could have taken the buffers. Taking them again and checking is not equivalent: a
-    // goroutine that has lost its P to another in between gets new buffers.
-    EXPECT_TRUE(buffers->out.empty());
-    EXPECT_LE(buffers->out.capacity(), std::size_t{64} << 10);
-  });
-}
-
-// A response that failed before its first byte had room for 1 MiB, and left that memory in the working set
-// for ever.
-TEST(ExchangeTest, DoesNotKeepTheRoomOfABodyThatDidNotCome) {
-  run_with(1, [] {
-    ExchangeBuffers* buffers = ExchangeBuffers::take();
-    for (std::string* text : {&buffers->pulled, &buffers->body, &buffers->extra}) text->reserve(1 << 20);
-    buffers->end_request();
-    for (std::string* text : {&buffers->pulled, &buffers->body, &buffers->extra}) {
-      EXPECT_LE(text->capacity(), std::size_t{64} << 10);
-    }
-    ExchangeBuffers::give_back(buffers);
   });
 }
 
