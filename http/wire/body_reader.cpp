@@ -6,7 +6,9 @@
 namespace tuza::http {
 
 void BodyReader::begin_length(std::uint64_t bytes) {
-  begin();
+  kind_ = Kind::kLength;
+  chunks_ = nullptr;
+  slice_ = {};
   remaining_ = bytes;
   complete_ = bytes == 0;
 }

@@ -13,7 +13,7 @@ enum CharClass : std::uint8_t {
   kTokenChar = 1,  // tchar, RFC 9110 5.6.2
   kPathChar = 2,   // of a request target up to its "?"
   kQueryChar = 4,  // of a request target behind it
-  kHostChar = 8,   // unreserved and sub-delims of a reg-name, RFC 3986 3.2.2
+  kHostChar = 8,   // unreserved and sub-delims of a reg-name, RFC 3986 3.2.2, but the comma
   kHexDigit = 16,
 };
 
@@ -30,7 +30,8 @@ constexpr std::array<std::uint8_t, 256> make_char_table() {
   constexpr std::string_view kAlnum = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
   mark(kAlnum, kTokenChar | kPathChar | kQueryChar | kHostChar);
   mark("!#$%&'*+-.^_`|~", kTokenChar);
-  mark("-._~!$&'()*+,;=", kHostChar);
+  // With a comma, two Host fields that an intermediary has joined would pass as one.
+  mark("-._~!$&'()*+;=", kHostChar);
   mark("-._~!$&'()*+,;=:@/[]|^%", kPathChar | kQueryChar);
   mark("?{}`\\", kQueryChar);
   for (std::size_t byte = 0x80; byte < table.size(); ++byte) table[byte] |= kPathChar | kQueryChar;

@@ -19,7 +19,7 @@ bool is_ipv6(std::string_view text) {
   if (!text.substr(percent).starts_with(kZone) || text.size() == percent + kZone.size()) return false;
   for (std::size_t i = percent + kZone.size(); i < text.size(); ++i) {
     const bool escape = is_percent_escape(text, i);
-    if (!escape && (!is(text[i], kHostChar) || std::string_view("!$&'()*+,;=").contains(text[i])))
+    if (!escape && (!is(text[i], kHostChar) || std::string_view("!$&'()*+;=").contains(text[i])))
       return false;
     if (escape) i += 2;
   }
@@ -28,6 +28,7 @@ bool is_ipv6(std::string_view text) {
 
 }  // namespace
 
+// Every request has one.
 bool is_host_and_port(std::string_view text) {
   std::size_t end = 0;
   if (text.starts_with('[')) {
@@ -35,11 +36,10 @@ bool is_host_and_port(std::string_view text) {
     if (bracket == std::string_view::npos || !is_ipv6(text.substr(1, bracket - 1))) return false;
     end = bracket + 1;
   } else {
-    while (end < text.size() && (is(text[end], kHostChar) || is_percent_escape(text, end))) {
-      end += text[end] == '%' ? 3 : 1;
+    for (;; end += 3) {
+      while (end < text.size() && is(text[end], kHostChar)) ++end;
+      if (!is_percent_escape(text, end)) break;
     }
-    // Without this check, two Host fields that an intermediary has joined with a comma would pass as one.
-    if (text.substr(0, end).find(',') != std::string_view::npos) return false;
   }
   if (end == text.size()) return true;
   const std::string_view port = text.substr(end + 1);

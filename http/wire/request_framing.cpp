@@ -16,21 +16,20 @@ class RequestFraming final : MessageFraming {
       : MessageFraming(base, head), line_(head), connect_(connect) {}
 
   Checked run() {
-    for (const auto step : {&RequestFraming::lines, &RequestFraming::request_line, &RequestFraming::target,
-                            &RequestFraming::fields, &RequestFraming::body, &RequestFraming::host}) {
-      if (Checked checked = (this->*step)(); !checked) return checked;
-    }
-    return {};
+    if (Checked checked = line_ends(); !checked) return checked;
+    if (Checked checked = request_line(); !checked) return checked;
+    if (Checked checked = target(); !checked) return checked;
+    if (Checked checked = fields(); !checked) return checked;
+    if (Checked checked = body_length(); !checked) return checked;
+    return host();
   }
 
  private:
-  Checked lines() { return line_ends(); }
   Checked request_line();
   Checked target();
   Checked connect_target(std::string_view target);
   Checked absolute_target(std::string_view target, std::size_t authority);
   Checked fields();
-  Checked body() { return body_length(); }
   Checked host();
   void expectations(std::string_view list);
 
@@ -43,7 +42,8 @@ class RequestFraming final : MessageFraming {
 // RFC 9112 3: method SP target SP version CRLF, single spaces, nothing else. Empty lines before the request
 // line have been skipped (2.2).
 RequestFraming::Checked RequestFraming::request_line() {
-  const std::size_t begin = text_.find_first_not_of("\r\n");
+  std::size_t begin = 0;
+  while (text_[begin] == '\r' || text_[begin] == '\n') ++begin;
   const std::string_view method = text_.substr(begin, line_.target.begin - begin);
   if (method.size() < 2 || method.back() != ' ') return fail("malformed request line", begin);
   const std::optional<Method> known = parse_method(method.substr(0, method.size() - 1));
@@ -65,14 +65,14 @@ RequestFraming::Checked RequestFraming::target() {
   const std::string_view target = line_.target.in(base_);
   const std::size_t offset = line_.target.begin;
   if (line_.method == Method::kConnect) return connect_target(target);
-  CharClass allowed = kPathChar;
-  for (std::size_t i = 0; i < target.size(); ++i) {
-    if (target[i] == '?') allowed = kQueryChar;
-    if (!is(target[i], allowed)) return fail("malformed request target", offset + i);
+  std::size_t mark = 0, end = 0;  // of the path, of the query
+  while (mark < target.size() && is(target[mark], kPathChar)) ++mark;
+  if (end = mark; end < target.size() && target[end] == '?') {
+    while (end < target.size() && is(target[end], kQueryChar)) ++end;
   }
+  if (end < target.size()) return fail("malformed request target", offset + end);
   if (target.front() == '/') {
     line_.host = HeadSlice{};
-    const std::size_t mark = std::min(target.find('?'), target.size());
     line_.path = slice(target.substr(0, mark));
     line_.query = slice(target.substr(std::min(mark + 1, target.size())));
     return {};
