@@ -140,8 +140,11 @@ RouteTarget find(const RouteTree& tree, const Request& request, ExchangeBuffers&
     target.location.append(request.mount_path()).append(path).append("/");
     return target;
   }
-  buffers.pattern = found.pattern;
-  target.handler = found.handler;
+  buffers.pattern = {};
+  if (found.route != nullptr) {
+    buffers.pattern = found.route->pattern;
+    target.handler = &found.route->handler;
+  }
   target.allowed = found.allowed;
   return target;
 }

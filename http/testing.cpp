@@ -4,6 +4,7 @@
 #include <tuza/http/serve/exchange.h>
 #include <tuza/http/serve/head_limits.h>
 #include <tuza/http/wire/chars.h>
+#include <tuza/http/wire/field.h>
 #include <tuza/http/wire/framing.h>
 #include <tuza/netpoll/files/file_calls.h>
 
@@ -19,7 +20,7 @@ std::string head_of(std::string_view request, const CallOptions& options) {
   std::string head = std::string(request) + " HTTP/1.1\r\n";
   bool has_host = false;
   for (const auto& [name, value] : options.headers) {
-    head.append(name).append(": ").append(value).append("\r\n");
+    append_field_line(head, name, value);
     has_host = has_host || equals_ignoring_case(name, "Host");
   }
   if (!has_host) head += "Host: example.com\r\n";
@@ -100,8 +101,7 @@ class MemoryExchange final : public Exchange {
 
   std::optional<BadRequest> parse_trailers() {
     std::string text = "0\r\n";
-    for (const auto& [name, value] : options_.trailers)
-      text.append(name).append(": ").append(value).append("\r\n");
+    for (const auto& [name, value] : options_.trailers) append_field_line(text, name, value);
     text += "\r\n";
     buffers_->chunks.begin(options_.server.chunk_overhead_bytes_max);
     const auto parsed = buffers_->chunks.feed(text);
@@ -141,7 +141,7 @@ class MemoryExchange final : public Exchange {
     result_.closes = true;
   }
 
-  void start(std::optional<std::uint64_t> length) override {
+  void start(const std::optional<std::uint64_t>& length) override {
     response_.begun = response_.started = true;
     result_.status = response_.status;
     for (const auto& [name, value] : HeaderLines(buffers_->extra)) result_.headers.emplace_back(name, value);

@@ -113,8 +113,6 @@ void Session::take_interruption_back() {
   conn_.set_read_deadline(kNoDeadline);
 }
 
-bool Session::draining() const { return server_.draining_.load(std::memory_order_relaxed); }
-
 // Either shutdown() finds the notice, or the load here sees the shutdown.
 Context Session::shutdown_notice() {
   const LockGuard lock(server_.mutex_);

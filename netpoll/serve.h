@@ -190,6 +190,8 @@ class Server {
   bool forced_ TUZA_GUARDED_BY(mutex_) = false;  // every session must end
 };
 
+inline bool Session::draining() const { return server_.draining_.load(std::memory_order_relaxed); }
+
 // Serves `listener` until it is closed, then waits for the connections to end. Parks.
 [[nodiscard]] Result<void> serve(Listener& listener, ConnHandler handler, const ServeOptions& options = {});
 

@@ -160,13 +160,13 @@ class Tree {
     static ExchangeBuffers buffers;
     const RouteTree::Found found = tree_.find(method, host, path, buffers);
     if (found.slash_is_missing) return {.wants_slash = true};
-    if (found.handler == nullptr) return {nullptr, {}, found.allowed};
+    if (found.route == nullptr) return {nullptr, {}, found.allowed};
     // The handlers do not use their arguments, so there is no connection behind these.
     alignas(RequestLoop) std::array<std::byte, sizeof(RequestLoop)> nothing{};
     auto& loop = *reinterpret_cast<RequestLoop*>(nothing.data());
     Request request(loop);
     ResponseWriter response(loop);
-    (*found.handler)(request, response);
+    found.route->handler(request, response);
     Choice choice{chosen_, {}, 0};
     for (const auto& path_value : buffers.path_values) {
       choice.values.emplace_back(path_value.name, path_value.value);

@@ -17,7 +17,9 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace tuza::http {
@@ -36,6 +38,15 @@ constexpr std::chrono::milliseconds kLingerTimeAtShutdown{200};
 constexpr std::chrono::milliseconds kFinalCheck{10};
 // Above this size, output is sent before the handler of the next pipelined request runs.
 constexpr std::size_t kOutMax = 64 << 10;
+
+// `object = T{}` would clear all of it, build the new value beside it, and copy that in wider words than it was stored in, for
+// which a processor waits: together a tenth of the time of a request.
+template <class T>
+void make_anew(T& object) {
+  static_assert(std::is_nothrow_default_constructible_v<T>);
+  std::destroy_at(&object);
+  ::new (static_cast<void*>(&object)) T;  // no parentheses, which clear what the constructor sets anyway
+}
 
 // The request line of the request in progress, of which only a part may have arrived and nothing may have been parsed.
 std::string_view request_line(Input& input) {
@@ -375,9 +386,9 @@ bool RequestLoop::finish_request() {
   release_body();
   // Reset here, not when the next head is complete: that head may turn out to be malformed, and is answered
   // as well.
-  response_ = Response{};
-  framing_ = Framing{};
-  body_ = Body{};
+  make_anew(response_);
+  make_anew(framing_);
+  make_anew(body_);
   return buffers_->out.size() < kOutMax || flush();
 }
 
@@ -408,7 +419,7 @@ void RequestLoop::refuse(const BadRequest& bad) {
   keep_alive_ = false;
   if (buffers_ == nullptr) return;
   release_body();  // others may need the room while this client takes its answer
-  buffers_->pulled = std::string();
+  std::string().swap(buffers_->pulled);
   if (response_.started) {
     (void)flush();
     return;

@@ -86,7 +86,7 @@ class RequestLoop final : public Exchange {
   [[nodiscard]] net::Conn& conn() { return session_.conn(); }
 
   // Exchange
-  void start(std::optional<std::uint64_t> length) override;
+  void start(const std::optional<std::uint64_t>& length) override;
   Result<void> send(std::string_view data, const Context* ctx) override;
   Result<void> send_file(net::FileSlice& slice, const Context* ctx) override;
   net::Spliced splice_from(net::Conn& from, std::uint64_t most, const Context& ctx) override;
@@ -132,7 +132,7 @@ class RequestLoop final : public Exchange {
   bool send_before_body();
   void set_body_deadline();
 
-  void append_head(std::optional<std::uint64_t> length);
+  void append_head(const std::optional<std::uint64_t>& length);
   void append_chunk(std::string_view data);
   void end_chunks();
   void give_held_back();

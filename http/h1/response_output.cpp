@@ -2,6 +2,7 @@
 #include <tuza/http/h1/early_sending.h>
 #include <tuza/http/h1/request_loop.h>
 #include <tuza/http/status.h>
+#include <tuza/http/wire/date.h>
 #include <tuza/http/wire/number.h>
 #include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/sched/detail/coarse_clock.h>
@@ -9,7 +10,10 @@
 #include <sys/uio.h>
 
 #include <array>
+#include <charconv>
+#include <cstring>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace tuza::http {
@@ -18,11 +22,32 @@ namespace {
 // Smaller pieces of a stream are collected up to this size; larger ones are sent in place, without a copy.
 constexpr std::size_t kStreamedPiece = 16 << 10;
 
-void append_status_line(std::string& out, int status) {
-  if (status == 200) [[likely]] {
-    out += "HTTP/1.1 200 OK\r\n";
-    return;
+// Puts texts one behind the other into memory that has room for them. Eight of them are a head: a constant costs a store or
+// two here, where append() costs a call.
+class HeadText {
+ public:
+  explicit HeadText(char* at) : at_(at) {}
+  template <std::size_t N>
+  void put(const char (&text)[N]) {
+    std::memcpy(at_, text, N - 1);
+    at_ += N - 1;
   }
+  void put(std::string_view text) { at_ += text.copy(at_, text.size()); }
+  void put(std::uint64_t number) { at_ = std::to_chars(at_, at_ + kDigitsMax, number).ptr; }
+  [[nodiscard]] char* end() const { return at_; }
+
+  static constexpr std::size_t kDigitsMax = 20;
+
+ private:
+  char* at_;
+};
+
+// Of the parts of a head whose size is known.
+constexpr std::size_t kKnownBytesMax = sizeof "HTTP/1.1 200 OK\r\n" + sizeof "Server: \r\n" +
+                                       Date::kLineBytes + sizeof "Transfer-Encoding: \r\n" +
+                                       HeadText::kDigitsMax + sizeof "Connection: keep-alive\r\n\r\n";
+
+void append_status_line(std::string& out, int status) {
   out += "HTTP/1.1 ";
   append_number(out, static_cast<std::uint64_t>(status));
   out += ' ';
@@ -39,39 +64,53 @@ Result<void> write_result(bool written, const Context* ctx) {
 }  // namespace
 
 // Appends the head. The body has a length, or is chunked, or is ended by the end of the connection.
-void RequestLoop::append_head(std::optional<std::uint64_t> length) {
-  std::string& out = buffers_->out;
-  append_status_line(out, response_.status);
-  if (!response_.has_server && !options_.server_name.empty()) {
-    out.append("Server: ").append(options_.server_name).append("\r\n");
-  }
-  if (!response_.has_date) out += buffers_->date.line(coarse_now_ns());
-  out += buffers_->extra;
-  if (!body_allowed()) {
-    // RFC 9110 15.3.6: of the statuses without a body, 205 is the only one whose response does not implicitly
-    // end with its head.
-    if (response_.status == 205) out += "Content-Length: 0\r\n";
-  } else if (length) {
-    out += "Content-Length: ";
-    append_number(out, *length);
-    out += "\r\n";
-  } else if (buffers_->head.version_minor >= 1) {
-    framing_.chunked = true;
-    out += "Transfer-Encoding: chunked\r\n";
-  } else {
-    response_.close = framing_.ends_with_connection = true;
+void RequestLoop::append_head(const std::optional<std::uint64_t>& length) {
+  const bool has_body = body_allowed();
+  if (has_body && !length) {
+    framing_.chunked = buffers_->head.version_minor >= 1;
+    framing_.ends_with_connection = !framing_.chunked;
+    response_.close = response_.close || framing_.ends_with_connection;
   }
   if (response_.close || opens_tunnel()) keep_alive_ = false;
-  if (!keep_alive_) {
-    out += "Connection: close\r\n";
-  } else if (buffers_->head.version_minor == 0) {
-    out += "Connection: keep-alive\r\n";
-  }
-  out += "\r\n";
+  const std::string& extra = buffers_->extra;
+  std::string& out = buffers_->out;
+  const bool usual = response_.status == 200;
+  if (!usual) append_status_line(out, response_.status);
+  const std::size_t had = out.size();
+  const std::size_t most = kKnownBytesMax + options_.server_name.size() + extra.size();
+  out.resize_and_overwrite(had + most, [&](char* begin, std::size_t) {
+    HeadText text(begin + had);
+    if (usual) text.put("HTTP/1.1 200 OK\r\n");
+    if (!response_.has_server && !options_.server_name.empty()) {
+      text.put("Server: ");
+      text.put(options_.server_name);
+      text.put("\r\n");
+    }
+    if (!response_.has_date) text.put(buffers_->date.line(coarse_now_ns()));
+    text.put(extra);
+    if (!has_body) {
+      // RFC 9110 15.3.6: of the statuses without a body, 205 is the only one whose response does not implicitly end with its
+      // head.
+      if (response_.status == 205) text.put("Content-Length: 0\r\n");
+    } else if (length) {
+      text.put("Content-Length: ");
+      text.put(*length);
+      text.put("\r\n");
+    } else if (framing_.chunked) {
+      text.put("Transfer-Encoding: chunked\r\n");
+    }
+    if (!keep_alive_) {
+      text.put("Connection: close\r\n");
+    } else if (buffers_->head.version_minor == 0) {
+      text.put("Connection: keep-alive\r\n");
+    }
+    text.put("\r\n");
+    return static_cast<std::size_t>(text.end() - begin);
+  });
   response_.begun = response_.started = true;
 }
 
-void RequestLoop::start(std::optional<std::uint64_t> length) {
+void RequestLoop::start(const std::optional<std::uint64_t>& length) {
   stop_early_sending(*buffers_);
   // Whether the connection stays open must be known before the head is written.
   const auto body_ends_it = [this] {
@@ -145,7 +184,9 @@ Result<void> RequestLoop::send_all(const Context* ctx) { return write_result(flu
 // A response that was held back goes into the output.
 void RequestLoop::give_held_back() {
   const bool in_chunks = sends_trailers();
-  start(in_chunks ? std::nullopt : response_.declared_length);
+  // Not a copy, which would read in one word what was stored in two, and wait for that.
+  static constexpr std::optional<std::uint64_t> kUnknown;
+  start(in_chunks ? kUnknown : response_.declared_length);
   if (!in_chunks) {
     if (!head_only()) buffers_->out += buffers_->body;
   } else {

@@ -64,7 +64,7 @@ class Protection {
     auto values = std::exchange(buffers.path_values, {});
     const RouteTree::Found found = bypass_.find(request.method(), request.host(), request.path(), buffers);
     buffers.path_values = std::move(values);
-    return found.handler != nullptr && !found.slash_is_missing;
+    return found.route != nullptr && !found.slash_is_missing;
   }
 
   CsrfOptions options_;

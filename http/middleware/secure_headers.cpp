@@ -2,6 +2,7 @@
 
 #include <tuza/http/serve/exchange.h>
 #include <tuza/http/wire/chars.h>
+#include <tuza/http/wire/field.h>
 #include <tuza/netpoll/tls.h>
 
 #include <memory>
@@ -36,7 +37,7 @@ struct SecureLines {
     if (has_control_char(value)) {
       throw std::invalid_argument("secure_headers(): control character in " + std::string(name));
     }
-    text.append(name).append(": ").append(value).append("\r\n");
+    append_field_line(text, name, value);
   }
 
   // Whether one of `fields` is one of these.

@@ -188,8 +188,7 @@ RouteTree::Found RouteTree::find(Method method, std::string_view host, std::stri
     if (root == nullptr) continue;
     Search search(texts_, path, buffers, method, false);
     if (const Route* const route = search.find(*root, path, 0)) {
-      result.handler = &route->handler;
-      result.pattern = route->pattern;
+      result.route = route;
       if (search.exact()) return result;
       break;
     }

@@ -170,15 +170,14 @@ void Exchange::add_header(std::string_view name, std::string_view value) {
   response_.has_content_type = response_.has_content_type || equals_ignoring_case(name, "Content-Type");
   response_.has_date = response_.has_date || equals_ignoring_case(name, "Date");
   response_.has_server = response_.has_server || equals_ignoring_case(name, "Server");
-  std::string& extra = buffers_->extra;
-  extra.append(name).append(": ").append(value).append("\r\n");
+  append_field_line(buffers_->extra, name, value);
 }
 
 void Exchange::add_trailer(std::string_view name, std::string_view value) {
   require(!response_.finished || !response_.started, "add_trailer() after the response was complete");
   require_field(name, value);
   if (!may_be_trailer(name)) throw std::invalid_argument(std::string(name) + " cannot be a trailer");
-  buffers_->trailers.append(name).append(": ").append(value).append("\r\n");
+  append_field_line(buffers_->trailers, name, value);
 }
 
 void Exchange::set_header(std::string_view name, std::string_view value) {
@@ -245,7 +244,7 @@ void Exchange::send_whole(std::string_view content_type, std::string_view body) 
     return send_whole(std::string(content_type), body);
   if (!response_.has_content_type && body_allowed()) {
     require_one_line("Content-Type", content_type);
-    buffers_->extra.append("Content-Type: ").append(content_type).append("\r\n");
+    append_field_line(buffers_->extra, "Content-Type", content_type);
     response_.has_content_type = true;
   }
   response_.begun = response_.finished = true;

@@ -202,7 +202,7 @@ class Exchange {
 
   // -- What a carrier does. The calls come in the order start, send..., and each may park.
   // The status and the fields are final. `length`: of the whole body; nullopt: not known.
-  virtual void start(std::optional<std::uint64_t> length) = 0;
+  virtual void start(const std::optional<std::uint64_t>& length) = 0;
   // The next bytes of the body; none if the response has no body.
   virtual Result<void> send(std::string_view data, const Context* ctx) = 0;
   // The same for a part of a file, behind what was given to the carrier so far; the length of the whole body is known.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -12,6 +13,7 @@ namespace tuza::http {
 
 class Date {
  public:
+  static constexpr std::size_t kLineBytes = 37;
   // "Date: Fri, 20 Nov 2026 20:15:00 GMT\r\n". `coarse_ns`: a monotonic time that may lag by milliseconds.
   std::string_view line(std::int64_t coarse_ns) {
     if (coarse_ns >= next_ns_) [[unlikely]]
@@ -22,7 +24,7 @@ class Date {
  private:
   void refresh(std::int64_t coarse_ns);
 
-  std::array<char, 37> text_{};
+  std::array<char, kLineBytes> text_{};
   std::int64_t next_ns_ = 0;  // when the current second of the wall clock ends
 };
 

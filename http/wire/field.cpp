@@ -22,6 +22,22 @@ void require_field(std::string_view name, std::string_view value) {
   require_one_line(name, value);
 }
 
+// One growth, and no call for the texts in between: four times append() takes as long as the rest of a small response's
+// fields.
+void append_field_line(std::string& out, std::string_view name, std::string_view value) {
+  constexpr std::string_view kColon = ": ", kEnd = "\r\n";
+  const std::size_t had = out.size();
+  const std::size_t size = had + name.size() + kColon.size() + value.size() + kEnd.size();
+  out.resize_and_overwrite(size, [&](char* begin, std::size_t) {
+    char* at = begin + had;
+    at += name.copy(at, name.size());
+    at += kColon.copy(at, kColon.size());
+    at += value.copy(at, value.size());
+    kEnd.copy(at, kEnd.size());
+    return size;
+  });
+}
+
 bool may_be_trailer(std::string_view name) {
   constexpr std::array<std::string_view, 14> kOnlyBefore{
       "Transfer-Encoding", "Content-Length", "Trailer",      "Connection",    "Host",

@@ -1,6 +1,7 @@
 // What may be written as a header field or a trailer, in either direction. Thread-safe.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 namespace tuza::http {
@@ -10,6 +11,8 @@ namespace tuza::http {
 void require_one_line(std::string_view name, std::string_view value);
 // The same, and if the name is no token.
 void require_field(std::string_view name, std::string_view value);
+// Appends "Name: value\r\n". Neither is a part of `out`.
+void append_field_line(std::string& out, std::string_view name, std::string_view value);
 // RFC 9110 6.5.1: false for what controls framing, routing, the request, authentication or the format of the body.
 [[nodiscard]] bool may_be_trailer(std::string_view name);
 
