@@ -77,7 +77,9 @@ void each_goroutine(bool stacks, Take&& take, Pause&& pause) {
       }
     }
     for (std::size_t i = 0; i < n; ++i) {
-      if (stacks && !sampler.sample((*batch)[i], run)) return;
+      // Without stacks as well: what it works on comes with its place.
+      if (!sampler.sample((*batch)[i], run)) return;
+      if (!stacks) (*batch)[i].drop_place();
       take((*batch)[i]);
       if (i % kYieldInterval == kYieldInterval - 1 && on_goroutine) yield();
     }
@@ -101,8 +103,9 @@ bool shows_all_frames() {
 }
 
 struct Group {
-  GoroutineRecord first;
+  GoroutineRecord shown;  // of those that run, the one that has for longest
   std::size_t count = 0;
+  std::int64_t cpu_ns = 0;                      // of all
   std::int64_t oldest_ns = 0, youngest_ns = 0;  // their ages
   std::vector<std::uint64_t> ids;               // only the first few
 };
@@ -112,24 +115,31 @@ class Groups {
   void add(const GoroutineRecord& record) {
     constexpr std::size_t kIdsMax = 8;
     std::vector<Group>& same_hash = groups_[record.hash()];
-    auto found = std::ranges::find_if(same_hash, [&](const Group& g) { return g.first.same_kind(record); });
+    auto found = std::ranges::find_if(same_hash, [&](const Group& g) { return g.shown.same_kind(record); });
     if (found == same_hash.end()) {
-      same_hash.push_back(Group{record, 0, record.since_ns, record.since_ns, {}});
+      same_hash.push_back(Group{record, 0, 0, record.since_ns, record.since_ns, {}});
       found = same_hash.end() - 1;
+    } else if (record.runs_on_m() && record.since_ns < found->oldest_ns) {
+      found->shown = record;
     }
     ++found->count;
-    found->oldest_ns = std::min(found->oldest_ns, record.since_ns);
-    found->youngest_ns = std::max(found->youngest_ns, record.since_ns);
+    found->cpu_ns += record.cpu_ns;
+    if (record.has_age()) {
+      found->oldest_ns = found->oldest_ns == 0 ? record.since_ns : std::min(found->oldest_ns, record.since_ns);
+      found->youngest_ns = std::max(found->youngest_ns, record.since_ns);
+    }
     if (found->ids.size() < kIdsMax) found->ids.push_back(record.id);
   }
 
-  [[nodiscard]] std::vector<const Group*> by_count() const {
+  // Those that run precede all that wait, because they are what the others may wait for; then by count.
+  [[nodiscard]] std::vector<const Group*> in_order() const {
     std::vector<const Group*> all;
     for (const auto& [hash, groups] : groups_) {
       for (const Group& group : groups) all.push_back(&group);
     }
     std::ranges::sort(all, [](const Group* a, const Group* b) {
-      return a->count != b->count ? a->count > b->count : a->first.id < b->first.id;
+      if (a->shown.runs_on_m() != b->shown.runs_on_m()) return a->shown.runs_on_m();
+      return a->count != b->count ? a->count > b->count : a->shown.id < b->shown.id;
     });
     return all;
   }
@@ -139,23 +149,28 @@ class Groups {
 };
 
 void append(std::string& out, rt::FrameNames& names, const Group& group, std::int64_t now) {
-  if (group.count == 1) return append_goroutine(out, names, group.first, now);
+  if (group.count == 1) return append_goroutine(out, names, group.shown, now);
   out += '\n' + std::to_string(group.count) + " goroutines [";
-  append_state(out, group.first);
-  if (group.first.has_age()) {
+  append_state(out, group.shown);
+  if (group.oldest_ns != 0) {
     out += ", ";
     rt::append_duration(out, now - group.youngest_ns);
     out += " to ";
     rt::append_duration(out, now - group.oldest_ns);
   }
+  if (group.cpu_ns > 0) {
+    out += ", ";
+    rt::append_duration(out, group.cpu_ns);
+    out += " of CPU";
+  }
   out += "]";
-  if (group.first.name.text[0] != '\0') out.append(" ").append(group.first.name.text);
+  if (group.shown.name.text[0] != '\0') out.append(" ").append(group.shown.name.text);
   out += ", numbers";
   for (const std::uint64_t id : group.ids) out += ' ' + std::to_string(id);
   out += group.count > group.ids.size() ? " ...:\n" : ":\n";
-  if (group.first.where.activity.size > 0)
-    out.append("  ").append(group.first.where.activity.text()).append(" (one of them)\n");
-  append_stack(out, names, group.first);
+  if (group.shown.where.activity.size > 0)
+    out.append("  ").append(group.shown.where.activity.text()).append(" (one of them)\n");
+  append_stack(out, names, group.shown);
 }
 
 }  // namespace
@@ -179,7 +194,7 @@ void dump_goroutines(const std::function<bool(std::string_view)>& write, DumpOpt
   }
   Groups groups;
   each_goroutine(options.stacks, [&](const GoroutineRecord& g) { groups.add(g); }, [] { return true; });
-  for (const Group* group : groups.by_count()) {
+  for (const Group* group : groups.in_order()) {
     append(text, names, *group, rt::now_ns());
     if (!flush(kPieceBytes)) return;
   }

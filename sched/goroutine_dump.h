@@ -12,7 +12,9 @@
 //         at netpoll/serve.cpp:146
 //
 // In a grouped dump, goroutines with the same stack, state and creator form one entry with their number: a
-// hundred thousand connections fit on one page.
+// hundred thousand connections fit on one page. Those that run come first, grouped by name, creator and HTTP request
+// without its query, with the stack of the one that has run for longest: a service that stands shows at the top
+// which request keeps it busy.
 //
 // Waiting goroutines are shown with a stack. The dump holds each of them in its wait while it reads the
 // stack (sched/rt/report/walk.h), for less than a microsecond unless the kernel takes the reader's core
@@ -35,8 +37,8 @@
 namespace tuza {
 
 struct DumpOptions {
-  bool group = false;   // one entry for all goroutines of a kind, the most frequent first
-  bool stacks = true;   // false: only one line per goroutine, and its creator
+  bool group = false;   // one entry for all goroutines of a kind: first those that run, then the most frequent
+  bool stacks = true;   // false: only state, request and creator of each
   bool frames = false;  // also the frames of the runtime, and of the standard library's calls of functions
 };
 

@@ -207,6 +207,8 @@ TUZA_NOIPA void compute_in_the_middle(const std::atomic<bool>& stop) {
   }
 }
 
+TUZA_NOIPA void compute_elsewhere(const std::atomic<bool>& stop) { compute_in_the_middle(stop); }
+
 // The head and the body of the goroutine with this name; empty if there is none.
 Entry entry_of(std::string_view name) {
   for (const Entry& entry : entries_of(dump_goroutines())) {
@@ -243,6 +245,33 @@ TEST_P(DumpTest, NamesGoroutinesThatComputeWithAgeActivityAndStack) {
       EXPECT_NE(entry.body.find("goroutine_dump_test.cpp:"), std::string::npos) << entry.body;
     }
     stop = true;
+    group.wait();
+  });
+}
+
+// However many wait, and wherever each was when it was asked.
+TEST_P(DumpTest, GroupsThoseThatRunByTheirRequestAndShowsThemFirst) {
+  run_with(GetParam(), [] {
+    std::atomic<bool> stop = false;
+    Chan<int> nothing(0);
+    WaitGroup group;
+    for (int i = 0; i < 2 * testing::kHogs; ++i) group.go([&] { wait_deep(nothing, 2); });
+    const std::array<std::string_view, 2> texts{"serving GET /a?n=1", "serving GET /a?n=2"};
+    for (int i = 0; i < testing::kHogs; ++i) {
+      group.go([&stop, text = texts[static_cast<std::size_t>(i % 2)], i] {
+        const rt::ActivityScope announced(&describe_test, &text);
+        i % 2 == 0 ? compute_in_the_middle(stop) : compute_elsewhere(stop);
+      });
+    }
+    const std::regex first("[^\n]*\n\n" + std::to_string(testing::kHogs) +
+                           " goroutines \\[running without a P(, suspended)?, [^\n]*\\], numbers [0-9 .]*:\n"
+                           "  serving GET /a\\?n=[12] \\(one of them\\)\n  #0  ");
+    wait_for([&] {
+      return std::regex_search(dump_goroutines({.group = true}), first, std::regex_constants::match_continuous);
+    });
+    wait_for([&] { return times(dump_goroutines({.stacks = false}), "]:\n  serving GET /a?n=") == testing::kHogs; });
+    stop = true;
+    nothing.close();
     group.wait();
   });
 }

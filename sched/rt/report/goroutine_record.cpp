@@ -38,6 +38,7 @@ void read_fields(const G& g, GoroutineRecord& record) {
 
 void read_how_it_runs(const G& g, const M& m, GoroutineRecord& record) {
   record.machine = m.id;
+  record.blocks = g.blocking.get() != 0;
   record.runs = how_it_runs(g, m);
   if ((m.taken.load(std::memory_order_acquire) & taken::kGone) != 0) {
     record.since_ns = m.gone_at_ns;
@@ -85,6 +86,7 @@ bool read_goroutine(G& g, bool with_stack, GoroutineRecord& record) {
   record.where.frame_count = record.where.activity.size = 0;
   record.where.call = -1;
   record.machine = -1;
+  record.blocks = false;
   record.cpu_ns = 0;
   for (unsigned tries = 0;; ++tries) {
     record.status = g.status.load(std::memory_order_acquire);
@@ -112,19 +114,38 @@ bool read_goroutine(G& g, bool with_stack, GoroutineRecord& record) {
   return g.id.get() == record.id && g.status.load(std::memory_order_acquire) != GStatus::kDead;
 }
 
+namespace {
+
+bool same_place(const Sample& a, const Sample& b) {
+  return a.result == b.result && a.call == b.call && a.frame_count == b.frame_count &&
+         std::equal(a.frames.begin(), a.frames.begin() + a.frame_count, b.frames.begin());
+}
+
+// "serving GET /search" of "serving GET /search?q=tuza".
+std::string_view without_query(std::string_view activity) { return activity.substr(0, activity.find('?')); }
+
+}  // namespace
+
 bool GoroutineRecord::same_kind(const GoroutineRecord& other) const {
-  return status == other.status && (!waits() || reason == other.reason) && locked == other.locked &&
-         where.result == other.where.result && where.call == other.where.call &&
-         where.frame_count == other.where.frame_count && site_file == other.site_file &&
-         site_line == other.site_line && std::strcmp(name.text, other.name.text) == 0 &&
-         std::equal(where.frames.begin(), where.frames.begin() + where.frame_count,
-                    other.where.frames.begin());
+  const bool same = status == other.status && runs_on_m() == other.runs_on_m() &&
+                    (!waits() || reason == other.reason) && locked == other.locked &&
+                    site_file == other.site_file && site_line == other.site_line &&
+                    std::strcmp(name.text, other.name.text) == 0;
+  if (!same || !runs_on_m()) return same && same_place(where, other.where);
+  return blocks == other.blocks &&
+         without_query(where.activity.text()) == without_query(other.where.activity.text());
 }
 
 std::size_t GoroutineRecord::hash() const {
   std::size_t sum = std::size_t{site_line} * 31 + static_cast<std::size_t>(status);
+  if (runs_on_m()) return sum;  // of these there are as many as threads at most
   for (std::size_t i = 0; i < where.frame_count; ++i) sum = (sum ^ where.frames[i]) * 0x9e37'79b9'7f4a'7c15;
   return sum;
+}
+
+void GoroutineRecord::drop_place() {
+  where.result = Sample::Result::kNotAsked;
+  where.frame_count = 0;
 }
 
 // A description is "NAME+OFFSET (FILE+0xPOSITION)", or only what is known of it.

@@ -22,6 +22,7 @@ struct GoroutineRecord {
   std::int64_t since_ns = 0;  // when its wait, its slice, or its time without a P began; coarse clock
   std::int64_t cpu_ns = 0;    // CPU time used without a P
   bool locked = false;        // locked to its thread
+  bool blocks = false;        // runs in a marked blocking call
   G::Name name{};
   const char* site_file = nullptr;
   const char* site_function = nullptr;
@@ -31,9 +32,11 @@ struct GoroutineRecord {
   [[nodiscard]] bool waits() const { return status == GStatus::kWaiting; }
   [[nodiscard]] bool runs_on_m() const { return machine >= 0; }
   [[nodiscard]] bool has_age() const { return since_ns != 0; }
-  // Equal except for number, age, parent and M.
+  // Equal except for number, age, parent and M. Of goroutines that run, also their places may differ, which change all the
+  // time, and the query of the request that they serve.
   [[nodiscard]] bool same_kind(const GoroutineRecord& other) const;
   [[nodiscard]] std::size_t hash() const;
+  void drop_place();
 };
 
 // The status of a goroutine that does not wait, in Go's words: "syscall" in a marked blocking call.
