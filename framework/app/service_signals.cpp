@@ -31,6 +31,15 @@ constexpr std::size_t kReloadStack = std::size_t{8} << 20;
 // The dump is abandoned if standard error accepts nothing for this many tenths of a second in total.
 constexpr int kDumpTries = 20;
 
+void dump_to_stderr(const DumpOptions& options) {
+  int tries = kDumpTries;
+  dump_goroutines(
+      [&](std::string_view text) {
+        return blocking(CallLength::kLong, [&] { return logging::write_patiently(2, text, tries); });
+      },
+      options);
+}
+
 std::string reloading_message() {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -64,7 +73,7 @@ void Service::on_signal(int number) {
 }
 
 void Service::on_end_signal(std::string_view name) {
-  if (end_signals_.fetch_add(1) > 0) end_by_force(std::string(name) + " again: exiting immediately");
+  if (end_signals_.fetch_add(1) > 0) end_by_force(std::string(name) + " again: exiting immediately", false);
   const bool begins = !draining_.exchange(true);  // before the line that says it
   log_line(LogLevel::kInfo,
            name_ + ": " + std::string(name) + ": " + what_follows_an_end_signal() + " (again: end at once)");
@@ -90,13 +99,15 @@ void Service::begin_drain() {
 void Service::limit_the_start() {
   go({.name = "start limit"}, [this] {
     sleep_for(std::chrono::milliseconds(config_.number("shutdown.timeout")));
-    if (!started_.load()) end_by_force("start-up did not finish in time");
+    if (!started_.load()) end_by_force("start-up did not finish in time", true);
   });
 }
 
-void Service::end_by_force(std::string_view why) {
-  log_line(LogLevel::kError, name_ + ": " + std::string(why));
+void Service::end_by_force(std::string_view why, bool with_dump) {
+  log_line(LogLevel::kError,
+           name_ + ": " + std::string(why) + (with_dump ? "; the goroutines are on standard error" : ""));
   blocking(CallLength::kLong, [] { drain_log(kLastWords); });
+  if (with_dump) dump_to_stderr({.group = true});
   std::_Exit(1);
 }
 
@@ -164,10 +175,7 @@ bool Service::reload_settings() {
 void Service::dump_beside() {
   if (dumping_.exchange(true)) return;
   go({.name = "SIGQUIT"}, [this] {
-    int tries = kDumpTries;
-    dump_goroutines([&](std::string_view text) {
-      return blocking(CallLength::kLong, [&] { return logging::write_patiently(2, text, tries); });
-    });
+    dump_to_stderr({});
     dumping_.store(false);
   });
 }

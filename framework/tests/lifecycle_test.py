@@ -305,7 +305,8 @@ class Serving(Test):
         service.says("sleeps")
         service.send(signal.SIGTERM)
         self.assertEqual(service.end(), 1)
-        service.says("did not end even after being cut off")
+        self.assertIn("; the goroutines are on standard error", service.says("did not end even after being cut off"))
+        service.says("  serving GET /sleep?ms=3600000")
 
 
 class Draining(Test):
