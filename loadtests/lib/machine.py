@@ -2,6 +2,8 @@
 
 import os
 import platform
+import re
+import shutil
 import subprocess
 import sys
 import time
@@ -59,6 +61,19 @@ def commit(repository):
     return f"{name}+changes" if changed else name
 
 
+def rivals():
+    """The servers that others are compared with, as installed: "nginx 1.22.1, Go 1.19.8, HAProxy 2.6.12"."""
+    found = []
+    for name, command, pattern in (("nginx", ("nginx", "-v"), r"nginx/(\S+)"), ("Go", ("go", "version"), r"\bgo(\d\S*)"),
+                                   ("HAProxy", ("haproxy", "-v"), r"version (\d[\d.]*)")):
+        program = shutil.which(command[0], path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+        said = program and subprocess.run([program, *command[1:]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                          text=True, check=False).stdout
+        if version := re.search(pattern, said or ""):
+            found.append(f"{name} {version[1]}")
+    return ", ".join(found) or "none installed"
+
+
 def describe(build, commit_name, date):
     """Lines for the head of a report."""
     allowed = len(os.sched_getaffinity(0))
@@ -68,6 +83,7 @@ def describe(build, commit_name, date):
         f"commit    {commit_name}",
         f"date      {date}",
         f"tools     {output_of('wrk', '-v').split(' Copyright')[0]}; Python {platform.python_version()}",
+        f"rivals    {rivals()}",
         f"load      {os.getloadavg()[0]:.2f} in the last minute",
     ]
 

@@ -2,7 +2,7 @@
 
 import statistics
 
-from lib import http, process, rounds, servers, strace, wrk
+from lib import http, peers, process, rounds, servers, strace, wrk
 from lib.process import LoadTestError
 from lib.report import table
 from lib.rounds import Case
@@ -10,7 +10,7 @@ from lib.rounds import Case
 DESCRIPTION = "CPU per request of small keep-alive requests"
 SYSCALL_SECONDS = 2
 CHARTS = (("total_us", "Server CPU per request", "us"), ("rate", "Requests per second", "1/s"))
-USER_US_CASE, USER_US_MUST, USER_US_AIM = "256", 0.9, 0.6
+USER_US_CASE, USER_US_MUST, USER_US_AIM = "256", 0.85, 0.6
 # Two calls per request, with allowance for the calls that each of the 64 connections needs once.
 IO_CALLS_MUST, IO_CALLS_AIM = 2.05, 2.02
 
@@ -18,11 +18,11 @@ IO_CALLS_MUST, IO_CALLS_AIM = 2.05, 2.02
 # The bars are the goals of this project. 64 connections with 16 requests each keep as many requests in flight (1,024)
 # as the largest case without pipelining.
 CASES = (
-    Case("64", wrk.Load(64), 1.20, 1.08),
-    Case("256", wrk.Load(256), 1.25, 1.10),
-    Case("1024", wrk.Load(1024), 1.30, 1.15),
-    Case("pipeline", wrk.Load(64, pipeline=16), 2.2, 1.5),
-    Case("shared", wrk.Load(256, threads=2), 1.20, 1.05, shared=True),
+    Case("64", wrk.Load(64), 1.15, 1.08),
+    Case("256", wrk.Load(256), 1.18, 1.10),
+    Case("1024", wrk.Load(1024), 1.25, 1.15),
+    Case("pipeline", wrk.Load(64, pipeline=16), 1.65, 1.45),
+    Case("shared", wrk.Load(256, threads=2), 1.15, 1.05, shared=True),
 )
 SYSCALLS = "syscalls"
 
@@ -36,6 +36,8 @@ def add_options(parser):
 
 def run(specs, args, report):
     cases = [case for case in CASES if case.name in args.cases]
+    if args.scenario == "all":  # the record has the others' figures, too
+        specs = [*specs, *peers.installed(args, report)]
     if cases:
         results = rounds.measure_all("plaintext", specs, cases, args, report)
         show(specs, cases, results, args, report)
