@@ -125,7 +125,8 @@ class Groups {
     ++found->count;
     found->cpu_ns += record.cpu_ns;
     if (record.has_age()) {
-      found->oldest_ns = found->oldest_ns == 0 ? record.since_ns : std::min(found->oldest_ns, record.since_ns);
+      found->oldest_ns =
+          found->oldest_ns == 0 ? record.since_ns : std::min(found->oldest_ns, record.since_ns);
       found->youngest_ns = std::max(found->youngest_ns, record.since_ns);
     }
     if (found->ids.size() < kIdsMax) found->ids.push_back(record.id);

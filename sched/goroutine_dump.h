@@ -37,8 +37,8 @@
 namespace tuza {
 
 struct DumpOptions {
-  bool group = false;   // one entry for all goroutines of a kind: first those that run, then the most frequent
-  bool stacks = true;   // false: only state, request and creator of each
+  bool group = false;  // one entry for all goroutines of a kind: first those that run, then the most frequent
+  bool stacks = true;  // false: only state, request and creator of each
   bool frames = false;  // also the frames of the runtime, and of the standard library's calls of functions
 };
 

@@ -267,9 +267,12 @@ TEST_P(DumpTest, GroupsThoseThatRunByTheirRequestAndShowsThemFirst) {
                            " goroutines \\[running without a P(, suspended)?, [^\n]*\\], numbers [0-9 .]*:\n"
                            "  serving GET /a\\?n=[12] \\(one of them\\)\n  #0  ");
     wait_for([&] {
-      return std::regex_search(dump_goroutines({.group = true}), first, std::regex_constants::match_continuous);
+      return std::regex_search(dump_goroutines({.group = true}), first,
+                               std::regex_constants::match_continuous);
     });
-    wait_for([&] { return times(dump_goroutines({.stacks = false}), "]:\n  serving GET /a?n=") == testing::kHogs; });
+    wait_for([&] {
+      return times(dump_goroutines({.stacks = false}), "]:\n  serving GET /a?n=") == testing::kHogs;
+    });
     stop = true;
     nothing.close();
     group.wait();
