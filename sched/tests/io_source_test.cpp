@@ -308,6 +308,35 @@ bool sleeps_until_woken(const std::filesystem::path& thread) {
   return call == SYS_futex && (timeout == "0x0" || rt::kTsan);
 }
 
+// What is to be given back to the system is looked at each second, and sysmon sleeps in between: it ticked 500 times for each
+// event that came to an idle program.
+TEST(Sysmon, TicksLittleAfterAnEvent) {
+  FakeSource source;
+  run_with(2, [&source] {
+    attach_io_source(source);
+    const std::filesystem::path sysmon = thread_named("tuza-sysmon");
+    ASSERT_FALSE(sysmon.empty());
+    std::atomic<std::uint64_t> at_event = 0, asleep = 0;
+    WaitGroup group;
+    group.go([&] {
+      source.wait();
+      at_event = sched_stats().sysmon_ticks;
+      source.wait();
+      asleep = sched_stats().sysmon_ticks;
+    });
+    std::thread outside([&] {
+      for (int event = 0; event < 2; ++event) {
+        while (source.waiters() == 0 || !sleeps_until_woken(sysmon)) std::this_thread::sleep_for(1ms);
+        source.event();
+        while (event == 0 && at_event == 0) std::this_thread::sleep_for(1ms);
+      }
+    });
+    group.wait();
+    outside.join();
+    EXPECT_LT(asleep - at_event, 200u);
+  });
+}
+
 TEST(Sysmon, SleepsUntilItIsWokenWhileEverythingIsIdle) {
   FakeSource source;
   run_with(2, [&source] {

@@ -66,25 +66,30 @@ void Sysmon::wake() {
   note_.wake();
 }
 
-// Sleeps until a P becomes busy, a thread of the lane computes that must be watched, or stacks of waiting goroutines may
-// be trimmed. Meanwhile looks at the lane and at a standstill, for as long as they last. False if a P became busy before
-// the sleep.
-bool Sysmon::deep_sleep(Sched& sched) {
+// Sleeps until a P becomes busy, a thread of the lane computes that must be watched, stacks of waiting goroutines may be
+// trimmed, or memory and threads that nobody needs may be given back. Meanwhile looks at the lane and at a standstill, for as
+// long as they last.
+Sysmon::Slept Sysmon::deep_sleep(Sched& sched) {
   asleep_.store(true, std::memory_order_seq_cst);
   if (!all_idle(sched) || stopping_.load(std::memory_order_seq_cst)) {
     asleep_.store(false, std::memory_order_relaxed);
-    return false;
+    return Slept::kNot;
   }
   std::int64_t now = now_ns();
   const std::int64_t trim_at = idle_stacks_.trim_all(sched, now);
-  const std::int64_t until = trim_at == 0 ? TimerHeap::kNever : std::max(trim_at, now + kDeepSleepMinNs);
+  std::int64_t until = trim_at == 0 ? TimerHeap::kNever : std::max(trim_at, now + kDeepSleepMinNs);
+  if (to_scavenge_) until = std::min(until, std::max(every_second_at_, now + kDeepSleepMinNs));
+  Slept slept = Slept::kUntilDue;
   std::int64_t lane_pause = kLaneLookMinNs;
   std::int64_t lane_at = lane_.harmless(sched) ? TimerHeap::kNever : now + lane_pause;
   for (;; now = now_ns()) {
     const std::int64_t deadlock_at = sched.deadlock_watch.due_ns();
     const std::int64_t next = std::min({until, deadlock_at, lane_at});
-    if (note_.sleep(next == TimerHeap::kNever ? -1 : std::max<std::int64_t>(next - now, 0)) || next == until)
+    if (note_.sleep(next == TimerHeap::kNever ? -1 : std::max<std::int64_t>(next - now, 0))) {
+      slept = Slept::kUntilWoken;
       break;
+    }
+    if (next == until) break;
     if (next == deadlock_at) {
       look_for_deadlock_again(sched);
       if (sched.deadlock_watch.due_ns() == TimerHeap::kNever) break;
@@ -97,7 +102,7 @@ bool Sysmon::deep_sleep(Sched& sched) {
     }
   }
   asleep_.store(false, std::memory_order_relaxed);
-  return true;
+  return slept;
 }
 
 // Wakes an M for work that lies behind a busy P, or belongs to no P. True if there is such work, and a P is
@@ -182,11 +187,13 @@ void Sysmon::run(Sched& sched) {
     update_backlog(sched, now);
     if (all_idle(sched)) {
       tick_ns_ = kTickIdleNs;
-      if (now - busy_at >= kIdleBeforeSleepNs && !to_scavenge_ && trace_every == 0 && lane_.waits(sched) &&
-          !sched.backlog.lasts() && deep_sleep(sched)) {
+      const bool may_sleep = now - busy_at >= kIdleBeforeSleepNs && trace_every == 0 && lane_.waits(sched) &&
+                             !sched.backlog.lasts();
+      const Slept slept = may_sleep ? deep_sleep(sched) : Slept::kNot;
+      if (slept != Slept::kNot) tick_ns_ = kTickMinNs;
+      if (slept == Slept::kUntilWoken) {
         busy_at = now_ns();
         to_scavenge_ = true;
-        tick_ns_ = kTickMinNs;
       }
       continue;
     }

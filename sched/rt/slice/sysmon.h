@@ -68,7 +68,8 @@ class Sysmon {
  private:
   static void* thread_main(void* sched);
   void run(Sched& sched);
-  bool deep_sleep(Sched& sched);
+  enum class Slept : std::uint8_t { kNot, kUntilDue, kUntilWoken };  // kNot: a P has become busy before
+  Slept deep_sleep(Sched& sched);
   void chores(Sched& sched, std::int64_t now);
   bool wake_for_work(Sched& sched, std::int64_t now);
   std::int64_t next_tick(Slices::Pace pace, bool waiting);
