@@ -5,8 +5,6 @@
 namespace tuza::http {
 namespace {
 
-using Kind = Pattern::Kind;
-
 // Which of the two patterns matches less at some segment, or by its method. Both: neither is a part of the other.
 struct Narrower {
   bool added = false;
@@ -26,6 +24,7 @@ class Walk {
     };
     const Narrower added_is{true, so_far.old};
     const Narrower old_is{so_far.added, true};
+    using Kind = Pattern::Kind;
     switch (segment.kind) {
       case Kind::kText: {
         const RouteNode* const same = texts_.find(node, segment.text);
