@@ -171,8 +171,7 @@ void Line::escaped(std::string_view text) {
   }
 }
 
-void Line::quoted(std::string_view text) {
-  literal("\"");
+void Line::in_quotes(std::string_view text) {
   while (form_ == Form::kConsole) {
     const std::size_t special = std::min(text.find_first_of("\"\\"), text.size());
     escaped(text.substr(0, special));
@@ -183,7 +182,6 @@ void Line::quoted(std::string_view text) {
     text.remove_prefix(1);
   }
   escaped(text);
-  literal("\"");
 }
 
 void Line::number(std::uint64_t number) {

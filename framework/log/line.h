@@ -38,8 +38,14 @@ class Line {
   }
   // Appends text from outside, escaped. In JSON it is the contents of a string, without the quotes.
   void escaped(std::string_view text);
-  // The same between quotation marks, which it cannot end: in the console, too, those within it are escaped.
-  void quoted(std::string_view text);
+  // The same between quotation marks, which it cannot end: in the console, too, those within it and backslashes are escaped.
+  void quoted(std::string_view text) {
+    literal("\"");
+    in_quotes(text);
+    literal("\"");
+  }
+  // The same where the caller writes the quotation marks.
+  void in_quotes(std::string_view text);
   void number(std::uint64_t number);
   // Completes the line, with its line end. Nothing may be appended afterwards.
   [[nodiscard]] std::string_view finish();

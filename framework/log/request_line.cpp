@@ -51,7 +51,7 @@ void add_console(Line& line, const Answered& request) {
   line.literal(" \"");
   line.literal(request.method);
   line.literal(" ");
-  line.escaped(request.target);  // the parser lets no quotation mark pass
+  line.in_quotes(request.target);
   line.literal("\" ");
   line.number(request.status);
   line.literal(" ");
