@@ -80,8 +80,7 @@ class Setting {
   // Rules are called on a goroutine, once all settings have their values, and before the function given to run(). They
   // may park, and should leave nothing behind: --check-config only asks. Call before run(). Returns this setting.
   template <std::invocable<const T&> F>
-  Setting check(
-      F rule) const {  // NOLINT(modernize-use-nodiscard): most settings are declared before their rules
+  Setting check(F rule) const {  // NOLINT(modernize-use-nodiscard)
     using Returned = std::invoke_result_t<F&, const T&>;
     static_assert(std::is_void_v<Returned> || std::is_same_v<Returned, Result<void>>,
                   "a rule for a setting returns nothing or a Result<void>");

@@ -107,7 +107,7 @@ struct Group {
   std::size_t count = 0;
   std::int64_t cpu_ns = 0;                      // of all
   std::int64_t oldest_ns = 0, youngest_ns = 0;  // their ages
-  std::vector<std::uint64_t> ids;               // only the first few
+  std::vector<std::uint64_t> ids = {};          // only the first few
 };
 
 class Groups {
@@ -117,16 +117,16 @@ class Groups {
     std::vector<Group>& same_hash = groups_[record.hash()];
     auto found = std::ranges::find_if(same_hash, [&](const Group& g) { return g.shown.same_kind(record); });
     if (found == same_hash.end()) {
-      same_hash.push_back(Group{record, 0, 0, record.since_ns, record.since_ns, {}});
+      same_hash.push_back(Group{.shown = record});
       found = same_hash.end() - 1;
-    } else if (record.runs_on_m() && record.since_ns < found->oldest_ns) {
-      found->shown = record;
     }
     ++found->count;
     found->cpu_ns += record.cpu_ns;
     if (record.has_age()) {
-      found->oldest_ns =
-          found->oldest_ns == 0 ? record.since_ns : std::min(found->oldest_ns, record.since_ns);
+      if (found->oldest_ns == 0 || record.since_ns < found->oldest_ns) {
+        found->oldest_ns = record.since_ns;
+        if (record.runs_on_m()) found->shown = record;
+      }
       found->youngest_ns = std::max(found->youngest_ns, record.since_ns);
     }
     if (found->ids.size() < kIdsMax) found->ids.push_back(record.id);

@@ -170,10 +170,10 @@ int Service::serve() {
   std::size_t left = admin_ == nullptr ? 0 : admin_->connections();
   for (const auto& server : servers_) left += server->connections();
   // The handlers of the remaining connections use objects that main() is about to destroy.
-  if (left > 0)
-    end_by_force(std::to_string(left) + (left == 1 ? " connection" : " connections") +
-                     " did not end even after being cut off",
-                 true);
+  if (left > 0) {
+    const std::string what = std::to_string(left) + (left == 1 ? " connection" : " connections");
+    end_by_force(what + " did not end even after being cut off", true);
+  }
   if (!clean) log_line(LogLevel::kWarning, name_ + ": unfinished requests were cut off");
   log_line(LogLevel::kInfo, name_ + ": ended");
   return clean && !failed.load() ? 0 : 1;

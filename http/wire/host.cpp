@@ -28,7 +28,7 @@ bool is_ipv6(std::string_view text) {
 
 }  // namespace
 
-// Every request has one.
+// Each request costs this: short loops.
 bool is_host_and_port(std::string_view text) {
   std::size_t end = 0;
   if (text.starts_with('[')) {

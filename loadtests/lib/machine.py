@@ -64,12 +64,11 @@ def commit(repository):
 def rivals():
     """The servers that others are compared with, as installed: "nginx 1.22.1, Go 1.19.8, HAProxy 2.6.12"."""
     found = []
-    for name, command, pattern in (("nginx", ("nginx", "-v"), r"nginx/(\S+)"), ("Go", ("go", "version"), r"\bgo(\d\S*)"),
-                                   ("HAProxy", ("haproxy", "-v"), r"version (\d[\d.]*)")):
-        program = shutil.which(command[0], path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
-        said = program and subprocess.run([program, *command[1:]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                          text=True, check=False).stdout
-        if version := re.search(pattern, said or ""):
+    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
+    for name, word, pattern in (("nginx", "-v", r"nginx/(\S+)"), ("Go", "version", r"\bgo(\d\S*)"),
+                                ("HAProxy", "-v", r"version (\d[\d.]*)")):
+        program = shutil.which(name.lower(), path=path)
+        if program and (version := re.search(pattern, output_of(program, word))):
             found.append(f"{name} {version[1]}")
     return ", ".join(found) or "none installed"
 

@@ -79,17 +79,17 @@ Sysmon::Slept Sysmon::deep_sleep(Sched& sched) {
   const std::int64_t trim_at = idle_stacks_.trim_all(sched, now);
   std::int64_t until = trim_at == 0 ? TimerHeap::kNever : std::max(trim_at, now + kDeepSleepMinNs);
   if (to_scavenge_) until = std::min(until, std::max(every_second_at_, now + kDeepSleepMinNs));
-  Slept slept = Slept::kUntilDue;
+  Slept slept = Slept::kUntilNeeded;
   std::int64_t lane_pause = kLaneLookMinNs;
   std::int64_t lane_at = lane_.harmless(sched) ? TimerHeap::kNever : now + lane_pause;
   for (;; now = now_ns()) {
     const std::int64_t deadlock_at = sched.deadlock_watch.due_ns();
     const std::int64_t next = std::min({until, deadlock_at, lane_at});
-    if (note_.sleep(next == TimerHeap::kNever ? -1 : std::max<std::int64_t>(next - now, 0))) {
-      slept = Slept::kUntilWoken;
+    if (note_.sleep(next == TimerHeap::kNever ? -1 : std::max<std::int64_t>(next - now, 0))) break;
+    if (next == until) {
+      slept = Slept::kUntilDue;
       break;
     }
-    if (next == until) break;
     if (next == deadlock_at) {
       look_for_deadlock_again(sched);
       if (sched.deadlock_watch.due_ns() == TimerHeap::kNever) break;
@@ -191,7 +191,7 @@ void Sysmon::run(Sched& sched) {
                              !sched.backlog.lasts();
       const Slept slept = may_sleep ? deep_sleep(sched) : Slept::kNot;
       if (slept != Slept::kNot) tick_ns_ = kTickMinNs;
-      if (slept == Slept::kUntilWoken) {
+      if (slept == Slept::kUntilNeeded) {
         busy_at = now_ns();
         to_scavenge_ = true;
       }

@@ -68,7 +68,11 @@ class Sysmon {
  private:
   static void* thread_main(void* sched);
   void run(Sched& sched);
-  enum class Slept : std::uint8_t { kNot, kUntilDue, kUntilWoken };  // kNot: a P has become busy before
+  enum class Slept : std::uint8_t {
+    kNot,
+    kUntilDue,    // something is to be given back; nothing has happened
+    kUntilNeeded  // there is, or was, something to watch: it stays awake for a while
+  };
   Slept deep_sleep(Sched& sched);
   void chores(Sched& sched, std::int64_t now);
   bool wake_for_work(Sched& sched, std::int64_t now);
