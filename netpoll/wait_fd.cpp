@@ -50,6 +50,7 @@ constexpr std::string_view kBoth = "wait to read or write";
 
 // On a thread, which looks up from time to time for the end of the context.
 Result<void> poll_both(const Context& ctx, int fd) {
+  if (fd < 0) return std::unexpected(Error::from_errno(EBADF, kBoth));  // poll() skips it
   for (;;) {
     if (ctx.done()) return std::unexpected(ctx.cause());
     struct pollfd one{fd, POLLIN | POLLOUT, 0};
