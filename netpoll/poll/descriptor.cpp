@@ -5,7 +5,6 @@
 #include <time.h>
 #include <tuza/netpoll/poll/descriptor_pool.h>
 #include <tuza/netpoll/poll/netpoller.h>
-#include <tuza/netpoll/socket/peer_closed.h>
 #include <tuza/sched/arch/calls.h>
 #include <tuza/sched/detail/clock_source.h>
 #include <tuza/sched/detail/pending_wait.h>
@@ -281,7 +280,8 @@ void Descriptor::watch_hang_up(HangUpHandler* handler) {
   if (!hung_up_.load() && !mutex_.closed()) return;
   if (in_memory_) return report_hang_up(sequence);
   // An earlier event may have been urgent data, which has been dealt with.
-  const Result<long> closed = control("poll", [](int fd) { return static_cast<long>(peer_has_closed(fd)); });
+  const Result<long> closed =
+      control("poll", [](int fd) { return static_cast<long>(Poller::has_ended(fd)); });
   if (!closed || *closed != 0) report_hang_up(sequence);
 }
 

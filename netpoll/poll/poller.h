@@ -61,6 +61,10 @@ class Poller {
   long watch_writes(int fd, std::uint64_t cookie);
   void remove(int fd);
 
+  // After an event of the registered socket `fd` that said hung_up: whether its peer sends nothing more, or the connection has
+  // failed; false if the event reported urgent data. Does not wait.
+  static bool has_ended(int fd);
+
   // Waits for events for at most `timeout_ns` (0: does not wait; negative: no limit), and returns their
   // number. Blocks the M.
   std::size_t wait(std::int64_t timeout_ns, std::span<PollEvent> into);

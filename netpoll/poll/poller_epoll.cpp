@@ -1,10 +1,12 @@
 #include <tuza/netpoll/poll/poller.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <tuza/sched/arch/calls.h>
 #include <tuza/sched/arch/syscall.h>
 
 #include <algorithm>
@@ -83,6 +85,12 @@ long Poller::watch_writes(int fd, std::uint64_t cookie) {
 }
 
 void Poller::remove(int fd) { control(state_->poll_fd, EPOLL_CTL_DEL, fd, 0, 0); }
+
+bool Poller::has_ended(int fd) {
+  struct pollfd now{.fd = fd, .events = POLLRDHUP, .revents = 0};
+  struct timespec at_once{};
+  return sys::poll(&now, 1, &at_once) != 0;
+}
 
 std::size_t Poller::wait(std::int64_t timeout_ns, std::span<PollEvent> into) {
   std::array<struct epoll_event, kEventsMax> events;

@@ -164,6 +164,9 @@ void Poller::remove(int fd) {
   for (const int filter : {EVFILT_READ, EVFILT_WRITE}) change(state_->kq, fd, filter, EV_DELETE, 0, 0);
 }
 
+// No event reports urgent data. (A look at the socket would not tell behind unread bytes.)
+bool Poller::has_ended(int) { return true; }
+
 std::size_t Poller::wait(std::int64_t timeout_ns, std::span<PollEvent> into) {
   std::array<struct kevent, kEventsMax> events;
   struct timespec time{};

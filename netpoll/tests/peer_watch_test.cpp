@@ -46,6 +46,23 @@ TEST_P(PeerWatchTest, EndsAtOnceIfThePeerHadGone) {
   });
 }
 
+// Its event has come before the watch, and nothing comes after it.
+TEST_P(PeerWatchTest, EndsAtOnceIfThePeerHadGoneBehindUnreadBytes) {
+  run_with(GetParam(), [] {
+    TcpPair pair = tcp_pair(), later = tcp_pair();
+    EXPECT_TRUE(pair.client.write_all("unread"));
+    pair.client.close();
+    WaitGroup group;
+    group.go([&later] { EXPECT_EQ(read_some(later.server), "x"); });
+    wait_until_parked(1, WaitReason::kIoRead);
+    EXPECT_TRUE(later.client.write_all("x"));
+    group.wait();
+    PeerWatch watch(pair.server, root());
+    watch.context().wait();
+    EXPECT_EQ(watch.context().cause().code(), Errc::kClosed);
+  });
+}
+
 TEST_P(PeerWatchTest, EndsWhenTheConnectionIsClosedHere) {
   run_with(GetParam(), [] {
     TcpPair pair = tcp_pair();
