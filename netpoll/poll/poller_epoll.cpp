@@ -89,7 +89,9 @@ void Poller::remove(int fd) { control(state_->poll_fd, EPOLL_CTL_DEL, fd, 0, 0);
 bool Poller::has_ended(int fd) {
   struct pollfd now{.fd = fd, .events = POLLRDHUP, .revents = 0};
   struct timespec at_once{};
-  return sys::poll(&now, 1, &at_once) != 0;
+  long n = -EINTR;
+  while (n == -EINTR) n = sys::poll(&now, 1, &at_once);  // also if a signal comes meanwhile
+  return n != 0;
 }
 
 std::size_t Poller::wait(std::int64_t timeout_ns, std::span<PollEvent> into) {
