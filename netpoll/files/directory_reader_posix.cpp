@@ -1,9 +1,12 @@
 #include <tuza/netpoll/files/directory_reader.h>
 
 #include <dirent.h>
+#include <sys/stat.h>
 #include <tuza/netpoll/files/file_calls.h>
 #include <tuza/sched/arch/calls.h>
 #include <tuza/sched/arch/last_error.h>
+
+#include <cerrno>
 
 namespace tuza::detail {
 
@@ -23,6 +26,17 @@ DirectoryReader::~DirectoryReader() {
 
 int DirectoryReader::fd() const { return state_->fd; }
 
+namespace {
+
+// At the end of a folder: some C libraries hide the error that the system has for one that was removed.
+long end_of(int fd) {
+  struct stat info{};
+  const long error = sys::fstat(fd, &info);
+  return error == 0 && info.st_nlink == 0 ? -ENOENT : error;
+}
+
+}  // namespace
+
 // errno is read inside the call: its goroutine does not change its thread there.
 long DirectoryReader::next(Entry& entry) {
   entry = {};
@@ -30,7 +44,7 @@ long DirectoryReader::next(Entry& entry) {
     if (state.stream == nullptr && (state.stream = ::fdopendir(state.fd)) == nullptr) return -last_error();
     set_last_error(0);
     const struct dirent* const found = ::readdir(state.stream);
-    if (found == nullptr) return -last_error();
+    if (found == nullptr) return last_error() != 0 ? -last_error() : end_of(state.fd);
     entry = {.name = found->d_name, .d_type = found->d_type};
     return 0;
   });
