@@ -85,6 +85,7 @@ TEST_P(ProcessStartTest, ContradictionsAreInvalid) {
 TEST_P(ProcessStartTest, WithoutDescriptorsNothingStarts) {
   run_with(GetParam(), [] {
     EXPECT_EQ(printed({"echo", "hello"}), "hello\n");
+    const int childs = ::fcntl(0, F_DUPFD_CLOEXEC, 3);  // a number for the child's own files
     struct rlimit before{};
     ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
     const int next = ::dup(0);
@@ -96,6 +97,7 @@ TEST_P(ProcessStartTest, WithoutDescriptorsNothingStarts) {
     // Without a pidfd, a thread waits.
     Result<ExitStatus> without_pidfd = Process::run(shell("exit 3"), {.in = Stdio::inherited()});
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    ::close(childs);
     EXPECT_EQ(pipe, "start true: Too many open files");
     EXPECT_EQ(folder, "start true in /: Too many open files");
     EXPECT_EQ(without_pidfd->code(), 3);
