@@ -59,7 +59,7 @@ Refusal& refused(std::string_view call) {
 
 // Not through libc: ThreadSanitizer would report a race with tests that look at all descriptors.
 template <class... Args>
-int make(long call, Args... args) {
+int invoke(long call, Args... args) {
   return static_cast<int>(sys::invoke(call, args...));
 }
 
@@ -136,10 +136,11 @@ class Kqueue {
   }
 
  private:
+  // Not through libc: the number may be somebody else's by now, and ThreadSanitizer would report a race with its maker.
   int watch_inner(int fd, int operation) const {
     struct epoll_event event{};
     event.events = EPOLLIN;
-    return ::epoll_ctl(number_, operation, fd, &event);
+    return invoke(SYS_epoll_ctl, number_, operation, fd, &event);
   }
 
   int apply_user(const struct kevent& change) {
@@ -202,9 +203,9 @@ class Kqueue {
   }
 
   const int number_;  // of the epoll instance that watches the others
-  const int reads_ = make(SYS_epoll_create1, EPOLL_CLOEXEC);
-  const int writes_ = make(SYS_epoll_create1, EPOLL_CLOEXEC);
-  const int user_ = make(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
+  const int reads_ = invoke(SYS_epoll_create1, EPOLL_CLOEXEC);
+  const int writes_ = invoke(SYS_epoll_create1, EPOLL_CLOEXEC);
+  const int user_ = invoke(SYS_eventfd2, 0, EFD_CLOEXEC | EFD_NONBLOCK);
   const bool has_user_ = g_has_user_events;
   std::atomic<unsigned> turn_{0};
   std::mutex mutex_;
@@ -251,7 +252,7 @@ int kqueue() {
   if (const int error = g_refused_kqueue.next(); error != 0) return fail(error);
   const std::scoped_lock lock(g_mutex);
   std::erase_if(g_kqueues, [](const auto& entry) { return !entry.second->is_open(); });
-  const int number = make(SYS_epoll_create1, 0);
+  const int number = invoke(SYS_epoll_create1, 0);
   if (number < 0) return fail(-number);
   const auto made = std::make_shared<Kqueue>(number);
   if (!made->made()) {
