@@ -176,7 +176,7 @@ TEST_P(GoTest, AHundredThousandGoroutinesWithGuardedStacksCanWait) {
     if (rt::active()->gs.stacks().guard_mode() == rt::StackArenas::GuardMode::kAdvise) {
       EXPECT_GE(guarded, count);
     } else {
-      EXPECT_GE(guarded, std::min(count, 20'000)) << "mprotect must guard what vm.max_map_count allows";
+      EXPECT_GE(guarded, std::min(count, 16'000)) << "mprotect must guard what vm.max_map_count allows";
     }
     gate.done();
     done.wait();

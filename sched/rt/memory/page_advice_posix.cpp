@@ -2,8 +2,6 @@
 
 #include <sys/mman.h>
 
-#include <limits>
-
 namespace tuza::rt {
 
 // New pages in the place of the old ones. If the system refuses them, the old ones stay, with what is in them.
@@ -15,6 +13,8 @@ void refuse_huge_pages(void*, std::size_t) {}
 
 bool advise_guard(void*, std::size_t) { return false; }
 
-std::size_t mappings_max() { return std::numeric_limits<std::size_t>::max(); }
+// POSIX has no name for it. This is Linux's default, the lowest limit of a system in use: if guards took all of them, the
+// next stack would find no memory.
+std::size_t mappings_max() { return 65'530; }
 
 }  // namespace tuza::rt
