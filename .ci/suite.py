@@ -157,6 +157,13 @@ def everything(suite):
         if configure(suite, step, "kqueue") and suite.build(step, "kqueue", "netpoll/all", "http/all"):
             ctest.tests(suite, step, "kqueue", "-L", "^(netpoll|kqueue|tls|http)_tests$", "-LE", LEFT)
     suite.step("kqueue", kqueue)
+
+    def portable(step):
+        """What has a form for Linux alone, on its other form."""
+        if configure(suite, step, "portable") and suite.build(step, "portable", "sched/all", "netpoll/all", "http/all"):
+            ctest.tests(suite, step, "portable", "-L",
+                        "^(sched|checkpoints|sync|time|netpoll|kqueue|tls|http)_tests$", "-LE", LEFT)
+    suite.step("portable", portable)
     suite.step("port", lambda step: suite.tool(step, ".ci/port.py"))
     suite.step("clang-tidy", lambda step: suite.tool(step, ".ci/tidy.py"))
     for name in "asan", "tsan", "chaos":
