@@ -84,7 +84,7 @@ inline constexpr auto ftruncate = [](long fd, auto bytes) {
   return result(::ftruncate(narrow(fd), static_cast<off_t>(bytes)));
 };
 inline constexpr auto ioctl = [](long fd, auto request, auto argument) {
-  return result(::ioctl(narrow(fd), request, argument));
+  return result(::ioctl(narrow(fd), static_cast<unsigned long>(request), argument));
 };
 inline constexpr auto lseek = [](long fd, auto offset, int from) {
   return result(::lseek(narrow(fd), static_cast<off_t>(offset), from));
