@@ -27,9 +27,9 @@
 // sent. If files are replaced by renaming, every response consists of a single version.
 //
 // The ETag of a file of up to 16 MiB is a hash of its content, so that replicas with the same files agree, and another content
-// has another tag. That of a larger one, and of one beyond 64 KiB that was modified less than two seconds ago, is made of size,
-// modification time and samples of the content; it is weak (ranges with If-Range get the whole file) unless the time is
-// that of the last change. A file that was changed less than two seconds ago is not cached. Modification times up to 1980, which
+// has another tag. So is that of one of up to 256 MiB whose time of modification has been set. That of a larger one is made of
+// size, times and samples of the content. Lately modified ones beyond 64 KiB have a weak tag: ranges with If-Range
+// get the whole file. A file that was changed less than two seconds ago is not cached. Modification times up to 1980, which
 // tools for reproducible builds set, are no Last-Modified.
 //
 // Thread-safe. FileServer is a Handler: its calls park. Disk reads block the thread, as those of File do (netpoll/file.h).

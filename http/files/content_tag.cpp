@@ -6,6 +6,7 @@
 #include <tuza/http/files/file_content.h>
 #include <tuza/netpoll/files/file_calls.h>
 #include <tuza/sched/sync/mutex.h>
+#include <tuza/sched/sync/singleflight.h>
 
 #include <algorithm>
 #include <array>
@@ -80,6 +81,13 @@ std::string digest_of(int fd, std::uint64_t size, bool whole) {
   return hash.text();
 }
 
+struct HashVersion {
+  std::size_t operator()(const FileVersion& version) const {
+    return std::hash<std::uint64_t>()(version.inode * 31 + version.device) ^
+           std::hash<std::int64_t>()(version.changed_ns);
+  }
+};
+
 // The digests of the last files. One for the process: what a path or a FileServer is called does not matter.
 class Known {
  public:
@@ -99,20 +107,38 @@ class Known {
 
  private:
   static constexpr std::size_t kEntriesMax = 4096;
-  struct Hash {
-    std::size_t operator()(const FileVersion& version) const {
-      return std::hash<std::uint64_t>()(version.inode * 31 + version.device) ^
-             std::hash<std::int64_t>()(version.changed_ns);
-    }
-  };
   Mutex mutex_;
-  std::unordered_map<FileVersion, std::string, Hash> digests_ TUZA_GUARDED_BY(mutex_);
+  std::unordered_map<FileVersion, std::string, HashVersion> digests_ TUZA_GUARDED_BY(mutex_);
   std::deque<FileVersion> order_ TUZA_GUARDED_BY(mutex_);
 };
+
+// Empty also if the file changes meanwhile.
+std::string digest_of_version(int fd, const struct stat& info, bool whole) {
+  std::string digest = digest_of(fd, static_cast<std::uint64_t>(info.st_size), whole);
+  struct stat after{};
+  if (tuza::detail::blocking_syscall(sys::fstat, fd, &after) < 0 || version_of(after) != version_of(info))
+    digest.clear();
+  return digest;
+}
 
 Known& known() {
   static Known& table = *new Known;  // never destroyed: goroutines may be left behind at the end
   return table;
+}
+
+// Of a settled version. Those who ask at the same time wait for the one that reads.
+std::string known_digest(int fd, const struct stat& info, bool whole) {
+  static auto& readers = *new singleflight::Group<FileVersion, std::string, HashVersion>;
+  const FileVersion version = version_of(info);
+  if (std::optional<std::string> digest = known().find(version)) return *std::move(digest);
+  return readers
+      .call(version,
+            [&] {
+              std::string digest = digest_of_version(fd, info, whole);
+              if (!digest.empty()) known().add(version, digest);
+              return digest;
+            })
+      .value;
 }
 
 std::string hex(std::uint64_t value) {
@@ -120,6 +146,10 @@ std::string hex(std::uint64_t value) {
   do text.insert(text.begin(), "0123456789abcdef"[value & 15]);
   while ((value >>= 4) != 0);
   return text;
+}
+
+std::string hex_time(const struct timespec& time) {
+  return hex(static_cast<std::uint64_t>(time.tv_sec)) + "." + hex(static_cast<std::uint64_t>(time.tv_nsec));
 }
 
 // By append(): GCC 12 takes the insertion in front of a temporary for one that overlaps it, at -O3.
@@ -136,23 +166,17 @@ std::string tag_of_content(std::string_view content) {
 std::string tag_of_file(int fd, const struct stat& info, std::chrono::system_clock::time_point now) {
   const auto size = static_cast<std::uint64_t>(info.st_size);
   const bool written_lately = is_written_lately(info, now, kSettled);
-  const bool whole = size <= kTaggedWholeMax && !written_lately;
+  const bool settled = is_settled(info, now, kSettled);
+  const bool true_time = has_true_time(info);
+  const bool whole =
+      !written_lately && size <= (settled && !true_time ? kTaggedWholeIfSetMax : kTaggedWholeMax);
   // Only a version whose next change shows can be remembered.
-  const bool lasts = is_settled(info, now, kSettled);
-  std::optional<std::string> digest = lasts ? known().find(version_of(info)) : std::nullopt;
-  if (!digest) {
-    digest = digest_of(fd, size, whole);
-    struct stat after{};
-    const bool changes =
-        tuza::detail::blocking_syscall(sys::fstat, fd, &after) < 0 || version_of(after) != version_of(info);
-    if (changes) digest->clear();
-    if (lasts && !digest->empty()) known().add(version_of(info), *digest);
-  }
-  if (whole && !digest->empty()) return strong_tag(*digest);
-  const bool true_time = !digest->empty() && !written_lately && has_true_time(info);
-  return std::string(true_time ? "\"" : "W/\"") + hex(size) + "-" +
-         hex(static_cast<std::uint64_t>(tuza::detail::modified_at(info).tv_sec)) + "." +
-         hex(static_cast<std::uint64_t>(tuza::detail::modified_at(info).tv_nsec)) + "-" + *digest + "\"";
+  const std::string digest = settled ? known_digest(fd, info, whole) : digest_of_version(fd, info, whole);
+  if (whole && !digest.empty()) return strong_tag(digest);
+  const bool changes_show = !digest.empty() && (true_time ? !written_lately : settled);
+  return std::string(changes_show ? "\"" : "W/\"") + hex(size) + "-" +
+         hex_time(tuza::detail::modified_at(info)) + "-" +
+         (true_time ? "" : hex_time(tuza::detail::changed_at(info)) + "-") + digest + "\"";
 }
 
 }  // namespace tuza::http

@@ -5,16 +5,18 @@
 // modification alone is the same for different contents: reproducible builds give all files one time, and a file replaced by
 // one of the same size would get a 304, or with If-Range a 206 that joins two versions. Only the content has neither fault:
 //
-//     size                          tag                                                    strong
-//     up to kTaggedInMemoryMax      SHA-256 of the bytes that are sent from memory         yes
-//     up to kTaggedWholeMax         SHA-256 of the file, if it has settled                 yes
-//     beyond, or not settled        size, time and SHA-256 of samples of the content       see below
+//     file                                                  tag                                               strong
+//     up to kTaggedInMemoryMax                              SHA-256 of the bytes that are sent from memory    yes
+//     up to kTaggedWholeMax, not written lately             SHA-256 of the file                               yes
+//     up to kTaggedWholeIfSetMax, settled, its time set     SHA-256 of the file                               yes
+//     beyond                                                size, times, SHA-256 of samples                   once settled
 //
 // A digest of a file that has settled is computed once, and remembered for the version (device, inode, size, both times).
-// A sampled tag cannot know about a change between its samples. It is strong if the time of modification is true: settled, and
-// not set afterwards to another one (the time of change is close to it). Then no other content can have the same tag as a
-// strong one: to get that size and time it would have to be set, which changes the time of change. It is weak otherwise, so
-// that no bytes are joined.
+// Samples cannot show a change between them. What shows it is the time of modification, if it is true: that of the last change,
+// not set afterwards to another one (the time of change is close to it). Where it has been set (rsync -t, layers of an image), a
+// file is hashed up to a size that takes no more than a part of a second. Beyond, the time of change is in the tag, too:
+// replicas disagree about such a file, and no tag is that of two contents. A tag is weak while a change may
+// not show in the times.
 #pragma once
 
 #include <sys/stat.h>
@@ -30,6 +32,8 @@ namespace tuza::http {
 inline constexpr std::uint64_t kTaggedInMemoryMax = 64 << 10;
 // Reading and hashing that much takes some 20 ms, once for each version.
 inline constexpr std::uint64_t kTaggedWholeMax = 16 << 20;
+// Some 200 ms.
+inline constexpr std::uint64_t kTaggedWholeIfSetMax = 256 << 20;
 
 std::string tag_of_content(std::string_view content);
 // Of an open file with that `info`. Parks: it reads the file, unless it is known.
