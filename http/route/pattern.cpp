@@ -22,6 +22,13 @@ bool is_name(std::string_view text) {
          std::all_of(text.begin(), text.end(), [&](char c) { return letter(c) || digit(c); });
 }
 
+// Unreserved characters. Host fields may have others, which nobody uses, and which mean something to people who write patterns.
+bool is_host_name(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::string_view("-._~").contains(c);
+  });
+}
+
 std::string lower_case(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -60,8 +67,8 @@ Pattern Pattern::parse(std::string_view text) {
   }
   const std::size_t host = std::min(path.find('/'), path.size());
   if (host == path.size()) fail(text, "the path must begin with \"/\"");
-  if (path.substr(0, host).find_first_of("{}:") != std::string_view::npos) {
-    fail(text, "a host is a name without wildcards and port");
+  if (!is_host_name(path.substr(0, host))) {
+    fail(text, "a host is a name of letters, digits, and \"-._~\", without wildcards and port");
   }
   pattern.host = lower_case(path.substr(0, host));
   path.remove_prefix(host);

@@ -173,6 +173,10 @@ TEST(Router, RefusesPatternsThatMakeNoSense) {
                               "/a/../b", "/%2e", "/a{$}", "a",        "a:80/",     "{h}/a"}) {
     EXPECT_THROW(Router().handle(pattern, naming("x")), std::invalid_argument) << pattern;
   }
+  // Hosts that no Host field has.
+  for (const char* host :
+       {"caf\xc3\xa9.example", "ex%61mple", "a,b", "user@h", "h#", "[::1]", "*.example", "a?b"})
+    EXPECT_THROW(Router().handle(std::string(host) + "/x", naming("x")), std::invalid_argument) << host;
   Router router;
   router.handle("GET /a/{b}", naming("first"));
   router.handle("/a/{b}", naming("any method is another"));
