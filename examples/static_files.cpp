@@ -25,6 +25,6 @@ int main(int argc, char** argv) {
     options.types_file = *types;
     if (*precompressed) options.precompressed = {"br", "zstd", "gzip"};
     options.cache_bytes_max = static_cast<std::size_t>(cache->count);
-    app.router().handle("/", tuza::http::FileServer(*folder, options));
+    app.router().handle("GET /", tuza::http::FileServer(*folder, options));
   });
 }

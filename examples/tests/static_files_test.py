@@ -50,6 +50,13 @@ class StaticFiles(unittest.TestCase):
         self.assertEqual(headers["Content-Type"], "text/html; charset=utf-8")
         self.assertEqual(headers["Cache-Control"], "no-cache")
 
+    def test_methods(self):
+        for target in "*", "/large.bin":
+            status, headers, _ = self.server.ask("OPTIONS", target)
+            self.assertEqual((status, headers["Allow"]), (204, "GET, HEAD, OPTIONS"), target)
+        status, headers, _ = self.server.ask("POST", "/large.bin")
+        self.assertEqual((status, headers["Allow"]), (405, "GET, HEAD, OPTIONS"))
+
     def test_conditions(self):
         _, headers, _ = self.server.ask("HEAD", "/large.bin")
         self.assertEqual(headers["Content-Length"], str(len(self.large)))

@@ -10,6 +10,7 @@
 #include <tuza/http/middleware/detail/text.h>
 #include <tuza/http/request.h>
 #include <tuza/http/response_writer.h>
+#include <tuza/http/serve/vary.h>
 #include <tuza/http/wire/chars.h>
 #include <tuza/netpoll/directory.h>
 #include <tuza/netpoll/files/file_calls.h>
@@ -191,7 +192,7 @@ void send_listing(const Request& request, ResponseWriter& response, int root, co
   std::string shown;
   append_unescaped(shown, std::string(request.mount_path()) + std::string(request.path()));
   const bool json = request.accepts({"text/html", "application/json"}) == "application/json";
-  response.add_header("Vary", "Accept");
+  add_vary(response, response.headers(), "Accept");
   if (json) return response.json(as_json(*listing, shown));
   if (!response.header("Content-Security-Policy")) {
     response.set_header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'");

@@ -5,6 +5,7 @@
 #include <tuza/http/request.h>
 #include <tuza/http/response_writer.h>
 #include <tuza/http/serve/exchange.h>
+#include <tuza/http/serve/vary.h>
 #include <tuza/http/wire/chars.h>
 
 #include <array>
@@ -99,7 +100,7 @@ void describe(ResponseWriter& response, const Representation& representation) {
   if (representation.validators.has_date) {
     set_if_missing(response, "Last-Modified", format_http_date(representation.validators.last_modified));
   }
-  if (representation.varies) response.add_header("Vary", "Accept-Encoding");
+  if (representation.varies) add_vary(response, response.headers(), "Accept-Encoding");
 }
 
 // A tag or date that the program has set is that of the response, and so what conditions are about.

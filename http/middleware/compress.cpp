@@ -5,6 +5,7 @@
 #include <tuza/http/negotiate.h>
 #include <tuza/http/serve/body_filter.h>
 #include <tuza/http/serve/exchange.h>
+#include <tuza/http/serve/vary.h>
 #include <tuza/http/wire/chars.h>
 #include <tuza/sched/detail/lock_guard.h>
 #include <tuza/sched/detail/spin_lock.h>
@@ -148,7 +149,7 @@ class Compression final : public BodyFilter {
 
   bool begin() override {
     if (!eligible()) return false;
-    exchange_.add_header("Vary", "Accept-Encoding");
+    vary();
     if (!coding_ ||
         exchange_.declared_length().value_or(settings_.options.bytes_min) < settings_.options.bytes_min) {
       return false;
@@ -183,6 +184,7 @@ class Compression final : public BodyFilter {
   }
 
  private:
+  void vary() { add_vary(exchange_, HeaderLines(exchange_.buffers().extra), "Accept-Encoding"); }
   [[nodiscard]] Encoders& encoders() const { return *settings_.encoders[static_cast<std::size_t>(*coding_)]; }
 
   [[nodiscard]] bool eligible() const {
@@ -210,14 +212,14 @@ class Compression final : public BodyFilter {
   // 304: the fields are those of the stored response (RFC 9110 15.4.5), which depends on Accept-Encoding. If the client has
   // it in a coding, it has told its weak tag.
   void describe_stored() {
-    exchange_.add_header("Vary", "Accept-Encoding");
+    vary();
     const std::string etag(exchange_.response_header("ETag").value_or(""));
     const std::string known = combined_header(request_, "If-None-Match").value_or("");
     if (etag.starts_with('"') && known.contains("W/" + etag)) exchange_.set_header("ETag", "W/" + etag);
   }
 
   void compress_held() {
-    exchange_.add_header("Vary", "Accept-Encoding");
+    vary();
     const std::uint64_t bytes = exchange_.written();
     if (!coding_) return;
     if (!exchange_.sends_body()) {

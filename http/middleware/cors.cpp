@@ -1,5 +1,6 @@
 #include <tuza/http/middleware/cors.h>
 
+#include <tuza/http/serve/vary.h>
 #include <tuza/http/wire/chars.h>
 #include <tuza/http/wire/list.h>
 
@@ -56,7 +57,7 @@ class Policy {
       return true;
     }
     // Also without Origin: a cache must not give this response to a page that asks with one.
-    if (!any_origin_) response.add_header("Vary", "Origin");
+    if (!any_origin_) add_vary(response, response.headers(), "Origin");
     if (!origin || !allows(*origin)) return false;
     add_origin(response, *origin);
     if (!exposed_.empty()) response.set_header("Access-Control-Expose-Headers", exposed_);

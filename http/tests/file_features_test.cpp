@@ -160,6 +160,33 @@ TEST(FileFieldsTest, WhatIsSetAlreadyStays) {
   EXPECT_EQ(status({{"If-Modified-Since", "Sun, 31 Dec 2000 23:59:59 GMT"}}), 200);
 }
 
+// Who sets the field knows nothing of the others.
+TEST(FileFieldsTest, VaryNamesEachFieldOnce) {
+  const Folder folder;
+  Folder::write(folder.root() / "a.txt", std::string(5'000, 'a'));
+  const FileServer files(folder.root().string(), {.precompressed = {"gzip"}});
+  for (const auto& [set, expected] : std::vector<std::pair<std::string, std::string>>{
+           {"", "Accept-Encoding;"},
+           {"Origin", "Origin;Accept-Encoding;"},
+           {"accept-encoding", "accept-encoding;"},
+           {"Origin, Accept-Encoding", "Origin, Accept-Encoding;"},
+           {"X-Accept-Encoding", "X-Accept-Encoding;Accept-Encoding;"},
+           {"*", "*;"}}) {
+    const auto handler = [&, &set = set](Request& req, ResponseWriter& res) {
+      if (!set.empty()) res.set_header("Vary", set);
+      files(req, res);
+    };
+    const CallOptions asked{.headers = {{"Accept-Encoding", "br"}}};
+    for (const CallResult& r : {call(Handler(handler), "GET /a.txt", asked),
+                                call(with(handler, compress()), "GET /a.txt", asked)}) {
+      std::string all;
+      for (const auto& [name, value] : r.headers)
+        if (equals_ignoring_case(name, "Vary")) all += value + ";";
+      EXPECT_EQ(all, expected);
+    }
+  }
+}
+
 // Archives and clients set any time. In nanoseconds, years from 2262 on do not fit into 64 bits.
 TEST(FileTrapsTest, AFileOfTheFarFuture) {
   const Folder folder;
