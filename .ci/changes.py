@@ -13,7 +13,7 @@ LAYERS = {"sched": "sched", "sync": "sched/sync", "time": "sched/time", "netpoll
           "framework": "framework", "examples": "examples", "loadtests": "loadtests"}
 TEST = re.compile(r"^(?:TYPED_)?TEST(?:_F|_P)?\((\w+),")
 HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
-MODELLED = re.compile(r"\bsched/[\w/]+\.(?:h|cpp)\b")
+MODELLED = re.compile(r"\b(?:sched|netpoll)/[\w/]+\.(?:h|cpp)\b")
 
 
 def git(*words):
@@ -91,9 +91,9 @@ def edited_tests(tree, since):
 def models(names):
     """The models whose first paragraph names a file that has changed, whatever its ending, or that have changed."""
     stems = {name.rpartition(".")[0] for name in names}
-    for model in sorted((steps.ROOT / "sched/model").glob("*.pml")):
+    for model in sorted(steps.ROOT.glob("*/model/*.pml")):
         about = {found.rpartition(".")[0] for found in MODELLED.findall(model.read_text().partition("\n//\n")[0])}
-        if stems & (about | {f"sched/model/{model.stem}"}):
+        if stems & (about | {str(model.relative_to(steps.ROOT).with_suffix(""))}):
             yield model.stem
 
 

@@ -5,7 +5,7 @@
             then, if nothing has failed, many times the tests that the work tree adds or edits
     all     everything: what `quick` runs and leaves out, and a step for each preset and for each tool
     long    the hog matrix, a minute for each kind of hog, natively and under the sanitizers; Clang's analyzer
-    models  the Spin models of sched/model
+    models  the Spin models of sched and netpoll
     aarch64 sched, compiled for aarch64 and run under an emulator
     port    what is portable, compiled for macOS (.ci/port.py)
     changed ASan and TSan for the layers that differ from main, or from COMMIT

@@ -115,6 +115,8 @@ set_tests_properties(large PROPERTIES LABELS all)
         for name in "sched/rt/idle/idle.h", "sched/sync/detail/wait.cpp", "sched/model/parking.pml":
             self.assertEqual(list(changes.reminders([name])),
                              ["this change concerns the models parking: `./dev test models`"])
+        self.write("netpoll/model/waiting.pml", "// Model of netpoll/poll/slot.cpp:\n//\n// sched/rt/not.h\n")
+        self.assertEqual(list(changes.models(["netpoll/poll/slot.h", "sched/rt/not.h"])), ["waiting"])
         self.assertEqual(list(changes.reminders(["sched/rt/queue/timer_heap.h", "http/server.cpp"])), [])
         self.assertEqual(list(changes.reminders(["sched/arch/context.cpp"])), ["this change concerns sched/arch: `./dev test aarch64`"])
 

@@ -1,13 +1,13 @@
-# Tests of what stands beside the code: the models and the gdb script. A tool that is missing fails its test
+# Tests of what stands beside the code: the models of all layers, and the gdb script. A tool that is missing fails its test
 # with a message of its own; no test run passes over it. The label `all` leaves them to `./dev test all`: they need
 # packages that little else needs.
 find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter)
 
-file(GLOB models CONFIGURE_DEPENDS model/*.pml)
+file(GLOB models CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/*/model/*.pml)
 foreach(file IN LISTS models)
   cmake_path(GET file STEM model)
   add_test(NAME models.${model}
-    COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/model/run_models.py ${PROJECT_BINARY_DIR}/models ${model})
+    COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/.ci/models.py ${PROJECT_BINARY_DIR}/models ${model})
   # COST: the long ones begin first, or the last of them would run alone.
   set_tests_properties(models.${model} PROPERTIES TIMEOUT 900 LABELS "models;all" COST 400)
 endforeach()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the Spin models beside this file: run_models.py [directory for what Spin and gcc write [model]]
+"""Checks the Spin models of all layers (LAYER/model): models.py [directory for what Spin and gcc write [model]]
 
 Each model is verified at each of its sizes, and each of its broken variants must fail at one of them: a model
 that nothing can break shows nothing. A model declares both in comments, with the macros they define:
@@ -108,7 +108,7 @@ def check(model: pathlib.Path, directory: pathlib.Path) -> bool:
 
 def check_all(directory: pathlib.Path, name: str = "*") -> bool:
     good = True
-    models = sorted(pathlib.Path(__file__).resolve().parent.glob(f"{name}.pml"))
+    models = sorted(pathlib.Path(__file__).resolve().parents[1].glob(f"*/model/{name}.pml"))
     for model in models:
         try:
             good = check(model, directory) and good
