@@ -126,8 +126,11 @@ class MemoryExchange final : public Exchange {
     }
     const bool short_of =
         !head_only() && response_.declared_length.value_or(response_.written) != response_.written;
-    result_.complete = !short_of && outcome != Outcome::kThrownTooLate;
-    result_.closes = response_.close || !result_.complete || !buffers_->head.keep_alive;
+    // What is thrown behind the last byte of a known number breaks nothing off, but ends the connection.
+    const bool thrown_too_late = outcome == Outcome::kThrownTooLate;
+    const bool known_length = response_.finished || response_.declared_length;
+    result_.complete = !short_of && (!thrown_too_late || known_length);
+    result_.closes = response_.close || !result_.complete || thrown_too_late || !buffers_->head.keep_alive;
   }
 
   void refuse(const BadRequest& bad) {
