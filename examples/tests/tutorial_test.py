@@ -75,6 +75,20 @@ class Steps(unittest.TestCase):
         port = free_port()
         return self.start(step, f"chat.listen=127.0.0.1:{port}", *settings), port
 
+    def refused(self, step: int, *words: str) -> tuple[int, str]:
+        done = subprocess.run([PROGRAMS[step - 1], *words], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_wrong_settings_are_named(self):
+        status, said = self.refused(5, "--check-config", "--set", "chat.certificate=/nope.pem")
+        self.assertEqual(status, 2)
+        self.assertRegex(said, r"--set chat\.certificate: .*/nope\.pem: No such file or directory")
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            address = f"127.0.0.1:{taken.getsockname()[1]}"
+            status, said = self.refused(4, "--listen", "127.0.0.1:0", "--set", f"chat.listen={address}")
+        self.assertEqual(status, 1)
+        self.assertIn(f"--set chat.listen: listen {address}: Address already in use", said)
+
     def test_every_step_is_there(self):
         self.assertEqual([int(pathlib.Path(p).name.split("_")[1]) for p in PROGRAMS], [1, 2, 3, 4, 5, 6])
 
@@ -156,12 +170,6 @@ class Steps(unittest.TestCase):
             client.request("POST", "/say/curl", b"over TLS")
             self.assertEqual(client.getresponse().status, 204)
         ada.hears("curl: over TLS")
-
-    def test_5_a_missing_certificate_is_named(self):
-        done = subprocess.run([PROGRAMS[4], "--listen", "127.0.0.1:0", "--set", "chat.listen=127.0.0.1:0", "--set",
-                               "chat.certificate=/nowhere.pem"], capture_output=True, text=True, timeout=PATIENCE_S)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("/nowhere.pem", done.stderr)
 
     def test_6_the_admin_address_shows_goroutines_by_name(self):
         admin = free_port()

@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
                         [&](Request& req, ResponseWriter& res) { lines(req, res, room); });
 
     auto listener = tuza::net::listen("tcp", *address);
-    if (!listener) return std::unexpected(listener.error());
+    if (!listener) return std::unexpected(tuza::errorf("{}: {}", address.place(), listener.error()));
     tuza::go([&room] { room.run(); });
     tuza::go([&, listener = std::move(*listener)]() mutable {
       (void)tuza::net::serve(listener,

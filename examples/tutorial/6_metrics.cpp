@@ -12,6 +12,14 @@ int main(int argc, char** argv) {
   //! [settings]
   const auto certificate = app.setting("chat.certificate", "", "PEM file for guests over TLS; empty: no TLS");
   const auto key = app.setting("chat.key", "", "Its private key, PEM");
+  std::shared_ptr<tuza::net::TlsServer> tls;
+  certificate.check([&](const std::string& file) -> tuza::Result<void> {
+    if (file.empty()) return {};
+    auto loaded = tuza::net::TlsServer::load({.certificates = {{file, *key}}});
+    if (!loaded) return std::unexpected(loaded.error());  // names the file, and what is wrong with it
+    tls = *loaded;
+    return {};
+  });
   //! [settings]
   Room room;
   return app.run(argc, argv, [&]() -> tuza::Result<void> {
@@ -20,13 +28,9 @@ int main(int argc, char** argv) {
                         [&](Request& req, ResponseWriter& res) { lines(req, res, room); });
 
     auto listener = tuza::net::listen("tcp", *address);
-    if (!listener) return std::unexpected(listener.error());
+    if (!listener) return std::unexpected(tuza::errorf("{}: {}", address.place(), listener.error()));
     //! [tls]
-    if (!certificate->empty()) {
-      auto tls = tuza::net::TlsServer::load({.certificates = {{*certificate, *key}}});
-      if (!tls) return std::unexpected(tls.error());  // names the file, and what is wrong with it
-      listener->use_tls(*tls);
-    }
+    if (tls != nullptr) listener->use_tls(tls);
     //! [tls]
     //! [names]
     tuza::go({.name = "room"}, [&room] { room.run(); });
