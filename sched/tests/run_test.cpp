@@ -117,7 +117,7 @@ TEST(DeadlockDeathTest, NamesEveryGoroutineItsReasonAndItsStack) {
               ::testing::ExitedWithCode(2),
               "all goroutines are asleep - deadlock!\n"
               "\ngoroutine 1 \\[sync.WaitGroup.wait, .*\\] main:\n"
-              "(.*\n)*.*WaitGroup::wait(.*\n)*"
+              "  #0  tuza::WaitGroup::wait(.*\n)*"
               "goroutine [0-9]+ \\[sync.Mutex.lock, .*\\] stuck:\n"
               "(.*\n)*.*lock_slow(.*\n)*created by goroutine 1 in .*\n.*run_test.cpp:");
 }

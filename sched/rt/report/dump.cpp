@@ -6,6 +6,10 @@
 #include <tuza/sched/rt/report/goroutine_record.h>
 #include <tuza/sched/rt/sched.h>
 
+#include <span>
+#include <string>
+#include <string_view>
+
 namespace tuza::rt {
 namespace {
 
@@ -23,6 +27,16 @@ void print_head(const G& g, std::int64_t now) {
   line << "]";
   if (const auto name = g.copy_name(); name.text[0] != '\0') line << " " << name.text;
   line << ":\n";
+}
+
+void print_stack(FrameNames& names, const Backtrace& trace) {
+  std::string text;
+  append_frames(text, names, std::span(trace.pcs).first(trace.size));
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t end = rest.find('\n') + 1;
+    Line() << rest.substr(0, end);
+    rest.remove_prefix(end);
+  }
 }
 
 }  // namespace
@@ -45,18 +59,23 @@ void print_activity(const G& g) {
 
 void print_goroutine_line(const G& g) { print_head(g, g.wait_since_ns); }
 
-void print_goroutine(const Sched&, G& g) {
+namespace {
+
+void print_goroutine(FrameNames& names, G& g) {
   print_head(g, now_ns());
-  if (waits(g.status.load(std::memory_order_acquire))) print(backtrace_of_parked(g));
+  if (waits(g.status.load(std::memory_order_acquire))) print_stack(names, backtrace_of_parked(g));
   print_creator(g);
 }
 
+}  // namespace
+
 void print_all_goroutines(Sched& sched) {
+  FrameNames names(sched.debug.all_frames);
   for (std::size_t i = 0, n = sched.gs.count(); i < n; ++i) {
     G& g = sched.gs.at(i);
     if (g.status.load(std::memory_order_acquire) == GStatus::kDead) continue;
     Line() << "\n";
-    print_goroutine(sched, g);
+    print_goroutine(names, g);
   }
 }
 

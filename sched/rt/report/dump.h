@@ -7,11 +7,9 @@ namespace tuza::rt {
 
 struct Sched;
 
-// Prints "goroutine 17 [sleep, 250 ms] name:", the stack if the goroutine is parked, and its creator. The
-// goroutine must stay parked meanwhile. Call on g0 or an external thread only.
-void print_goroutine(const Sched& sched, G& g);
-
-// Prints all goroutines that are alive. Nothing else may run: for a process that is about to end.
+// Prints all goroutines that are alive: "goroutine 17 [sleep, 250 ms] name:", the stack if the goroutine is parked, as in
+// dumps without the runtime's own frames (unless TUZA_DEBUG=allframes), and its creator. Nothing else may run: for a
+// process that is about to end. Allocates. Call on g0 or an external thread only.
 void print_all_goroutines(Sched& sched);
 
 // Each prints one part, without the stack: the line "goroutine 17 [running] name:", or the creator.

@@ -184,8 +184,7 @@ void append_state(std::string& out, const GoroutineRecord& g) {
   if (g.locked) out += ", locked to thread";
 }
 
-void append_stack(std::string& out, FrameNames& names, const GoroutineRecord& g) {
-  const auto frames = std::span(g.where.frames).first(g.where.frame_count);
+void append_frames(std::string& out, FrameNames& names, std::span<const std::uintptr_t> frames) {
   const bool any = std::ranges::any_of(frames, [&names](std::uintptr_t pc) { return names.of(pc).shown; });
   std::size_t number = 0;
   for (const std::uintptr_t pc : frames) {
@@ -194,6 +193,10 @@ void append_stack(std::string& out, FrameNames& names, const GoroutineRecord& g)
     out += "  #" + std::to_string(number) + (number < 10 ? "  " : " ") + frame.text + '\n';
     ++number;
   }
+}
+
+void append_stack(std::string& out, FrameNames& names, const GoroutineRecord& g) {
+  append_frames(out, names, std::span(g.where.frames).first(g.where.frame_count));
   if (g.where.frame_count == Sample::kFramesMax) out += "  ...\n";
   out += why_stack_is_missing(g.where.result);
   if (g.site_file == nullptr) return;

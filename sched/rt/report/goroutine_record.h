@@ -68,6 +68,8 @@ class FrameNames {
 
 void append_goroutine(std::string& out, FrameNames& names, const GoroutineRecord& g, std::int64_t now);
 void append_state(std::string& out, const GoroutineRecord& g);
+// All of them, if none is shown.
+void append_frames(std::string& out, FrameNames& names, std::span<const std::uintptr_t> frames);
 void append_stack(std::string& out, FrameNames& names, const GoroutineRecord& g);
 void append_duration(std::string& out, std::int64_t ns);
 
