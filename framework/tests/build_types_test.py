@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """build_types_test.py SOURCE CXX WORK: CMake's own build types compile without a warning, and position-independent
-libraries work in a shared object that a program loads at run time, as docs/guide/libraries.md says.
+libraries, static and shared ones, work in a shared object that a program loads at run time, as docs/guide/libraries.md says.
 
 WORK is emptied first; it is the same each time, so that ccache knows the files.
 """
@@ -19,7 +19,9 @@ OPTIONS = ["-DTUZA_TESTS=OFF", "-DTUZA_BENCHMARKS=OFF", "-DTUZA_EXAMPLES=OFF", "
 PROJECT = """
 cmake_minimum_required(VERSION 3.25)
 project(plugin LANGUAGES CXX)
-set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT BUILD_SHARED_LIBS)
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+endif()
 add_subdirectory({source} tuza)
 add_library(plugin MODULE plugin.cpp)
 target_link_libraries(plugin PRIVATE tuza::netpoll)
@@ -80,8 +82,10 @@ def main():
     (project / "CMakeLists.txt").write_text(PROJECT.format(source=SOURCE))
     (project / "plugin.cpp").write_text(PLUGIN)
     (project / "host.cpp").write_text(HOST)
-    build(project, WORK / "plugin", "-DCMAKE_BUILD_TYPE=Release")
-    run(WORK / "plugin/host", WORK / "plugin/libplugin.so")
+    for kind, option in {"static": "OFF", "shared": "ON"}.items():
+        folder = WORK / f"plugin-{kind}"
+        build(project, folder, "-DCMAKE_BUILD_TYPE=Release", f"-DBUILD_SHARED_LIBS={option}")
+        run(folder / "host", folder / "libplugin.so")
 
 
 if __name__ == "__main__":
