@@ -147,8 +147,8 @@ struct TlsInfo {
 
 // True for errors of TLS itself: a refused handshake, a broken record. False for a lost connection.
 bool is_tls_error(const Error& error);
-// True for the error of a server's handshake whose client has begun with plain HTTP. No alert was sent: the answer may be in
-// plain text.
+// True for the error of a server's handshake whose client has begun with plain HTTP; its subject is the method. No alert was
+// sent: the answer may be in plain text.
 bool is_plain_http(const Error& error);
 
 }  // namespace tuza::net

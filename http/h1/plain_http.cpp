@@ -11,11 +11,11 @@
 
 namespace tuza::http {
 
-void answer_plain_http(net::Conn& conn, std::chrono::milliseconds patience) {
+void answer_plain_http(net::Conn& conn, bool to_head, std::chrono::milliseconds patience) {
   const std::string text = std::string(kPlainHttp.text) + "\n";
   const std::string answer =
       "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: " +
-      std::to_string(text.size()) + "\r\nConnection: close\r\n\r\n" + text;
+      std::to_string(text.size()) + "\r\nConnection: close\r\n\r\n" + (to_head ? "" : text);
   net::Descriptor& descriptor = net::detail::ConnParts::descriptor(conn);
   // Nothing has been sent on this connection, so there is room for all of it.
   const Result<long> sent = descriptor.control("write", [&](int fd) {

@@ -12,6 +12,6 @@ inline constexpr BadRequest kPlainHttp{400, "this port speaks HTTPS, and was sen
 
 // For a connection whose handshake has failed with net::is_plain_http(). Goes past the TLS layer, which is broken. Then waits
 // until the client has closed its side, at most for `patience`, so that no reset destroys the answer. Parks.
-void answer_plain_http(net::Conn& conn, std::chrono::milliseconds patience);
+void answer_plain_http(net::Conn& conn, bool to_head, std::chrono::milliseconds patience);
 
 }  // namespace tuza::http

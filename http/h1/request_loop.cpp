@@ -184,7 +184,7 @@ Result<std::size_t> RequestLoop::receive() {
 void RequestLoop::count_failed_read(const Error& error) {
   if (net::is_tls_error(error)) {
     ServerCounters::add(counters_.tls_failures);
-    if (net::is_plain_http(error)) refuse_plain_http();
+    if (net::is_plain_http(error)) refuse_plain_http(error.subject() == "HEAD");
   } else if (error.timeout()) {
     const bool handshake = error.op() == "tls handshake";
     ServerCounters::add(handshake     ? counters_.handshake_timeouts
@@ -193,10 +193,10 @@ void RequestLoop::count_failed_read(const Error& error) {
   }
 }
 
-void RequestLoop::refuse_plain_http() {
+void RequestLoop::refuse_plain_http(bool to_head) {
   counters_.add_refused(kPlainHttp.status);
   report_refused(kPlainHttp, {});
-  answer_plain_http(conn(), linger_time());
+  answer_plain_http(conn(), to_head, linger_time());
 }
 
 void RequestLoop::report_refused(const BadRequest& bad, std::string_view line) {

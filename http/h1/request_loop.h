@@ -116,7 +116,7 @@ class RequestLoop final : public Exchange {
   bool finish_request();
   bool skip_body();
   void refuse(const BadRequest& bad);
-  void refuse_plain_http();
+  void refuse_plain_http(bool to_head);
   void report_refused(const BadRequest& bad, std::string_view line);
   [[nodiscard]] std::chrono::milliseconds linger_time() const;
   void cut_off();

@@ -245,8 +245,8 @@ TEST_F(TlsServerTest, ErrorsStayWithTheirConnection) {
         EXPECT_TRUE(ends.client.set_linger_zero());
       }
     };
-    group.go([&] { fail("GET / HTTP/1.0\r\n\r\n", "tls handshake: http request"); });
-    group.go([&] { fail("OPTIONS * HTTP/1.1\r\n\r\n", "tls handshake: http request"); });
+    group.go([&] { fail("GET / HTTP/1.0\r\n\r\n", "tls handshake GET: http request"); });
+    group.go([&] { fail("OPTIONS * HTTP/1.1\r\n\r\n", "tls handshake OPTIONS: http request"); });
     group.go([&] { fail("gibberish, and more of it", "tls handshake: wrong version number"); });
     group.wait();
     EXPECT_GT(bad_rounds, rounds / 32);

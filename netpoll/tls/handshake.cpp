@@ -24,17 +24,21 @@ enum class Opening : std::uint8_t { kHttp, kOther, kUndecided };
 
 constexpr std::size_t kOpeningBytesMax = 64;
 
+// The method of HTTP with which the connection begins, as far as it is there.
+std::string_view method_of(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of("\r\n"), text.size()));
+  return text.substr(0, text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ-"));
+}
+
 // What a connection begins with. OpenSSL knows four methods of HTTP only. The first byte of TLS is the type of a record,
 // which is neither a letter nor a line end: what may become HTTP is no TLS.
 Opening judge(std::string_view text) {
   constexpr std::size_t kMethodBytesMax = 32;
-  text.remove_prefix(std::min(text.find_first_not_of("\r\n"), text.size()));
-  std::size_t method = 0;
-  while (method < text.size() && ((text[method] >= 'A' && text[method] <= 'Z') || text[method] == '-'))
-    ++method;
-  if (method > kMethodBytesMax) return Opening::kOther;
-  if (method == text.size()) return Opening::kUndecided;
-  return method > 0 && text[method] == ' ' ? Opening::kHttp : Opening::kOther;
+  const std::string_view method = method_of(text);
+  if (method.size() > kMethodBytesMax) return Opening::kOther;
+  const char* const end = method.data() + method.size();
+  if (end == text.data() + text.size()) return Opening::kUndecided;
+  return !method.empty() && *end == ' ' ? Opening::kHttp : Opening::kOther;
 }
 
 // How often a call that waits for the handshake of another one looks: no event reports its end, or a new deadline.
@@ -154,8 +158,11 @@ Result<void> Stream::read_opening(Refill& refill, const Context& ctx) {
     const std::size_t more = std::min(got.size(), kept.size() - size);
     std::memcpy(kept.data() + size, got.data(), more);
     size += more;
-    const Opening opening = judge({kept.data(), size});
-    if (opening == Opening::kHttp) return std::unexpected(Error(plain_http_code(), "tls handshake"));
+    const std::string_view text(kept.data(), size);
+    const Opening opening = judge(text);
+    if (opening == Opening::kHttp) {
+      return std::unexpected(Error(plain_http_code(), "tls handshake", std::string(method_of(text))));
+    }
     if (opening == Opening::kUndecided && size < kept.size()) continue;
     if (reads == 1) return {};
     // Neither HTTP nor TLS: OpenSSL fails by the first bytes.
