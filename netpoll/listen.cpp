@@ -157,12 +157,15 @@ Result<Conn> Listener::accept_within(const Context* ctx) {
   }
   // The peer's address costs nothing here. Later, a peer that has reset the connection has none any more.
   SocketName peer;
-  const auto accept_one = [&peer](int listener) {
+  const auto accept_one = [this, &peer](int listener) {
     for (;;) {
       peer.length = sizeof peer.storage;
       const long accepted =
           sys::accept4(listener, &peer.storage, &peer.length, sys::kNonBlocking | sys::kCloseOnExec);
       if (accepted >= 0 || !is_lost_connection(accepted)) return accepted;
+      // OpenBSD says so of every call once close() has begun.
+      const Result<void> may = descriptor_->may_start(Side::kRead, "accept", nullptr);
+      if (!may && may.error().closed()) return long{-EINVAL};
     }
   };
   const Result<long> fd = descriptor_->retry(Side::kRead, "accept", accept_one, ctx);

@@ -8,9 +8,11 @@
 //   - EV_CLEAR is the edge trigger: an event is reported once, and again when more data (more room) comes. EV_ADD
 //     looks at the present state, so that nothing is lost between a call that would block and the registration.
 //   - EV_EOF of the read filter says that the peer has ended its side, perhaps with data left to read; that of the
-//     write filter, that nothing can be written any more. `fflags` then has the socket's error. It is ignored: the
-//     call that tries next gets the error from the kernel, and gets the data first. Both directions are woken,
-//     because some systems report the end of a pipe's reader to the read filter of its writer.
+//     write filter, that nothing can be written any more, also if this process has ended its side: then it says nothing
+//     about the peer. `fflags` has the socket's error, if there is one; the call that tries next gets it from the kernel, and
+//     gets the data first. Both directions are woken, because some systems report the end of a pipe's reader to the
+//     read filter of its writer.
+//   - Once the write filter is registered, each acknowledgement that makes room may be an event, also when nobody waits.
 //   - There is no event for urgent data on FreeBSD, and no common one elsewhere. A short read that stopped at the
 //     urgent mark cannot be told from one that has emptied the socket. So short reads show nothing here
 //     (kReportsUrgentData), and a reader asks the kernel once more before it waits.
@@ -66,7 +68,8 @@ long change(int kq, int ident, int filter, unsigned flags, unsigned fflags, std:
   return error == EINTR ? 0 : -error;
 }
 
-// Old versions of macOS say EPIPE for a pipe whose other end has gone, and watch it all the same.
+// A pipe whose other end has gone: old versions of macOS say EPIPE, and watch it all the same; FreeBSD does not. The next
+// write tells.
 long watch(int kq, int fd, int filter, std::uint64_t cookie) {
   const long error = change(kq, fd, filter, EV_ADD | EV_CLEAR, 0, cookie);
   return error == -EPIPE ? 0 : error;
@@ -193,11 +196,13 @@ std::size_t Poller::wait(std::int64_t timeout_ns, std::span<PollEvent> into) {
       state_->wake_pending.exchange(false, std::memory_order_acq_rel);
       continue;
     }
-    const bool hung_up = (event.flags & (EV_EOF | EV_ERROR)) != 0;
+    const bool ended = (event.flags & (EV_EOF | EV_ERROR)) != 0;
+    const bool of_the_peer =
+        event.filter == EVFILT_READ || event.fflags != 0 || (event.flags & EV_ERROR) != 0;
     into[count++] = PollEvent{.cookie = cookie,
-                              .readable = hung_up || event.filter == EVFILT_READ,
-                              .writable = hung_up || event.filter == EVFILT_WRITE,
-                              .hung_up = hung_up};
+                              .readable = ended || event.filter == EVFILT_READ,
+                              .writable = ended || event.filter == EVFILT_WRITE,
+                              .hung_up = ended && of_the_peer};
   }
   return count;
 }

@@ -9,8 +9,17 @@
 
 namespace tuza::net::socket_queues {
 
-// What has been sent is the system's own affair.
-Bytes unacknowledged(int) { return std::nullopt; }
+// FreeBSD and macOS tell, each by a call of its own.
+Bytes unacknowledged([[maybe_unused]] int fd) {
+  [[maybe_unused]] int bytes = 0;
+#if defined(FIONWRITE)
+  if (::ioctl(fd, FIONWRITE, &bytes) == 0) return static_cast<std::size_t>(bytes);
+#elif defined(SO_NWRITE)
+  socklen_t size = sizeof bytes;
+  if (::getsockopt(fd, SOL_SOCKET, SO_NWRITE, &bytes, &size) == 0) return static_cast<std::size_t>(bytes);
+#endif
+  return std::nullopt;
+}
 
 Bytes unsent(int) { return std::nullopt; }
 

@@ -63,6 +63,21 @@ TEST_P(PeerWatchTest, EndsAtOnceIfThePeerHadGoneBehindUnreadBytes) {
   });
 }
 
+// Some systems report the end of this side, too.
+TEST_P(PeerWatchTest, GoesOnWhenOnlyThisSideHasEnded) {
+  run_with(GetParam(), [] {
+    TcpPair pair = tcp_pair();
+    PeerWatch watch(pair.client, root());
+    EXPECT_TRUE(pair.client.close_write());
+    EXPECT_EQ(read_some(pair.server), "");
+    EXPECT_TRUE(pair.server.write_all("x"));
+    EXPECT_EQ(read_some(pair.client), "x");
+    EXPECT_FALSE(watch.context().done());
+    pair.server.close();
+    watch.context().wait();
+  });
+}
+
 TEST_P(PeerWatchTest, EndsWhenTheConnectionIsClosedHere) {
   run_with(GetParam(), [] {
     TcpPair pair = tcp_pair();

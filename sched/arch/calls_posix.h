@@ -17,6 +17,7 @@
 #include <tuza/sched/arch/last_error.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -28,6 +29,8 @@ namespace tuza::sys {
 inline long result(long value) { return value == -1 ? -last_error() : value; }
 inline int narrow(long descriptor) { return static_cast<int>(descriptor); }
 inline std::size_t size(auto count) { return static_cast<std::size_t>(count); }
+// Of one read or write: macOS refuses more than 2 GiB (EINVAL).
+inline std::size_t portion(auto count) { return std::min(size(count), std::size_t{1} << 30); }
 
 inline long set_flags(long fd, int status, int descriptor) {
   if (status != 0) {
@@ -69,9 +72,14 @@ inline constexpr auto fcntl = [](long fd, int command, auto... argument) {
   return result(::fcntl(narrow(fd), command, argument...));
 };
 #if defined(__APPLE__)
-// There, fsync() leaves the data in the cache of the disk.
-inline constexpr auto fdatasync = [](long fd) { return result(::fcntl(narrow(fd), F_FULLFSYNC)); };
+// There, fsync() leaves the data in the cache of the disk. Some file systems, those of networks, know nothing more.
+inline constexpr auto fsync = [](long fd) {
+  const long error = result(::fcntl(narrow(fd), F_FULLFSYNC));
+  return error == 0 ? 0 : result(::fsync(narrow(fd)));
+};
+inline constexpr auto fdatasync = fsync;
 #else
+inline constexpr auto fsync = [](long fd) { return result(::fsync(narrow(fd))); };
 inline constexpr auto fdatasync = [](long fd) { return result(::fdatasync(narrow(fd))); };
 #endif
 inline constexpr auto flock = [](long fd, int operation) { return result(::flock(narrow(fd), operation)); };
@@ -79,7 +87,6 @@ inline constexpr auto fstat = [](long fd, struct stat* info) { return result(::f
 inline constexpr auto fstatat = [](long folder, const char* name, struct stat* info, int flags) {
   return result(::fstatat(narrow(folder), name, info, flags));
 };
-inline constexpr auto fsync = [](long fd) { return result(::fsync(narrow(fd))); };
 inline constexpr auto ftruncate = [](long fd, auto bytes) {
   return result(::ftruncate(narrow(fd), static_cast<off_t>(bytes)));
 };
@@ -112,13 +119,13 @@ inline constexpr auto poll = [](struct pollfd* descriptors, unsigned count, cons
   return result(::poll(descriptors, count, static_cast<int>(ms)));
 };
 inline constexpr auto pread = [](long fd, void* into, auto bytes, auto offset) {
-  return result(::pread(narrow(fd), into, size(bytes), static_cast<off_t>(offset)));
+  return result(::pread(narrow(fd), into, portion(bytes), static_cast<off_t>(offset)));
 };
 inline constexpr auto pwrite = [](long fd, const void* from, auto bytes, auto offset) {
-  return result(::pwrite(narrow(fd), from, size(bytes), static_cast<off_t>(offset)));
+  return result(::pwrite(narrow(fd), from, portion(bytes), static_cast<off_t>(offset)));
 };
 inline constexpr auto read = [](long fd, void* into, auto bytes) {
-  return result(::read(narrow(fd), into, size(bytes)));
+  return result(::read(narrow(fd), into, portion(bytes)));
 };
 inline constexpr auto readlinkat = [](long folder, const char* name, char* into, auto bytes) {
   return result(::readlinkat(narrow(folder), name, into, size(bytes)));
@@ -130,7 +137,7 @@ inline constexpr auto unlinkat = [](long folder, const char* name, int flags) {
   return result(::unlinkat(narrow(folder), name, flags));
 };
 inline constexpr auto write = [](long fd, const void* from, auto bytes) {
-  return result(::write(narrow(fd), from, size(bytes)));
+  return result(::write(narrow(fd), from, portion(bytes)));
 };
 
 // -- Sockets. Addresses have any of the types that begin as sockaddr.
@@ -163,15 +170,15 @@ inline constexpr auto getsockopt = [](long fd, int level, int name, void* value,
 inline constexpr auto listen = [](long fd, int backlog) { return result(::listen(narrow(fd), backlog)); };
 inline constexpr auto recvfrom = [](long fd, void* into, auto bytes, int flags, std::nullptr_t,
                                     std::nullptr_t) {
-  return result(::recv(narrow(fd), into, size(bytes), flags));
+  return result(::recv(narrow(fd), into, portion(bytes), flags));
 };
 inline constexpr auto sendmsg = [](long fd, const struct msghdr* message, int flags) {
   return result(::sendmsg(narrow(fd), message, flags));
 };
 inline constexpr auto sendto = [](long fd, const void* from, auto bytes, int flags, const void* address,
                                   auto length) {
-  return result(::sendto(narrow(fd), from, size(bytes), flags, static_cast<const struct sockaddr*>(address),
-                         static_cast<socklen_t>(length)));
+  return result(::sendto(narrow(fd), from, portion(bytes), flags,
+                         static_cast<const struct sockaddr*>(address), static_cast<socklen_t>(length)));
 };
 inline constexpr auto setsockopt = [](long fd, int level, int name, const void* value, auto length) {
   return result(::setsockopt(narrow(fd), level, name, value, static_cast<socklen_t>(length)));

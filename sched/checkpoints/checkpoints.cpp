@@ -22,7 +22,9 @@
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/rt/slice/handoff.h>
 #include <tuza/sched/rt/slice/slices.h>
+#include <tuza/sched/rt/slice/thread_signal.h>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace tuza::rt {
@@ -52,7 +54,8 @@ bool is_thread_as_usual(const M& m) {
   if (own_thread_id() != m.thread_id) return false;
   sigset_t blocked;
   if (pthread_sigmask(SIG_BLOCK, nullptr, &blocked) != 0) return true;
-  for (int signal = 1; signal < NSIG; ++signal) {
+  const int end = std::max<int>(NSIG, rt::real_time_signals().last + 1);  // FreeBSD's NSIG is 32
+  for (int signal = 1; signal < end; ++signal) {
     if (sigismember(&blocked, signal) == 1 && sigismember(&m.sched->signal_mask, signal) != 1) return false;
   }
   return true;

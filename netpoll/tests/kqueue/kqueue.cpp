@@ -7,10 +7,13 @@
 //
 // Not imitated: `fflags` with the socket's error (on Linux, asking takes the error away), filters other than these
 // three, flags other than these, and fork: a child has the parent's kqueue, where a real one has none.
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/event.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <tuza/netpoll/tests/kqueue/kqueue_faults.h>
 #include <tuza/sched/arch/last_error.h>
@@ -77,13 +80,32 @@ struct UserEvent {
   [[nodiscard]] bool active() const { return enabled && triggered; }
 };
 
+// Of a TCP connection whose sending side has been shut down.
+bool own_side_has_ended(int fd) {
+  struct tcp_info info{};
+  socklen_t size = sizeof info;
+  if (::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
+  return info.tcpi_state == TCP_FIN_WAIT1 || info.tcpi_state == TCP_FIN_WAIT2 ||
+         info.tcpi_state == TCP_CLOSING || info.tcpi_state == TCP_LAST_ACK;
+}
+
+// The kernel's own, so_error, is read without being cleared. Here only a reset shows, by the state.
+unsigned error_of(int fd) {
+  struct tcp_info info{};
+  socklen_t size = sizeof info;
+  const bool is_tcp = ::getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0;
+  return is_tcp && info.tcpi_state == TCP_CLOSE ? ECONNRESET : 0;
+}
+
 class Kqueue {
  public:
   explicit Kqueue(int number) : number_(number) {
     for (const int fd : {reads_, writes_, user_}) watch_inner(fd, EPOLL_CTL_ADD);
   }
   ~Kqueue() {
-    for (const int fd : {reads_, writes_, user_}) ::close(fd);
+    for (const int fd : {reads_, writes_, user_}) {
+      if (fd >= 0) ::close(fd);
+    }
   }
   Kqueue(const Kqueue&) = delete;
   Kqueue& operator=(const Kqueue&) = delete;
@@ -194,7 +216,10 @@ class Kqueue {
       event = {};
       event.ident = knote.ident;
       event.filter = reads ? EVFILT_READ : EVFILT_WRITE;
-      event.flags = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 ? EV_EOF : 0;
+      const bool ended = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 ||
+                         (!reads && own_side_has_ended(static_cast<int>(knote.ident)));
+      event.flags = ended ? EV_EOF : 0;
+      if (ended) event.fflags = error_of(static_cast<int>(knote.ident));
       event.udata = knote.udata;
       int bytes = 0;
       if (reads && ::ioctl(static_cast<int>(knote.ident), FIONREAD, &bytes) == 0) event.data = bytes;

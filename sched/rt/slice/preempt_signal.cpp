@@ -20,11 +20,17 @@ constexpr auto kRun = static_cast<std::uint32_t>(Suspend::kRun);
 constexpr auto kAsked = static_cast<std::uint32_t>(Suspend::kAsked);
 constexpr auto kStopped = static_cast<std::uint32_t>(Suspend::kStopped);
 
+// Beyond the highest number of a signal: 64 on Linux, 126 on FreeBSD.
+constexpr std::size_t kSignals = 128;
+#if defined(__FreeBSD__)
+static_assert(SIGRTMAX < kSignals);
+#endif
+
 // The handlers that ours has replaced, by signal. Written before ours is installed, and never cleared: a
 // signal may still be on its way.
-std::array<struct sigaction, 65> g_before{};
+std::array<struct sigaction, kSignals> g_before{};
 // Signals that have had our handler and were not given back. Owner: the thread that installs.
-std::array<bool, 65> g_ours{};
+std::array<bool, kSignals> g_ours{};
 
 bool is_handled(const struct sigaction& action) {
   return (action.sa_flags & SA_SIGINFO) != 0 ||
