@@ -11,6 +11,8 @@
 #include <tuza/sched/go.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/rt/base/clock.h>
+#include <tuza/sched/rt/base/print.h>
+#include <tuza/sched/rt/base/thread_limit.h>
 #include <tuza/sched/rt/memory/idle_stacks.h>
 #include <tuza/sched/rt/sched.h>
 #include <tuza/sched/sync/semaphore.h>
@@ -169,6 +171,24 @@ TEST_F(LimitsDeathTest, ARefusedThreadNamesTheLimit) {
       "tuza: the system refuses the first threads of the runtime "
       "\\((sysmon|the maker of others)\\), with stacks of .*: "
       "ulimit -u \\([0-9]+ threads of this user\\) is reached\n$");
+}
+
+TEST(Limits, AThreadWithoutMemoryForItsStackNamesTheLimit) {
+  struct rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
+  const auto said = [](int error) {
+    rt::Line text(rt::Line::kNowhere);
+    rt::explain_refused_thread(text, error);
+    return std::string(text.text());
+  };
+  struct rlimit limit = before;
+  limit.rlim_cur = rlim_t{1} << 50;
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &limit), 0);
+  EXPECT_EQ(said(ENOMEM), "no memory for its stack: ulimit -v (1099511627776 KiB) is reached");
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &before), 0);
+  if (before.rlim_cur == RLIM_INFINITY) {
+    EXPECT_EQ(said(ENOMEM), "no memory for its stack");
+  }
 }
 
 // -- The runtime's own limit.

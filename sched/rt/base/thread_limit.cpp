@@ -23,6 +23,12 @@ std::uint64_t limit_of(int resource) {
 }  // namespace
 
 void explain_refused_thread(Line& text, int error) {
+  if (error == ENOMEM) {
+    text << "no memory for its stack";
+    if (const std::uint64_t limit = limit_of(RLIMIT_AS); limit != kNone)
+      text << ": ulimit -v (" << limit / 1024 << " KiB) is reached";
+    return;
+  }
   if (error != EAGAIN) {
     text << "errno " << error;
     return;
