@@ -1,4 +1,6 @@
 // Child processes: how they end, who waits, and that nothing of them is left.
+#include <sys/wait.h>
+#include <tuza/netpoll/process/child_end.h>
 #include <tuza/netpoll/tests/process_testing.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/tests/children.h>
@@ -197,6 +199,26 @@ TEST_P(ProcessTest, SignalsReachItWhileItRuns) {
     EXPECT_EQ(process.wait()->code(), 7);
   });
 }
+
+#if defined(TUZA_PORTABLE)
+// As macOS tells of them, whatever is asked.
+TEST_P(ProcessTest, AChildThatHasStoppedHasNotEnded) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::raise(SIGSTOP);
+    ::_exit(3);
+  }
+  constexpr int kAsked = WEXITED | WSTOPPED | WNOWAIT;
+  siginfo_t info{};
+  while (::waitid(P_PID, static_cast<id_t>(child), &info, kAsked) == 0 && info.si_code != CLD_STOPPED) {
+  }
+  EXPECT_EQ(tuza::detail::wait_for_end(-1, child, &info, kAsked | WNOHANG), 0);
+  EXPECT_EQ(info.si_pid, 0);
+  ::kill(child, SIGCONT);
+  EXPECT_EQ(tuza::detail::wait_for_end(-1, child, &info, WEXITED | WSTOPPED), 0);
+  EXPECT_EQ(info.si_status, 3);
+}
+#endif
 
 TEST_P(ProcessTest, AGroupEndsAsAWhole) {
   run_with(GetParam(), [] {

@@ -307,6 +307,9 @@ TEST_P(GoDeathTest, AStackOverflowNamesTheSettingThatApplies) {
                      sleep_for(std::chrono::seconds(60));
                    }),
                "worker: stack overflow .*increase workers.stack");
+  EXPECT_DEATH(
+      run(RunOptions{.max_procs = GetParam(), .stack_bytes = kStackBytesMax}, [] { recurse(1 << 22); }),
+      "main: stack overflow .*the largest stack there is");
 }
 
 TEST_P(GoDeathTest, AStackThatIsLargerThanAnyIsRefused) {

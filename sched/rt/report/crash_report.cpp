@@ -25,8 +25,12 @@ void report_overflow(const G& g) {
   Line line;
   line << "fatal error: goroutine " << g.id.get() << " [running]";
   if (!g.name().empty()) line << " " << g.name();
-  line << ": stack overflow (" << (g.stack.top - g.stack.low) / 1024 << " KiB; increase "
-       << g.stack_setting.get() << ")\n";
+  const std::size_t bytes = g.stack.top - g.stack.low;
+  line << ": stack overflow (" << bytes / 1024 << " KiB; ";
+  // There is no class between it and the largest one.
+  const bool is_largest = bytes > kStackClassBytes[kStackClassBytes.size() - 2];
+  is_largest ? line << "the largest stack there is" : line << "increase " << g.stack_setting.get();
+  line << ")\n";
   line.flush();
   print_activity(g);
   print(backtrace_here(), Naming::kAsyncSignalSafe);
