@@ -1,12 +1,15 @@
-// What the poller makes of a kqueue that refuses, and of calls that come in between.
+// What the poller makes of a kqueue that refuses, of calls that come in between, and of the end of its own side.
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <tuza/netpoll/poll/poller.h>
 #include <tuza/netpoll/tests/kqueue/kqueue_faults.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <span>
 
 namespace tuza::net::testing {
 namespace {
@@ -81,6 +84,30 @@ TEST(KqueuePollerTest, ALostWakeIsTriedAgain) {
   poller.wake();
   std::array<PollEvent, 4> events{};
   EXPECT_EQ(poller.wait(-1, events), 0u);
+}
+
+TEST(KqueuePollerTest, TheEndOfThisSideIsNotThatOfThePeer) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM, 0), client = ::socket(AF_INET, SOCK_STREAM, 0);
+  struct sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* const any = reinterpret_cast<struct sockaddr*>(&address);
+  socklen_t size = sizeof address;
+  ASSERT_EQ(::bind(listener, any, size) + ::getsockname(listener, any, &size) + ::listen(listener, 1), 0);
+  ASSERT_EQ(::connect(client, any, size), 0);
+  const int peer = ::accept(listener, nullptr, nullptr);
+  long error = -1;
+  Poller poller(error);
+  ASSERT_EQ(poller.add(client, 1), 0);
+  std::array<PollEvent, 4> events{};
+  EXPECT_EQ(poller.wait(0, events), 1u) << "there is room";
+  ::shutdown(client, SHUT_WR);
+  EXPECT_EQ(poller.wait(0, events), 1u);
+  EXPECT_FALSE(events[0].hung_up);
+  ::close(peer);
+  const std::size_t n = poller.wait(-1, events);
+  EXPECT_TRUE(std::ranges::any_of(std::span(events).first(n), &PollEvent::hung_up));
+  for (const int fd : {listener, client}) ::close(fd);
 }
 
 // Between the event and the change that ends it: the wake-up belongs to the wait that returns, and the next one works.
