@@ -15,7 +15,6 @@
 #include <tuza/sched/rt/base/thread_limit.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/idle/machine_thread.h>
-#include <tuza/sched/rt/lifecycle/abandon.h>
 
 #include <algorithm>
 #include <array>
@@ -115,8 +114,8 @@ struct SignalSet::State {
   std::vector<std::pair<int, struct sigaction>> before;
   Receiver receiver;
   std::atomic<bool> given_back{false};
-  std::atomic<std::size_t> last_returned{0};      // relaxed: only a hint where to look first
-  std::atomic<const SignalSet*> holder{nullptr};  // relaxed: read when no goroutine runs
+  std::atomic<std::size_t> last_returned{0};  // relaxed: only a hint where to look first
+  bool swallows = false;  // after the run: written by the opener, read when no goroutine runs
 
   // The state of the set that is open, for the end of the run. The destructor of a state may run on another thread then, and
   // waits until the end of the run has done with the state.
@@ -134,22 +133,26 @@ struct SignalSet::State {
     if (open_one == this) open_one = nullptr;
   }
 
-  // Restores the previous dispositions, except for signals that the program has since handled itself.
-  void give_back() {
+  void give_back(bool with_dispositions = true) {
     if (given_back.exchange(true, std::memory_order_acq_rel)) return;
     receiver
         .stop();  // first: what it does not block must not have the disposition of a signal that was blocked
-    for (auto& [number, action] : before) {
-      struct sigaction now{};
-      if (sigaction(number, nullptr, &now) == 0 && now.sa_handler == &on_signal)
-        sigaction(number, &action, nullptr);
-    }
+    if (with_dispositions) restore_dispositions();
     stop_handlers();
     // Close the reader first: a waiting wait() must return that the set is closed, not that the pipe has no
     // writer.
     if (reader.get() != nullptr) reader->close();
     if (write_fd >= 0) sys::close(write_fd);
     g_open.store(false, std::memory_order_release);
+  }
+
+  // Except for signals that the program has since handled itself.
+  void restore_dispositions() const {
+    for (const auto& [number, action] : before) {
+      struct sigaction now{};
+      if (sigaction(number, nullptr, &now) == 0 && now.sa_handler == &on_signal)
+        sigaction(number, &action, nullptr);
+    }
   }
 
   int install(std::initializer_list<int> signals);
@@ -160,14 +163,16 @@ struct SignalSet::State {
   void pass_on();
 };
 
-void give_back_abandoned_signals() {
+void give_back_signals() {
   using State = SignalSet::State;
   const LockGuard lock(State::open_mutex);
   State* const state = State::open_one;
-  if (state == nullptr || !rt::belongs_to_goroutine(state->holder.load(std::memory_order_relaxed))) return;
-  state->give_back();
+  if (state == nullptr) return;
+  state->give_back(!state->swallows);
   State::open_one = nullptr;
 }
+
+void swallow_after_the_run(SignalSet& signals) { signals.state_->swallows = true; }
 
 // 0 or an errno.
 int SignalSet::State::install(std::initializer_list<int> signals) {
@@ -180,7 +185,11 @@ int SignalSet::State::install(std::initializer_list<int> signals) {
   for (const int number : signals) {
     struct sigaction previous{};
     if (::sigaction(number, nullptr, &previous) != 0) return last_error();
-    if (previous.sa_handler == &on_signal) continue;  // named twice
+    if (previous.sa_handler == &on_signal) {
+      const auto named_before = [number](const auto& entry) { return entry.first == number; };
+      if (std::ranges::any_of(before, named_before)) continue;
+      previous = g_before[static_cast<std::size_t>(number)];  // an earlier run's set swallows it
+    }
     g_before[static_cast<std::size_t>(number)] = previous;
     if (::sigaction(number, &action, nullptr) != 0) return last_error();
     before.emplace_back(number, previous);
@@ -225,12 +234,8 @@ void SignalSet::State::pass_on() {
   wake_waiter();
 }
 
-SignalSet::SignalSet(std::unique_ptr<State> state) : state_(std::move(state)) {
-  state_->holder.store(this, std::memory_order_relaxed);
-}
-SignalSet::SignalSet(SignalSet&& other) noexcept : state_(std::move(other.state_)) {
-  if (state_ != nullptr) state_->holder.store(this, std::memory_order_relaxed);
-}
+SignalSet::SignalSet(std::unique_ptr<State> state) : state_(std::move(state)) {}
+SignalSet::SignalSet(SignalSet&&) noexcept = default;
 SignalSet::~SignalSet() = default;
 
 Result<SignalSet> SignalSet::open(std::initializer_list<int> signals) {

@@ -10,8 +10,7 @@
 // their arrival. While a SignalSet is open, its signals have no other effect, and they arrive also if the program
 // has blocked them, or was started with them blocked: a thread of the runtime receives them. close() or the destructor restores their
 // previous disposition, after which another SignalSet may be opened. Signals not received by then are lost. The end of
-// tuza::run closes a set that lies on a goroutine left behind; one that lies elsewhere remains open, and a later run may go
-// on with it.
+// tuza::run closes a set that is still open, wherever it lies.
 //
 // In the child of a fork, before its exec, the signals do what they did before the set was opened.
 //
@@ -45,7 +44,8 @@ class SignalSet {
  private:
   [[nodiscard]] Result<int> wait_within(const Context* ctx);
   struct State;
-  friend void give_back_abandoned_signals();
+  friend void give_back_signals();
+  friend void swallow_after_the_run(SignalSet& signals);
   explicit SignalSet(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

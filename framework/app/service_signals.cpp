@@ -5,6 +5,7 @@
 #include <tuza/framework/config/units.h>
 #include <tuza/framework/log.h>
 #include <tuza/framework/log/output.h>
+#include <tuza/netpoll/detail/end_of_run.h>
 #include <tuza/netpoll/signals.h>
 #include <tuza/netpoll/tls.h>
 #include <tuza/sched/blocking.h>
@@ -52,7 +53,8 @@ std::string reloading_message() {
 Result<void> Service::watch_signals() {
   Result<net::SignalSet> opened = net::SignalSet::open({SIGTERM, SIGINT, SIGHUP, SIGQUIT});
   if (!opened) return std::unexpected(opened.error());
-  // Never closed: a signal that arrives after all work is finished must not become the cause of the exit.
+  // A signal that arrives after all work is finished must not become the cause of the exit.
+  net::swallow_after_the_run(*opened);
   auto& signals = keep_for_ever<net::SignalSet>(std::move(*opened));
   go({.name = "signals"}, [this, &signals] {
     while (const Result<int> number = signals.wait()) on_signal(*number);

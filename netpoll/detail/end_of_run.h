@@ -3,8 +3,12 @@
 
 namespace tuza::net {
 
-// Closes a SignalSet that nobody can close any more, because the goroutine that owns it has been left behind. Called by the
-// thread that ends the runtime, when no M runs goroutines.
-void give_back_abandoned_signals();
+class SignalSet;
+
+// Closes a SignalSet that is open. Called by the thread that ends the runtime, when no M runs goroutines.
+void give_back_signals();
+// When the end of the run has closed the set, its signals have no effect, until another set that has been opened for them is closed.
+// For a program that ends then, with its own exit status.
+void swallow_after_the_run(SignalSet& signals);
 
 }  // namespace tuza::net

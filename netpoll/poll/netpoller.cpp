@@ -100,7 +100,7 @@ void Netpoller::stop_thread() {
 }
 
 void Netpoller::detach() {
-  give_back_abandoned_signals();
+  give_back_signals();
   stop_thread();
   {
     const LockGuard lock(g_netpoller_mutex);

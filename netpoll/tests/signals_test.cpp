@@ -1,5 +1,7 @@
 // Signals that a goroutine waits for.
 #include <tuza/netpoll/signals.h>
+
+#include <tuza/netpoll/detail/end_of_run.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
 #include <tuza/sched/tests/children.h>
 
@@ -234,10 +236,12 @@ TEST_P(ClosedSignalsTest, TheyArriveAlsoIfTheyAreBlocked) {
 // After the run Ctrl-C would do nothing, and the next run could not open a set.
 TEST_P(ClosedSignalsTest, TheEndOfTheRunClosesASetOfAGoroutineLeftBehind) {
   const auto ended = tuza::testing::in_fork([procs = GetParam()] {
-    for (const bool captured : {false, true}) {
-      run(RunOptions{.max_procs = procs}, [captured] {
-        if (captured) {
+    for (const char* where : {"stack", "closure", "heap"}) {
+      run(RunOptions{.max_procs = procs}, [where = std::string_view(where)] {
+        if (where == "closure") {
           go([signals = SignalSet::open({SIGUSR1}).value()]() mutable { (void)signals.wait(); });
+        } else if (where == "heap") {
+          go([] { (void)std::make_unique<SignalSet>(SignalSet::open({SIGUSR1}).value())->wait(); });
         } else {
           go([] {
             SignalSet signals = SignalSet::open({SIGUSR1}).value();
@@ -248,6 +252,40 @@ TEST_P(ClosedSignalsTest, TheEndOfTheRunClosesASetOfAGoroutineLeftBehind) {
       });
     }
     run(RunOptions{.max_procs = procs}, [] { EXPECT_TRUE(SignalSet::open({SIGUSR1})); });
+    if (::testing::Test::HasFailure()) ::_exit(9);
+    ::raise(SIGUSR1);
+  });
+  EXPECT_TRUE(ended.by_signal(SIGUSR1)) << ended.status << ended.said;
+}
+
+TEST_P(ClosedSignalsTest, TheEndOfTheRunClosesAStaticSet) {
+  const auto ended = tuza::testing::in_fork([procs = GetParam()] {
+    static std::optional<SignalSet> signals;
+    run(RunOptions{.max_procs = procs}, [] { signals.emplace(SignalSet::open({SIGUSR1}).value()); });
+    run(RunOptions{.max_procs = procs}, [] {
+      EXPECT_TRUE(signals->wait().error().is(Errc::kClosed));
+      EXPECT_TRUE(SignalSet::open({SIGUSR1}));
+    });
+    signals.reset();
+    if (::testing::Test::HasFailure()) ::_exit(9);
+    ::raise(SIGUSR1);
+  });
+  EXPECT_TRUE(ended.by_signal(SIGUSR1)) << ended.status << ended.said;
+}
+
+// For programs whose exit status is their own, after the last run.
+TEST_P(ClosedSignalsTest, SignalsMayBeSwallowedAfterTheRunUntilTheNextSet) {
+  const auto ended = tuza::testing::in_fork([procs = GetParam()] {
+    run(RunOptions{.max_procs = procs}, [] {
+      auto* const signals = new SignalSet(SignalSet::open({SIGUSR1}).value());
+      swallow_after_the_run(*signals);
+    });
+    ::raise(SIGUSR1);
+    run(RunOptions{.max_procs = procs}, [] {
+      SignalSet signals = SignalSet::open({SIGUSR1}).value();
+      ::raise(SIGUSR1);
+      EXPECT_EQ(signals.wait().value(), SIGUSR1);
+    });
     if (::testing::Test::HasFailure()) ::_exit(9);
     ::raise(SIGUSR1);
   });

@@ -31,19 +31,6 @@ bool withdraw_waits(Sched& sched) {
   return forgotten;
 }
 
-bool belongs_to_goroutine(const void* address) {
-  const ExternalEntry entry;
-  const Sched* sched = entry.sched();
-  const auto at = reinterpret_cast<std::uintptr_t>(address);
-  for (std::size_t i = 0, n = sched == nullptr ? 0 : sched->gs.count(); i < n; ++i) {
-    const G& g = sched->gs.at(i);
-    const auto record = reinterpret_cast<std::uintptr_t>(&g);
-    if (at >= record && at < record + sizeof(G)) return true;
-    if (g.stack.exists() && at >= g.stack.low && at < g.stack.top) return true;
-  }
-  return false;
-}
-
 void keep_allocations(Sched& sched) {
   if constexpr (!kAsan) return;
   for (std::size_t i = 0, n = sched.gs.count(); i < n; ++i) {

@@ -18,10 +18,6 @@ struct Sched;
 // goroutine's stack.
 bool withdraw_waits(Sched& sched);
 
-// Whether the address lies in the record or on the stack of a goroutine of the current runtime: on the thread that ends it,
-// an object there is one that was left behind.
-[[nodiscard]] bool belongs_to_goroutine(const void* address);
-
 // Tells LeakSanitizer that the allocations which these goroutines own stay. Does nothing in builds without
 // AddressSanitizer.
 void keep_allocations(Sched& sched);
