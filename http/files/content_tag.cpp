@@ -134,6 +134,8 @@ std::string known_digest(int fd, const struct stat& info, bool whole) {
   return readers
       .call(version,
             [&] {
+              // Another reader may have ended between the look and the call.
+              if (std::optional<std::string> digest = known().find(version)) return *std::move(digest);
               std::string digest = digest_of_version(fd, info, whole);
               if (!digest.empty()) known().add(version, digest);
               return digest;

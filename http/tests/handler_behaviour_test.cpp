@@ -49,6 +49,11 @@ std::string text_of(int status, std::string_view body, bool complete, bool close
 
 const char* const kFailed = "500 Internal Server Error\n closes";
 
+void send_half(ResponseWriter& res) {
+  (void)res.write("half");
+  (void)res.flush();
+}
+
 std::vector<Behaviour> that_fail() {
   return {
       {"nothing at all", [](Request&, ResponseWriter&) {}, "200 "},
@@ -63,16 +68,14 @@ std::vector<Behaviour> that_fail() {
        kFailed},
       {"throws after the first byte",
        [](Request&, ResponseWriter& res) {
-         (void)res.write("half");
-         (void)res.flush();
+         send_half(res);
          throw std::runtime_error("on purpose");
        },
        "200 half broken closes"},
       {"goexit() at once", [](Request&, ResponseWriter&) { goexit(); }, "nothing"},
       {"goexit() after the first byte",
        [](Request&, ResponseWriter& res) {
-         (void)res.write("half");
-         (void)res.flush();
+         send_half(res);
          goexit();
        },
        "200 half broken closes"},
@@ -115,15 +118,13 @@ std::vector<Behaviour> that_contradict_themselves() {
        "200 first closes"},
       {"a status after the first byte",
        [](Request&, ResponseWriter& res) {
-         (void)res.write("half");
-         (void)res.flush();
+         send_half(res);
          res.status(500);
        },
        "200 half broken closes"},
       {"a field after the first byte",
        [](Request&, ResponseWriter& res) {
-         (void)res.write("half");
-         (void)res.flush();
+         send_half(res);
          res.set_header("X-Late", "1");
        },
        "200 half broken closes"},
@@ -140,8 +141,7 @@ std::vector<Behaviour> that_ask_for_what_cannot_be() {
        "503 Service Unavailable\n"},
       {"an error after the first byte",
        [](Request&, ResponseWriter& res) {
-         (void)res.write("half");
-         (void)res.flush();
+         send_half(res);
          res.error(503);
        },
        "200 half broken closes"},

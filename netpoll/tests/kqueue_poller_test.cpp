@@ -1,9 +1,9 @@
 // What the poller makes of a kqueue that refuses, of calls that come in between, and of the end of its own side.
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <tuza/netpoll/poll/poller.h>
 #include <tuza/netpoll/tests/kqueue/kqueue_faults.h>
+#include <tuza/netpoll/tests/kqueue/loopback.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -87,27 +87,19 @@ TEST(KqueuePollerTest, ALostWakeIsTriedAgain) {
 }
 
 TEST(KqueuePollerTest, TheEndOfThisSideIsNotThatOfThePeer) {
-  const int listener = ::socket(AF_INET, SOCK_STREAM, 0), client = ::socket(AF_INET, SOCK_STREAM, 0);
-  struct sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  auto* const any = reinterpret_cast<struct sockaddr*>(&address);
-  socklen_t size = sizeof address;
-  ASSERT_EQ(::bind(listener, any, size) + ::getsockname(listener, any, &size) + ::listen(listener, 1), 0);
-  ASSERT_EQ(::connect(client, any, size), 0);
-  const int peer = ::accept(listener, nullptr, nullptr);
+  Loopback ends;
+  ASSERT_GE(ends.server, 0);
   long error = -1;
   Poller poller(error);
-  ASSERT_EQ(poller.add(client, 1), 0);
+  ASSERT_EQ(poller.add(ends.client, 1), 0);
   std::array<PollEvent, 4> events{};
   EXPECT_EQ(poller.wait(0, events), 1u) << "there is room";
-  ::shutdown(client, SHUT_WR);
+  ::shutdown(ends.client, SHUT_WR);
   EXPECT_EQ(poller.wait(0, events), 1u);
   EXPECT_FALSE(events[0].hung_up);
-  ::close(peer);
+  ends.close_server();
   const std::size_t n = poller.wait(-1, events);
   EXPECT_TRUE(std::ranges::any_of(std::span(events).first(n), &PollEvent::hung_up));
-  for (const int fd : {listener, client}) ::close(fd);
 }
 
 // Between the event and the change that ends it: the wake-up belongs to the wait that returns, and the next one works.

@@ -2,9 +2,9 @@
 // macOS state it. On such a system these tests run against the kernel: they need nothing else of Tuza.
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/event.h>
 #include <sys/socket.h>
+#include <tuza/netpoll/tests/kqueue/loopback.h>
 #include <tuza/sched/arch/last_error.h>
 #include <unistd.h>
 
@@ -160,16 +160,9 @@ TEST_F(KqueueTest, AHalfClosedStreamEndsOneDirection) {
 
 // The write filter of a socket: EV_EOF "when the reader disconnects", and when this process has ended its own side.
 TEST_F(KqueueTest, TheEndOfOnesOwnSideIsSaidByTheWriteFilterAlone) {
-  const int listener = ::socket(AF_INET, SOCK_STREAM, 0), client = ::socket(AF_INET, SOCK_STREAM, 0);
-  struct sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  auto* const any = reinterpret_cast<struct sockaddr*>(&address);
-  socklen_t size = sizeof address;
-  ASSERT_EQ(::bind(listener, any, size), 0);
-  ASSERT_EQ(::getsockname(listener, any, &size), 0);
-  ASSERT_EQ(::listen(listener, 1), 0);
-  ASSERT_EQ(::connect(client, any, size), 0);
+  const Loopback ends;
+  const int client = ends.client;
+  ASSERT_GE(ends.server, 0);
   for (const int filter : {EVFILT_READ, EVFILT_WRITE})
     ASSERT_EQ(apply(change(client, filter, EV_ADD | EV_CLEAR)), 0);
   EXPECT_EQ(look().size(), 1u);
@@ -179,7 +172,6 @@ TEST_F(KqueueTest, TheEndOfOnesOwnSideIsSaidByTheWriteFilterAlone) {
   EXPECT_EQ(events[0].filter, EVFILT_WRITE);
   EXPECT_NE(events[0].flags & EV_EOF, 0);
   EXPECT_EQ(events[0].fflags, 0u);
-  for (const int fd : {listener, client}) ::close(fd);
 }
 
 // "Calling close() on a file descriptor will remove any kevents that reference the descriptor."

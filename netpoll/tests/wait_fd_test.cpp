@@ -28,8 +28,8 @@ struct Pipe {
   std::array<int, 2> ends{};
 };
 
-// The numbers that refer to the same pipe: the runtime opens others meanwhile. Not through libc: ThreadSanitizer would
-// report a race with whoever closes one of them.
+// The numbers that refer to the same pipe: the runtime opens others meanwhile. Not through libc, because ThreadSanitizer would
+// report a race with each thread that closes one of them.
 std::size_t numbers_of(int pipe_end) {
   struct stat wanted{}, found{};
   EXPECT_EQ(::fstat(pipe_end, &wanted), 0);
