@@ -137,7 +137,8 @@ TEST(Limits, AnMThatIsAskedForTwiceIsMadeOnce) {
   });
 }
 
-// After the set-up spare threads take what there is, and give some of it back.
+// After the set-up spare threads take what there is, and give some of it back; those that work needs come later, and go
+// again.
 [[noreturn]] void make_threads_later() {
   ::alarm(testing::kChildSecondsMax);
   constexpr std::uint32_t kLimit = 9;  // two helpers, and fewer than are kept idle
@@ -145,9 +146,16 @@ TEST(Limits, AnMThatIsAskedForTwiceIsMadeOnce) {
   if (!limit_threads(kLimit)) std::_Exit(7);
   set_log_sink(&count_refusals);
   run([] {
-    while (g_refusals == 0 || threads() > 1 + kLimit - rt::MMaker::kRoom) sleep_for(1ms);
+    const auto room_is_left = [] { return threads() <= 1 + kLimit - rt::MMaker::kRoom; };
+    while (g_refusals == 0 || !room_is_left()) sleep_for(1ms);
+    WaitGroup blocked;
+    for (std::uint32_t i = 0; i < kLimit; ++i) blocked.go([] { ::usleep(200'000); });
+    while (room_is_left()) sleep_for(1ms);
+    blocked.wait();
+    while (!room_is_left()) sleep_for(1ms);
     try {
-      for (std::uint32_t i = 0; i < rt::MMaker::kRoom; ++i) std::thread([] { ::pause(); }).detach();
+      // All but one: an M may be made for work at this moment.
+      for (std::uint32_t i = 1; i < rt::MMaker::kRoom; ++i) std::thread([] { ::pause(); }).detach();
     } catch (const std::system_error&) {
       std::_Exit(1);
     }

@@ -146,7 +146,8 @@ bool MMaker::wants_more(const Sched& sched) const {
 
 void MMaker::help(Sched& sched) {
   if (!is_stuck(now_ns()) || !wants_more(sched) || helping_.exchange(true)) return;
-  start_one(sched);
+  // While this M counted as starting, the maker may have seen enough. It is to meet the system's limit, too.
+  if (start_one(sched) != 0) request(Request::kRefill);
   helping_ = false;
 }
 
@@ -170,7 +171,7 @@ void MMaker::allow_spares() {
   request(Request::kRefill);
 }
 
-void MMaker::forget_demand() {
+void MMaker::forget_demand(Sched& sched) {
   if (setting_up_.load(std::memory_order_relaxed)) return allow_spares();
   constexpr std::uint32_t kSecondsFull = 60;
   if (ahead_max_.load(std::memory_order_relaxed) == kNoMax) {
@@ -178,6 +179,8 @@ void MMaker::forget_demand() {
   } else if (seconds_full_.fetch_add(1, std::memory_order_relaxed) + 1 == kSecondsFull) {
     ahead_max_.store(kNoMax, std::memory_order_relaxed);
     surplus_.store(0, std::memory_order_relaxed);
+  } else {
+    end_those_above_max(sched);  // some may have been made since because work waited
   }
   if (made_.exchange(0, std::memory_order_relaxed) != 0) return;
   spare_.store(std::max(spare_.load(std::memory_order_relaxed) / 4, kSpareMin), std::memory_order_relaxed);
@@ -199,11 +202,17 @@ void MMaker::refill(Sched& sched) {
   }
 }
 
-// Ends kRoom Ms: those that are idle, and others when they become idle.
 void MMaker::leave_room(Sched& sched) {
   const std::uint32_t live = sched.ms_live.load(std::memory_order_relaxed);
   ahead_max_.store(live - std::min(live, kRoom), std::memory_order_relaxed);
-  surplus_.store(std::min(live, kRoom), std::memory_order_relaxed);
+  end_those_above_max(sched);
+}
+
+// Ends Ms that are idle, and others when they become idle. (One that already ends may still be counted. Then one too many
+// ends, which costs its making.)
+void MMaker::end_those_above_max(Sched& sched) {
+  const std::uint32_t live = sched.ms_live.load(std::memory_order_relaxed);
+  surplus_.store(live - std::min(live, ahead_max_.load(std::memory_order_relaxed)), std::memory_order_relaxed);
   while (sched.idle_ms.size() > 1 && ends_surplus(sched)) {
     if (M* m = sched.idle_ms.pop_coldest(); m != nullptr) {
       m->retires = true;

@@ -16,7 +16,8 @@
 //
 // Ms that are made ahead of need must not take the last threads that the system allows. None are made while the program
 // sets itself up, that is until the main goroutine waits for the first time (or for a second): threads of its own come
-// first. When the system refuses a spare one, kRoom others end, and for a minute their number does not grow again.
+// first. When the system refuses a spare one, kRoom others end. For a minute Ms are made only for work that waits, and end
+// again.
 //
 // Threads end in two cases. First, a goroutine exited while it was locked to its thread, and so spoiled the
 // thread. Second, a storm is over, and more Ms have been idle for a whole second than sysmon keeps. The maker
@@ -101,8 +102,9 @@ class MMaker {
 
   // The number of Ms that the maker currently keeps idle, if it may.
   [[nodiscard]] std::uint32_t spare() const { return spare_.load(std::memory_order_relaxed); }
-  // Called by sysmon once per second: reduces the spares if there was no demand.
-  void forget_demand();
+  // Called by sysmon once per second: reduces the spares if there was no demand, and keeps the room that the system's limit
+  // takes.
+  void forget_demand(Sched& sched);
   // Called by an M that goes idle and by sysmon when it takes a P.
   void end_set_up(const Sched& sched) {
     if (setting_up_.load(std::memory_order_relaxed)) [[unlikely]]
@@ -126,6 +128,7 @@ class MMaker {
   [[nodiscard]] bool wants_more(const Sched& sched) const;
   void refill(Sched& sched);
   void leave_room(Sched& sched);
+  void end_those_above_max(Sched& sched);
   [[nodiscard]] static bool work_waits(const Sched& sched);
   [[nodiscard]] static bool lacks_one(const Sched& sched);
   [[nodiscard]] bool one_suffices_and_comes() const;

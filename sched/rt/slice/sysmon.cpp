@@ -142,7 +142,7 @@ void Sysmon::chores(Sched& sched, std::int64_t now) {
   }
   if (now >= every_second_at_) {
     to_scavenge_ = sched.gs.scavenge();
-    sched.maker.forget_demand();
+    sched.maker.forget_demand(sched);
     const auto keep = static_cast<std::uint32_t>(sched.procs()) + sched.maker.spare() + kIdleMsKept;
     retire_idle_ms(sched, keep);
     to_scavenge_ = to_scavenge_ || sched.idle_ms.size() > keep;
