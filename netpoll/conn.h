@@ -132,7 +132,7 @@ class Conn {
   void set_write_deadline(TimePoint when);
   void set_deadline(TimePoint when);
 
-  // Limits each wait of a write for the peer to accept data. 0 means no limit, and is the default. Costs
+  // Limits each wait of a write for the peer to accept data, from the next one on. 0 means no limit, and is the default. Costs
   // nothing while writes do not wait. Replaces a write deadline.
   void set_write_timeout(rt::AnyDuration timeout);
   // With a write timeout: a peer that accepts less than this, measured over all waits of writes, is given up as well. The

@@ -395,7 +395,7 @@ TEST_F(SilentClientTest, TheDeadlineOfTheOtherDirectionDoesNot) {
   }
 }
 
-TEST_F(SilentClientTest, ADeadlineEndsAlsoAWaitForTheHandshakeOfTheOtherDirection) {
+TEST_F(SilentClientTest, ADeadlineOrTimeoutEndsAlsoAWaitForTheHandshakeOfTheOtherDirection) {
   with_silent_client([](Conn& conn) {
     WaitGroup group;
     group.go([&] { EXPECT_TRUE(conn.read(std::span<std::byte>()).error().closed()); });
@@ -405,6 +405,8 @@ TEST_F(SilentClientTest, ADeadlineEndsAlsoAWaitForTheHandshakeOfTheOtherDirectio
     const auto [ctx, cancel] = with_timeout(Context::background(), 10ms);
     conn.set_write_deadline(kNoDeadline);
     EXPECT_TRUE(conn.write_all(ctx, "220 ready\r\n").error().timeout());
+    conn.set_write_timeout(10ms);
+    EXPECT_TRUE(conn.write_all("220 ready\r\n").error().timeout());
     conn.close();
     group.wait();
   });

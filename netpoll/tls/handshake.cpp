@@ -53,10 +53,14 @@ bool Stream::try_lock_both() {
   return false;
 }
 
-Result<void> Stream::may_shake(For caller, const Context* ctx) {
+Result<void> Stream::may_shake(For caller, const Context* ctx, TimePoint begun) {
   Result<void> may;
   if (caller != For::kWrite) may = descriptor_.may_start(Descriptor::Side::kRead, "read", ctx);
   if (may && caller != For::kRead) may = descriptor_.may_start(Descriptor::Side::kWrite, "write", ctx);
+  const std::chrono::nanoseconds limit(caller == For::kWrite ? descriptor_.write_timeout_ns() : 0);
+  if (may && limit.count() != 0 && tuza::now() - begun >= limit) {
+    return std::unexpected(Error(Errc::kTimeout, "write"));
+  }
   return may;
 }
 
@@ -64,9 +68,10 @@ Result<void> Stream::may_shake(For caller, const Context* ctx) {
 Result<void> Stream::handshake(For caller, const Context* ctx) {
   if (open()) return {};
   rt::parking_point();
+  const TimePoint begun = tuza::now();
   for (auto pause = kFirstLook; !try_lock_both(); pause = std::min(pause * 2, kLooksMax)) {
     if (open()) return {};
-    if (Result<void> may = may_shake(caller, ctx); !may) return may;
+    if (Result<void> may = may_shake(caller, ctx, begun); !may) return may;
     sleep_for(pause);
   }
   const Hold reading(reading_, std::adopt_lock), writing(writing_, std::adopt_lock);

@@ -81,7 +81,7 @@ class Stream final : public Transport {
   // The call that needs a handshake: its deadline applies. kItself: reads and writes have their own.
   enum class For : std::uint8_t { kItself, kRead, kWrite };
   Result<void> handshake(For caller, const Context* ctx);
-  [[nodiscard]] Result<void> may_shake(For caller, const Context* ctx);
+  [[nodiscard]] Result<void> may_shake(For caller, const Context* ctx, TimePoint begun);
   [[nodiscard]] bool try_lock_both() TUZA_TRY_ACQUIRE(true, reading_, writing_);
   Result<void> shake_hands(const Context* ctx) TUZA_REQUIRES(reading_, writing_);
   Result<void> exchange_flights(const Context& ctx) TUZA_REQUIRES(reading_, writing_);
