@@ -76,7 +76,7 @@ QUARANTINE = {
               "loadtests/stall_client.cpp"],
     "volatile": ["sched/arch/*", "sched/tests/context_test.cpp", "sched/tests/goroutine_test.cpp",
                  "sched/tests/landing_pads_test.cpp", "sched/tests/gdb_target.cpp",
-                 "sched/tests/crash_report_test.cpp", "sched/tests/goroutine_dump_test.cpp", "sched/tests/slice_limits_test.cpp",
+                 "sched/tests/crash_report_test.cpp", "sched/tests/goroutine_dump_test.cpp", "sched/tests/idle_stacks_test.cpp",
                  "sched/tests/stack_guards_test.cpp", "sched/tests/stderr_test.cpp"],
     "asm": ["sched/arch/*", "sched/tests/held_mutex_test.cpp", "sched/tests/landing_pads_test.cpp",
             "sched/tests/gdb_target.cpp", "sched/tests/valgrind_target.cpp"],

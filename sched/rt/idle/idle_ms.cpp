@@ -212,7 +212,8 @@ void MMaker::leave_room(Sched& sched) {
 // ends, which costs its making.)
 void MMaker::end_those_above_max(Sched& sched) {
   const std::uint32_t live = sched.ms_live.load(std::memory_order_relaxed);
-  surplus_.store(live - std::min(live, ahead_max_.load(std::memory_order_relaxed)), std::memory_order_relaxed);
+  surplus_.store(live - std::min(live, ahead_max_.load(std::memory_order_relaxed)),
+                 std::memory_order_relaxed);
   while (sched.idle_ms.size() > 1 && ends_surplus(sched)) {
     if (M* m = sched.idle_ms.pop_coldest(); m != nullptr) {
       m->retires = true;
