@@ -37,7 +37,7 @@ Spawn spawn_begin(const SpawnRequest& request) {
   ExternalEntry entry(rt.m());
   Sched* sched = entry.sched();
   if (sched == nullptr) {
-    if (request.stack_now) return Spawn{.g = nullptr, .storage = nullptr, .refused = Spawned::kNotRunning};
+    if (request.may_fail) return Spawn{.g = nullptr, .storage = nullptr, .refused = Spawned::kNotRunning};
     if (is_forked_child()) refuse_in_forked_child();
     fatal("go() outside tuza::run");
   }
@@ -48,8 +48,9 @@ Spawn spawn_begin(const SpawnRequest& request) {
     return Spawn{.g = nullptr, .storage = nullptr, .refused = Spawned::kTooLarge};
   const bool small = request.closure_bytes <= G::kInlineClosureBytes &&
                      request.closure_alignment <= alignof(std::max_align_t);
-  const bool bare = small && !request.stack_now && stack_class == kDefaultStackClass;
-  G* g = bare ? sched->gs.take(p) : sched->gs.take_with_stack(p, stack_class);
+  const bool bare = small && !request.may_fail && stack_class == kDefaultStackClass;
+  const Claim claim = request.may_fail ? Claim::kMay : Claim::kMust;
+  G* g = bare ? sched->gs.take(p) : sched->gs.take_with_stack(p, stack_class, claim);
   if (g == nullptr) return Spawn{nullptr, nullptr};
   g->id = next_id(*sched, p);
   g->parent_id = rt.g() == nullptr ? 0 : rt.g()->id.get();

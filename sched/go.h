@@ -83,7 +83,8 @@ namespace rt {
 }  // namespace rt
 
 // Like go(), but reports errors: ENOMEM if there is no memory for the stack, EINVAL if it is larger than there are
-// any, Errc::kNotRunning outside tuza::run. After an error `function` and `args` have not been moved from.
+// any, Errc::kNotRunning outside tuza::run. After an error `function` and `args` have not been moved from. Where the address
+// space is limited (ulimit -v), the last eighth of it is left to malloc and to go().
 template <class F>
 [[nodiscard]] Result<void> try_go(const GoOptions& options, F&& function,
                                   const std::source_location& where = std::source_location::current()) {

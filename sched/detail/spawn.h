@@ -36,7 +36,8 @@ struct SpawnRequest {
   const GoOptions& options;
   std::size_t closure_bytes;
   std::size_t closure_alignment;
-  bool stack_now;  // allocate the stack at once, so that a lack of memory can be reported
+  bool
+      may_fail;  // the caller handles a lack of memory: the stack is allocated at once, and leaves the last ones to others
   const std::source_location& where;
 };
 
@@ -77,9 +78,9 @@ using BoundCallOf = BoundCall<std::decay_t<F>, std::decay_t<Args>...>;
 
 // Starts a goroutine that calls a Closure made of `parts`. If there is none, `parts` are untouched.
 template <class Closure, class... Parts>
-Spawned spawn_closure(const GoOptions& options, bool stack_now, const std::source_location& where,
+Spawned spawn_closure(const GoOptions& options, bool may_fail, const std::source_location& where,
                       Parts&&... parts) {
-  const Spawn spawn = spawn_begin(SpawnRequest{options, sizeof(Closure), alignof(Closure), stack_now, where});
+  const Spawn spawn = spawn_begin(SpawnRequest{options, sizeof(Closure), alignof(Closure), may_fail, where});
   if (spawn.storage == nullptr) return spawn.refused;
   struct Guard {
     const Spawn* spawn;
@@ -136,9 +137,9 @@ constexpr bool fits_without_result() {
 }
 
 template <class F>
-Spawned spawn(const GoOptions& options, F&& function, bool stack_now, const std::source_location& where) {
+Spawned spawn(const GoOptions& options, F&& function, bool may_fail, const std::source_location& where) {
   if constexpr (fits_without_result<F>()) {
-    return spawn_closure<std::decay_t<F>>(options, stack_now, where, std::forward<F>(function));
+    return spawn_closure<std::decay_t<F>>(options, may_fail, where, std::forward<F>(function));
   } else {
     return Spawned::kNotRunning;
   }
@@ -153,12 +154,12 @@ struct GoStarter {
   }
   template <class F, class... Args>
   Spawned start(const std::source_location& where, F&& function, Args&&... args) const {
-    return spawn_closure<BoundCallOf<F, Args...>>(options, stack_now, where, std::in_place,
+    return spawn_closure<BoundCallOf<F, Args...>>(options, may_fail, where, std::in_place,
                                                   std::forward<F>(function), std::forward<Args>(args)...);
   }
 
   const GoOptions& options;
-  bool stack_now;
+  bool may_fail;
 };
 
 // The first parameter of a go() with arguments: any function object converts to it, and so it can have a default

@@ -23,6 +23,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -205,7 +206,7 @@ TEST(LimitedAddressSpace, IsNotReservedForStacksThatNobodyNeeds) {
   EXPECT_TRUE(ended.with_code(0)) << ended.status << ended.said;
 }
 
-TEST(LimitedAddressSpace, StacksBeyondItAreAnErrorOfTryGo) {
+TEST(LimitedAddressSpace, StacksBeyondItAreAnErrorOfTryGoAndLeaveSomeToOthers) {
   const auto ended = in_fork([] {
     allow_only(160 * kMiB);
     const int status = run(RunOptions{.max_procs = 2}, [] {
@@ -222,6 +223,13 @@ TEST(LimitedAddressSpace, StacksBeyondItAreAnErrorOfTryGo) {
       group.done();
       EXPECT_FALSE(started);
       EXPECT_TRUE(started.error().is(std::errc::not_enough_memory));
+      // Some is left for malloc, and for goroutines whose start is not refused.
+      const auto block = std::make_unique_for_overwrite<std::byte[]>(4 * kMiB);
+      group.add(1);
+      go({.stack_bytes = 8 * kMiB}, [&group, &block] {
+        block[kMiB] = std::byte{1};
+        group.done();
+      });
       end.count_down();
       group.wait();
     });

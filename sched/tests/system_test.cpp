@@ -18,6 +18,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <new>
 #include <set>
 #include <string>
 #include <thread>
@@ -231,7 +232,7 @@ TEST_P(StackTest, EveryByteBetweenLowAndTopIsUsableAndStacksDoNotOverlap) {
   std::vector<rt::Stack> stacks;
   for (std::uint8_t c = 0; c < rt::kStackClassBytes.size(); ++c) {
     for (int i = 0; i < 20; ++i) {
-      stacks.push_back(arenas.carve(c));
+      stacks.push_back(arenas.carve(c, rt::Claim::kMust));
       ASSERT_TRUE(stacks.back().exists());
       EXPECT_EQ(stacks.back().guarded, GetParam() != rt::StackArenas::GuardMode::kNone);
     }
@@ -251,13 +252,13 @@ TEST_P(StackTest, EveryByteBetweenLowAndTopIsUsableAndStacksDoNotOverlap) {
 TEST(Stack, TopsAreColoured) {
   rt::StackArenas arenas;
   std::set<std::uintptr_t> lines;
-  for (int i = 0; i < 64; ++i) lines.insert(arenas.carve(1).top % 4096);
+  for (int i = 0; i < 64; ++i) lines.insert(arenas.carve(1, rt::Claim::kMust).top % 4096);
   EXPECT_EQ(lines.size(), 16u);
 }
 
 TEST(Stack, TrimGivesTheMemoryBackAndKeepsTheGuard) {
   rt::StackArenas arenas;
-  rt::Stack stack = arenas.carve(1);
+  rt::Stack stack = arenas.carve(1, rt::Claim::kMust);
   auto* low = reinterpret_cast<char*>(stack.low);
   std::memset(low, 7, stack.top - stack.low);
   rt::StackArenas::trim(stack);
@@ -340,6 +341,16 @@ TEST(Error, SaysWhatWasTriedOnWhatAndWhy) {
 }
 
 std::vector<std::string> g_logged;
+
+TEST(LogDeathTest, ASinkWithoutMemoryLosesNoLine) {
+  EXPECT_EXIT(
+      {
+        set_log_sink([](LogLevel, std::string_view) { throw std::bad_alloc(); });
+        log_line(LogLevel::kError, "tuza: no memory for a request");
+        std::_Exit(0);
+      },
+      ::testing::ExitedWithCode(0), "^tuza: no memory for a request\n$");
+}
 
 TEST(Log, AtMostOneLineASecondAndTheRestCounted) {
   g_logged.clear();

@@ -57,8 +57,8 @@ void GPool::refill_bare(P& p) {
   while (p.bare_gs.size() < kBatch && !bare_.empty()) p.bare_gs.push_back(bare_.pop_front());
 }
 
-bool GPool::carve_stack(G& g, std::uint8_t stack_class) {
-  g.stack = stacks_.carve(stack_class);
+bool GPool::carve_stack(G& g, std::uint8_t stack_class, Claim claim) {
+  g.stack = stacks_.carve(stack_class, claim);
   return g.stack.exists();
 }
 
@@ -77,7 +77,7 @@ G* GPool::take(P* p) {
   return g != nullptr ? g : new_g();
 }
 
-G* GPool::take_with_stack(P* p, std::uint8_t stack_class) {
+G* GPool::take_with_stack(P* p, std::uint8_t stack_class, Claim claim) {
   G* g = nullptr;
   if (p != nullptr && stack_class == kDefaultStackClass) {
     if (p->dead_gs.empty()) refill_dead(*p);
@@ -90,7 +90,7 @@ G* GPool::take_with_stack(P* p, std::uint8_t stack_class) {
   if (g != nullptr) return g;
   g = take_bare(p);
   if (g == nullptr) g = new_g();
-  if (g == nullptr || carve_stack(*g, stack_class)) return g;
+  if (g == nullptr || carve_stack(*g, stack_class, claim)) return g;
   put(p, g);
   return nullptr;
 }
@@ -98,7 +98,7 @@ G* GPool::take_with_stack(P* p, std::uint8_t stack_class) {
 bool GPool::give_stack(P& p, G& g) {
   if (p.dead_gs.empty()) refill_dead(p);
   G* donor = p.dead_gs.pop_front();
-  if (donor == nullptr) return carve_stack(g, kDefaultStackClass);
+  if (donor == nullptr) return carve_stack(g, kDefaultStackClass, Claim::kMust);
   g.stack = std::exchange(donor->stack, Stack{});
   put_bare(p, donor);
   return true;

@@ -41,7 +41,7 @@ class GPool {
   // Returns a dead G, bare if possible; null when the kernel gives no more memory. `p` may be null.
   G* take(P* p);
   // Returns a dead G with a stack of the class; null when the kernel gives no more memory. `p` may be null.
-  G* take_with_stack(P* p, std::uint8_t stack_class);
+  G* take_with_stack(P* p, std::uint8_t stack_class, Claim claim);
   // Gives a bare G a stack of the default class; false when the kernel gives no more memory.
   bool give_stack(P& p, G& g);
   // Takes back a G that is dead and off its stack. `p` may be null.
@@ -84,7 +84,7 @@ class GPool {
   void refill_dead(P& p);
   void refill_bare(P& p);
   void put_bare(P& p, G* g);
-  bool carve_stack(G& g, std::uint8_t stack_class);
+  bool carve_stack(G& g, std::uint8_t stack_class, Claim claim);
   G* new_g();
 
   std::array<FreeList, kStackClassBytes.size()> free_;

@@ -16,9 +16,22 @@ namespace {
 // be unmapped stay.
 std::atomic<std::size_t> g_protected{0};
 
-bool address_space_is_limited() {
+// 0: there is no limit.
+std::size_t address_space_limit() {
   struct rlimit limit{};
-  return sys::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  if (sys::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return 0;
+  return limit.rlim_cur;
+}
+
+std::size_t kept_for_others(std::size_t limit) {
+  return limit == 0 ? 0 : std::clamp(limit / 8, std::size_t{4} << 20, std::size_t{64} << 20);
+}
+
+// Maps `bytes` if `more` could be mapped besides.
+void* map_pages_leaving(std::size_t more, std::size_t bytes) {
+  void* at = map_pages(bytes + more);
+  if (at != nullptr && more != 0) unmap_pages(static_cast<std::byte*>(at) + bytes, more);
+  return at;
 }
 
 std::size_t guards_allowed() {
@@ -48,16 +61,18 @@ StackArenas::~StackArenas() {
   unmap_pages(arenas_, kArenasMax * sizeof *arenas_);
 }
 
-bool StackArenas::add_arena(ClassState& state, std::size_t stack_bytes) {
+bool StackArenas::add_arena(ClassState& state, std::size_t stack_bytes, Claim claim) {
   const LockGuard lock(arenas_mutex_);
   if (arenas_ == nullptr) arenas_ = static_cast<Arena*>(map_pages(kArenasMax * sizeof *arenas_));
   if (arenas_ == nullptr || arena_count_ == kArenasMax) return false;
   const std::size_t small = std::max(stack_bytes, kSmallArenaBytes);
+  const std::size_t limit = address_space_limit();
+  const std::size_t leave = claim == Claim::kMay ? kept_for_others(limit) : 0;
   void* at = nullptr;
   std::size_t bytes = 0;
-  for (const std::size_t wanted : {address_space_is_limited() ? small : kArenaBytes, small, stack_bytes}) {
+  for (const std::size_t wanted : {limit != 0 ? small : kArenaBytes, small, stack_bytes}) {
     bytes = wanted;
-    if ((at = map_pages(bytes)) != nullptr) break;
+    if ((at = map_pages_leaving(leave, bytes)) != nullptr) break;
   }
   if (at == nullptr) return false;
   refuse_huge_pages(at, bytes);
@@ -91,14 +106,14 @@ bool StackArenas::protect(void* low) {
   return false;
 }
 
-Stack StackArenas::carve(std::uint8_t stack_class) {
+Stack StackArenas::carve(std::uint8_t stack_class, Claim claim) {
   ClassState& state = classes_[stack_class];
   const std::size_t bytes = kStackClassBytes[stack_class];
   Stack stack;
   std::size_t number = 0;
   {
     const LockGuard lock(state.mutex);
-    if (state.next == state.end && !add_arena(state, bytes)) return stack;
+    if (state.next == state.end && !add_arena(state, bytes, claim)) return stack;
     stack.guard_low = state.next;
     state.next += bytes;
     number = state.carved++;

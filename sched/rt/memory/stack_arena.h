@@ -1,9 +1,13 @@
 // Makes goroutine stacks: carves them from large arenas of address space, each for one stack class.
 //
 // A stack is carved once, and then always belongs to a G (rt/memory/g_pool.h). Nothing is ever freed, so an
-// arena only counts upwards. Where the address space of the process is limited, or the kernel refuses an arena, arenas are
-// small, down to a single stack: three classes would otherwise reserve 192 MiB for three stacks. Memory is committed by touch. Huge pages are refused: a goroutine that touches one
+// arena only counts upwards. Memory is committed by touch. Huge pages are refused: a goroutine that touches one
 // page would be given 512. The kernel merges neighbouring arenas into one mapping.
+//
+// Where the address space of the process is limited (ulimit -v), or the kernel refuses an arena, arenas are small, down to a
+// single stack: three classes would otherwise reserve 192 MiB for three stacks. An eighth of a limited address space is not
+// for stacks that may be refused (Claim::kMay): a server that takes connections until there is no room for another
+// stack still needs memory to serve them, and goroutines that end them.
 //
 // Guards: the low 16 KiB of each stack. MADV_GUARD_INSTALL (Linux 6.13) marks page table entries and needs no
 // mapping of its own: a million guarded stacks cost nothing but time (0.5 us each). Older kernels get
@@ -29,6 +33,9 @@
 
 namespace tuza::rt {
 
+// Whether a goroutine whose stack there is no room for is an error that somebody handles (try_go), or ends the process.
+enum class Claim : std::uint8_t { kMay, kMust };
+
 class StackArenas {
  public:
   StackArenas() = default;
@@ -36,8 +43,9 @@ class StackArenas {
   StackArenas& operator=(const StackArenas&) = delete;
   ~StackArenas();  // unmaps every stack
 
-  // Returns a new stack of the class. Its exists() is false if the kernel gives no more address space.
-  Stack carve(std::uint8_t stack_class);
+  // Returns a new stack of the class. Its exists() is false if the kernel gives no more address space, or only what is left
+  // to others.
+  Stack carve(std::uint8_t stack_class, Claim claim);
 
   // The number of stacks made so far, and their address space. Call inside the runtime.
   struct Carved {
@@ -85,7 +93,7 @@ class StackArenas {
     std::size_t bytes;
   };
 
-  bool add_arena(ClassState& state, std::size_t stack_bytes) TUZA_REQUIRES(state.mutex);
+  bool add_arena(ClassState& state, std::size_t stack_bytes, Claim claim) TUZA_REQUIRES(state.mutex);
   bool install_guard(std::uintptr_t at);
   bool protect(void* low);
 

@@ -55,8 +55,10 @@ void ContextFunction::start() {
     return;
   }
   // A thread may end a context while the runtime ends: then nothing is left to run the function.
-  const Result<void> started = try_go({}, [function = std::move(function)]() mutable { function(); });
-  if (!started && !started.error().is(Errc::kNotRunning)) spawn_failed(Spawned::kNoMemory);
+  auto call = [function = std::move(function)]() mutable { function(); };
+  const Result<void> started = try_go({}, std::move(call));
+  // Nobody else would run the function: it is one of those for which try_go() leaves memory.
+  if (!started && !started.error().is(Errc::kNotRunning)) go(std::move(call));
 }
 
 // -- The list.
