@@ -4,12 +4,14 @@
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/poll/splice.h>
 #include <tuza/netpoll/socket/conn_parts.h>
+#include <tuza/sched/go.h>
 #include <tuza/sched/sync/wait_group.h>
 
 #include <atomic>
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <new>
 #include <optional>
 
 namespace tuza::net {
@@ -104,17 +106,27 @@ Result<Relayed> relay(const Context& ctx, Conn& first, Conn& second, const Relay
     second.close();
   };
   const auto one_way = [&](Conn& to, Conn& from) -> std::uint64_t {
-    const Result<std::uint64_t> n = detail::relay_one_way(watch, to, from);
-    if (!n) {
-      fail(n.error());
+    try {
+      const Result<std::uint64_t> n = detail::relay_one_way(watch, to, from);
+      const Result<void> ended = n ? to.close_write() : std::unexpected(n.error());
+      if (!ended) fail(ended.error());
+      return n.value_or(0);
+    } catch (const std::bad_alloc&) {  // the other direction uses what belongs to this call
+      fail(Error::from_errno(ENOMEM, "relay"));
       return 0;
     }
-    if (const Result<void> ended = to.close_write(); !ended) fail(ended.error());
-    return *n;
   };
   Relayed relayed;
   WaitGroup other;
-  other.go([&] { relayed.second_to_first = one_way(first, second); });
+  other.add(1);
+  const Result<void> started = try_go({.name = "relay"}, [&] {
+    relayed.second_to_first = one_way(first, second);
+    other.done();
+  });
+  if (!started) {
+    other.done();
+    return std::unexpected(started.error());
+  }
   relayed.first_to_second = one_way(second, first);
   other.wait();
   if (error) return std::unexpected(*error);

@@ -59,7 +59,8 @@ struct Relayed {
 //
 // Between plain sockets on Linux, long transfers go by splice(2): the bytes do not enter the process, at half the CPU time.
 // That takes two descriptors per direction while there is data to move; where none are to be had, it copies. A program that
-// handles SIGPIPE itself gets it here if a peer has closed.
+// handles SIGPIPE itself gets it here if a peer has closed. ENOMEM: there is no stack for the goroutine of the second
+// direction.
 [[nodiscard]] Result<Relayed> relay(Conn& first, Conn& second);
 
 struct RelayOptions {

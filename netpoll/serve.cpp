@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -52,6 +53,14 @@ bool is_out_of_resources(const Error& error) {
   return error.is(std::errc::too_many_files_open) || error.is(std::errc::too_many_files_open_in_system) ||
          error.is(std::errc::no_buffer_space) || error.is(std::errc::not_enough_memory) ||
          error.is(std::errc::no_space_on_device);  // epoll_ctl: fs.epoll.max_user_watches
+}
+
+void say_out_of_resources(const Error& error, std::size_t open) try {
+  static LogLimiter limiter;
+  limiter.log(LogLevel::kWarning, "tuza: " + error.message() + "; new connections wait, or are closed (" +
+                                      std::to_string(open) + " are open)");
+} catch (const std::bad_alloc&) {
+  log_line(LogLevel::kWarning, "tuza: no memory; new connections wait, or are closed");
 }
 
 }  // namespace
@@ -183,21 +192,22 @@ Result<void> Server::serve() {
 
 Result<void> Server::accept_loop() {
   constexpr auto kFirstPause = 5ms;
-  static LogLimiter out_of_resources;
   SpareDescriptor spare;
   std::chrono::milliseconds pause = kFirstPause;
   while (!draining_.load(std::memory_order_relaxed)) {
     Result<Conn> conn = listener_.accept();
     if (conn) {
       pause = kFirstPause;
-      admit(std::move(*conn));
+      try {
+        admit(std::move(*conn));
+      } catch (const std::bad_alloc&) {
+        say_no_memory();
+      }
       continue;
     }
     if (conn.error().closed()) return {};
     if (!is_out_of_resources(conn.error())) return std::unexpected(conn.error());
-    out_of_resources.log(LogLevel::kWarning, "tuza: " + conn.error().message() +
-                                                 "; new connections wait, or are closed (" +
-                                                 std::to_string(connections()) + " are open)");
+    say_out_of_resources(conn.error(), connections());
     spare.drop_one_connection(listener_);
     // Sleep in short steps: a connection that ends makes room, and shutdown() should not be delayed.
     const std::size_t open = connections();
@@ -210,7 +220,6 @@ Result<void> Server::accept_loop() {
 }
 
 void Server::start(Conn conn, AddressCounts::Held held) {
-  static LogLimiter out_of_memory;
   // seq_cst on all four accesses, against shutdown(): either shutdown() counts this connection, or the load
   // here sees the shutdown. A connection that shutdown() has not counted must not be served: nobody would end
   // it.
@@ -225,9 +234,14 @@ void Server::start(Conn conn, AddressCounts::Held held) {
                run(std::move(conn), std::move(held));
              });
   if (started) return;
-  no_memory_.fetch_add(1, std::memory_order_relaxed);
-  out_of_memory.log(LogLevel::kError, "tuza: no memory for another connection's goroutine; it is closed");
+  say_no_memory();
   end_connection();
+}
+
+void Server::say_no_memory() {
+  static LogLimiter limiter;
+  no_memory_.fetch_add(1, std::memory_order_relaxed);
+  limiter.log(LogLevel::kError, "tuza: no memory for another connection's goroutine; it is closed");
 }
 
 void Server::end_connection() {

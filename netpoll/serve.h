@@ -168,6 +168,7 @@ class Server {
   void remove(Session& session);
   bool wait_for_sessions(TimePoint deadline);
   void end_connection();
+  void say_no_memory();
   template <class Action>
   void for_each_session(Action action);
 

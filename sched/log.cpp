@@ -3,6 +3,8 @@
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/base/print.h>
 
+#include <new>
+
 namespace tuza {
 namespace {
 
@@ -42,7 +44,13 @@ std::atomic<LogSink> g_sink{&to_stderr};
 
 void set_log_sink(LogSink sink) { g_sink.store(sink != nullptr ? sink : &to_stderr); }
 
-void log_line(LogLevel level, std::string_view line) { g_sink.load()(level, line); }
+void log_line(LogLevel level, std::string_view line) {
+  try {
+    g_sink.load()(level, line);
+  } catch (const std::bad_alloc&) {  // the line may be the one that says so
+    to_stderr(level, line);
+  }
+}
 
 void LogLimiter::log(LogLevel level, std::string_view line) {
   const std::int64_t now = rt::now_ns();

@@ -20,7 +20,8 @@ namespace tuza {
 enum class LogLevel : std::uint8_t { kInfo, kWarning, kError };
 
 // Receives each line, without a line end, and with what peers have sent as it is. Any thread may call it, inside the
-// runtime: it must not park, throw, or call back into Tuza. Null restores the default.
+// runtime: it must not park, call back into Tuza, or throw anything but std::bad_alloc; the line then goes to standard
+// error. Null restores the default.
 using LogSink = void (*)(LogLevel level, std::string_view line);
 void set_log_sink(LogSink sink);
 

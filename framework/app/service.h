@@ -60,6 +60,7 @@ class Service {
   void begin_drain();  // called once, by the thread that sets draining_
   void limit_the_start();
   void reload_beside();
+  void reload_once();
   void reload();
   bool reload_settings();
   void dump_beside();

@@ -19,6 +19,7 @@
 #include <time.h>
 
 #include <cstdlib>
+#include <new>
 
 namespace tuza {
 namespace {
@@ -64,7 +65,7 @@ Result<void> Service::watch_signals() {
 
 // Must not wait, so that the goroutine is ready for the next signal: an end signal must take effect whatever else is
 // going on.
-void Service::on_signal(int number) {
+void Service::on_signal(int number) try {
   switch (number) {
     case SIGTERM: return on_end_signal("SIGTERM");
     case SIGINT: return on_end_signal("SIGINT");
@@ -72,15 +73,25 @@ void Service::on_signal(int number) {
     case SIGQUIT: return dump_beside();
     default: return;
   }
+} catch (
+    const std::
+        bad_alloc&) {  // of the text for the log: what the signal asks for has begun, or can be asked for again
+  log_line(LogLevel::kError, "tuza: no memory to say more about a signal");
 }
 
 void Service::on_end_signal(std::string_view name) {
   if (end_signals_.fetch_add(1) > 0) end_by_force(std::string(name) + " again: exiting immediately", false);
-  const bool begins = !draining_.exchange(true);  // before the line that says it
+  // The drain begins behind the line that says so, and without memory for the line, too.
+  struct Begin {
+    Service& service;
+    const bool first = !service.draining_.exchange(true);
+    ~Begin() {
+      if (first) service.begin_drain();
+      if (!service.started_.load()) service.limit_the_start();
+    }
+  } const begin{*this};
   log_line(LogLevel::kInfo,
            name_ + ": " + std::string(name) + ": " + what_follows_an_end_signal() + " (again: end at once)");
-  if (begins) begin_drain();
-  if (!started_.load()) limit_the_start();
 }
 
 std::string Service::what_follows_an_end_signal() const {
@@ -117,17 +128,31 @@ void Service::end_by_force(std::string_view why, bool with_dump) {
 // during a reload cause one more reload together.
 void Service::reload_beside() {
   if (reloads_wanted_.fetch_add(1) > 0) return;
-  go({.name = "SIGHUP", .stack_bytes = kReloadStack}, [this] {
+  const auto reload_while_wanted = [this] {
     int wanted = 0;
     do {
       wanted = reloads_wanted_.load();
-      // The service manager is notified only while it regards the service as running, neither before nor after.
-      const bool tell = serving_.load() && !draining();
-      if (tell) notify_service_manager(reloading_message());
-      blocking(CallLength::kLong, [this] { reload(); });
-      if (tell && !draining()) notify_service_manager("READY=1");
+      reload_once();
     } while (reloads_wanted_.fetch_sub(wanted) > wanted);
-  });
+  };
+  // Not try_go(), which leaves the last memory to others: connections may have taken all that is theirs, and the log is to
+  // be rotated nevertheless.
+  const rt::Spawned started = rt::spawn({.name = "SIGHUP", .stack_bytes = kReloadStack}, reload_while_wanted,
+                                        false, std::source_location::current());
+  if (started == rt::Spawned::kYes) return;
+  reloads_wanted_.store(0);
+  log_line(LogLevel::kError,
+           name_ + ": SIGHUP: no memory to read the settings again; they stay as they were");
+}
+
+void Service::reload_once() try {
+  // The service manager is notified only while it regards the service as running, neither before nor after.
+  const bool tell = serving_.load() && !draining();
+  if (tell) notify_service_manager(reloading_message());
+  blocking(CallLength::kLong, [this] { reload(); });
+  if (tell && !draining()) notify_service_manager("READY=1");
+} catch (const std::bad_alloc&) {
+  log_line(LogLevel::kError, "tuza: SIGHUP: no memory to read everything again");
 }
 
 // Rereads everything that can be reread. Anything that is invalid keeps its old state.

@@ -9,7 +9,16 @@ BodySending::BodySending(const RequestSender& sender, net::Conn& conn, const Con
                          const Limits& limits)
     : sender_(sender), conn_(conn), limits_(limits), both_(with_cancel(ctx)) {
   conn_.set_read_deadline(limits_.deadline);
-  sending_.go([this] { send(); });
+}
+
+Result<void> BodySending::begin() {
+  sending_.add(1);
+  Result<void> begun = try_go({.name = "request body"}, [this] {
+    const rt::MemberEnd<WaitGroup, &WaitGroup::done> member(sending_);
+    send();
+  });
+  if (!begun) sending_.done();
+  return begun;
 }
 
 void BodySending::send() {

@@ -28,12 +28,13 @@ class BodySending {
     net::TimePoint deadline;
     std::chrono::milliseconds head_timeout;  // 0: none
   };
-  // Begins at once.
   BodySending(const RequestSender& sender, net::Conn& conn, const Context& ctx, const Limits& limits);
   BodySending(const BodySending&) = delete;
   BodySending& operator=(const BodySending&) = delete;
   ~BodySending() { (void)end(); }
 
+  // Call once, at first. ENOMEM: there is no stack for a goroutine.
+  [[nodiscard]] Result<void> begin();
   void head_arrived();
   // Stops what is not sent yet, and waits for that. True if nothing was missing. May be repeated. Parks.
   bool end();

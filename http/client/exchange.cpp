@@ -109,6 +109,10 @@ Result<void> ClientExchange::send_whole(RequestSender& sender) {
 Result<void> ClientExchange::send_beside(const RequestSender& sender, bool keeps_sending) {
   sending_.emplace(sender, conn(), ctx_,
                    BodySending::Limits{.deadline = deadline_, .head_timeout = options().head_timeout});
+  if (Result<void> begun = sending_->begin(); !begun) {
+    sending_.reset();
+    return begun;
+  }
   Result<void> got = read_final_head();
   sending_->head_arrived();
   if (got && keeps_sending) return got;

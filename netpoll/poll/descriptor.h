@@ -145,7 +145,9 @@ class Descriptor {
   void set_write_timeout(std::int64_t timeout_ns) {
     write_timeout_ns_.store(timeout_ns, std::memory_order_relaxed);
   }
-  [[nodiscard]] std::int64_t write_timeout_ns() const { return write_timeout_ns_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::int64_t write_timeout_ns() const {
+    return write_timeout_ns_.load(std::memory_order_relaxed);
+  }
   // With a write timeout, limits the waits of all writes together: to the timeout, plus the time that the bytes accepted by
   // the peer take at this rate. Before the first write; 0: no limit.
   void set_write_rate_min(std::uint32_t bytes_per_second) { write_rate_min_ = bytes_per_second; }

@@ -1,9 +1,12 @@
 // A server whose address space is limited (`ulimit -v`, softlimit, LimitAS=) closes the connections whose goroutine would
-// have no stack, and serves the others.
+// have no stack, and serves the others. What needs a second goroutine is an error there.
+#include <tuza/netpoll/copy.h>
 #include <tuza/netpoll/serve.h>
+#include <tuza/netpoll/testing.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
 #include <tuza/sched/go.h>
 #include <tuza/sched/log.h>
+#include <tuza/sched/sync/latch.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/children.h>
 #include <unistd.h>
@@ -58,6 +61,33 @@ TEST(LimitedAddressSpace, ConnectionsWithoutAStackAreClosedAndCounted) {
   });
   EXPECT_TRUE(ended.with_code(0)) << ended.status << ended.said;
   EXPECT_TRUE(ended.said_this("no memory for another connection's goroutine; it is closed")) << ended.said;
+}
+
+// One direction of relay() runs on the caller's stack, the other needs another one.
+TEST(LimitedAddressSpace, ARelayWithoutAStackIsAnError) {
+  const auto ended = in_fork([] {
+    tuza::testing::limit_address_space(320 * kMiB);
+    const int status = run(RunOptions{.max_procs = 2}, [] {
+      MemoryNetwork network;
+      MemoryNetwork::Pair left = network.pair().value(), right = network.pair().value();
+      WaitGroup group;
+      Latch end(1);
+      Result<void> started;
+      while (started) {
+        group.add(1);
+        started = try_go({}, [&] {
+          end.wait();
+          group.done();
+        });
+      }
+      group.done();
+      EXPECT_TRUE(relay(left.server, right.client).error().is(std::errc::not_enough_memory));
+      end.count_down();
+      group.wait();
+    });
+    ::_exit(::testing::Test::HasFailure() ? 9 : status);
+  });
+  EXPECT_TRUE(ended.with_code(0)) << ended.status << ended.said;
 }
 
 }  // namespace
