@@ -10,7 +10,8 @@
 //   - events may be spurious, and several transitions may come as one event, but none is lost;
 //   - an event that also reports the end of the stream, an error or a hang-up says so (hung_up: a short read no
 //     longer shows that the socket is drained), and is then both readable and writable, so that a waiter finds
-//     out by trying. So does one that reports urgent data, if the back end can (kReportsUrgentData);
+//     out by trying. So does one that reports urgent data, if the back end can (kReportsUrgentData). The writing end of a
+//     pipe whose readers have gone is registered without an error, and reported as ended;
 //   - closing the descriptor ends its registration, if no other descriptor refers to the same open file, in
 //     this process or another; remove() ends it in any case. An event that was under way may still arrive;
 //   - wake() makes the current or next blocking wait() return at once. It is not an event. Writes made before

@@ -12,6 +12,9 @@
 //     about the peer. `fflags` has the socket's error, if there is one; the call that tries next gets it from the kernel, and
 //     gets the data first. Both directions are woken, because some systems report the end of a pipe's reader to the
 //     read filter of its writer.
+//   - The write filter of a pipe whose readers have gone is refused: with EPIPE on FreeBSD, OpenBSD and DragonFly, with EBADF
+//     on NetBSD. (macOS reports EV_EOF; old versions of it did both.) epoll reports such a pipe as ended, and so must this:
+//     the event is made here, and the caller gets EPIPE from its write.
 //   - Once the write filter is registered, each acknowledgement that makes room may be an event, also when nobody waits.
 //   - There is no event for urgent data on FreeBSD, and no common one elsewhere. A short read that stopped at the
 //     urgent mark cannot be told from one that has emptied the socket. So short reads show nothing here
@@ -38,6 +41,7 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <new>
 #include <utility>
 
 namespace tuza::net {
@@ -68,13 +72,6 @@ long change(int kq, int ident, int filter, unsigned flags, unsigned fflags, std:
   return error == EINTR ? 0 : -error;
 }
 
-// A pipe whose other end has gone: old versions of macOS say EPIPE, and watch it all the same; FreeBSD does not. The next
-// write tells.
-long watch(int kq, int fd, int filter, std::uint64_t cookie) {
-  const long error = change(kq, fd, filter, EV_ADD | EV_CLEAR, 0, cookie);
-  return error == -EPIPE ? 0 : error;
-}
-
 void close_if_open(int fd) {
   if (fd >= 0) ::close(fd);
 }
@@ -82,12 +79,23 @@ void close_if_open(int fd) {
 }  // namespace
 
 struct Poller::State {
+  // An event that the kernel does not report.
+  struct Ended {
+    const std::uint64_t cookie;
+    Ended* next;
+  };
+
   ~State() {
     for (const int fd : {kq, wake_read, wake_write}) close_if_open(fd);
+    for (const Ended* one = ended; one != nullptr;) delete std::exchange(one, one->next);
   }
   long open();
+  long watch(int fd, int filter, std::uint64_t cookie);
+  void put_ended(Ended* one);
+  std::size_t take_ended(std::span<PollEvent> into);
   long make_wake();
-  long wake() const;
+  void wake();
+  long trigger_wake() const;
   void end_wake() const;
 
   int kq = -1;
@@ -95,6 +103,9 @@ struct Poller::State {
   int wake_read = -1;
   int wake_write = -1;
   std::atomic<bool> wake_pending{false};
+  // A stack, which is taken as a whole: a goroutine that adds to it may be suspended at any point, and holds no lock. Whoever
+  // takes it acquires what put_ended() released.
+  std::atomic<Ended*> ended{nullptr};
 };
 
 long Poller::State::open() {
@@ -106,6 +117,39 @@ long Poller::State::open() {
   const struct timespec at_once{};
   const int n = ::kevent(kq, nullptr, 0, &none, 1, &at_once);
   return n >= 0 || last_error() == EINTR ? 0 : -last_error();
+}
+
+// 0 or -errno.
+long Poller::State::watch(int fd, int filter, std::uint64_t cookie) {
+  const long error = change(kq, fd, filter, EV_ADD | EV_CLEAR, 0, cookie);
+  // EBADF, too, as the number is registered for reading already, and is open.
+  if (error != -EPIPE && (error != -EBADF || filter != EVFILT_WRITE)) return error;
+  auto* const one = new (std::nothrow) Ended{cookie, nullptr};
+  if (one == nullptr) return -ENOMEM;
+  put_ended(one);
+  wake();  // a thread that waits in the kernel has not seen it
+  return 0;
+}
+
+void Poller::State::put_ended(Ended* one) {
+  one->next = ended.load(std::memory_order_relaxed);
+  while (!ended.compare_exchange_weak(one->next, one, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+}
+
+std::size_t Poller::State::take_ended(std::span<PollEvent> into) {
+  if (ended.load(std::memory_order_relaxed) == nullptr) return 0;
+  std::size_t count = 0;
+  for (Ended* rest = ended.exchange(nullptr, std::memory_order_acquire); rest != nullptr;) {
+    Ended* const one = std::exchange(rest, rest->next);
+    if (count == into.size()) {
+      put_ended(one);
+      continue;
+    }
+    into[count++] = {.cookie = one->cookie, .readable = true, .writable = true, .hung_up = true};
+    delete one;
+  }
+  return count;
 }
 
 long Poller::State::make_wake() {
@@ -123,8 +167,14 @@ long Poller::State::make_wake() {
   return change(kq, wake_read, EVFILT_READ, EV_ADD, 0, kWakeCookie);
 }
 
+void Poller::State::wake() {
+  if (wake_pending.exchange(true, std::memory_order_acq_rel)) return;
+  if (trigger_wake() == 0) return;
+  wake_pending.store(false, std::memory_order_release);  // the next wake-up tries again
+}
+
 // 0 or -errno.
-long Poller::State::wake() const {
+long Poller::State::trigger_wake() const {
   if (wake_write < 0) {
 #if defined(EVFILT_USER)
     return change(kq, kWakeIdent, EVFILT_USER, EV_ENABLE, NOTE_TRIGGER, kWakeCookie);
@@ -157,11 +207,9 @@ long Poller::add(int fd, std::uint64_t cookie) {
   return error;
 }
 
-long Poller::add_reader(int fd, std::uint64_t cookie) { return watch(state_->kq, fd, EVFILT_READ, cookie); }
+long Poller::add_reader(int fd, std::uint64_t cookie) { return state_->watch(fd, EVFILT_READ, cookie); }
 
-long Poller::watch_writes(int fd, std::uint64_t cookie) {
-  return watch(state_->kq, fd, EVFILT_WRITE, cookie);
-}
+long Poller::watch_writes(int fd, std::uint64_t cookie) { return state_->watch(fd, EVFILT_WRITE, cookie); }
 
 void Poller::remove(int fd) {
   for (const int filter : {EVFILT_READ, EVFILT_WRITE}) change(state_->kq, fd, filter, EV_DELETE, 0, 0);
@@ -171,6 +219,7 @@ void Poller::remove(int fd) {
 bool Poller::has_ended(int) { return true; }
 
 std::size_t Poller::wait(std::int64_t timeout_ns, std::span<PollEvent> into) {
+  if (const std::size_t count = state_->take_ended(into); count > 0) return count;
   std::array<struct kevent, kEventsMax> events;
   struct timespec time{};
   if (timeout_ns > 0) {
@@ -207,10 +256,6 @@ std::size_t Poller::wait(std::int64_t timeout_ns, std::span<PollEvent> into) {
   return count;
 }
 
-void Poller::wake() {
-  if (state_->wake_pending.exchange(true, std::memory_order_acq_rel)) return;
-  if (state_->wake() == 0) return;
-  state_->wake_pending.store(false, std::memory_order_release);  // the next wake-up tries again
-}
+void Poller::wake() { state_->wake(); }
 
 }  // namespace tuza::net

@@ -8,12 +8,16 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <tuza/sched/arch/calls.h>
 #include <tuza/sched/arch/syscall.h>
 #include <tuza/sched/rt/base/clock.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <optional>
 #include <set>
+#include <utility>
 
 namespace tuza::net::testing {
 namespace {
@@ -261,6 +265,40 @@ TEST(Descriptor, OutsideARuntimeItIsAnErrorAndIsClosed) {
   ASSERT_FALSE(d);
   EXPECT_TRUE(d.error().is(Errc::kNotRunning));
   EXPECT_FALSE(is_open(fd));
+}
+
+// -- Pipes.
+
+// A writer that finds the pipe full, and whose reader goes before the poller watches for room: on kqueue the poller may be
+// refused (poller_kqueue.cpp). The write tells.
+long write_until_full_then_lose_the_reader(int fd, int& reader) {
+  constexpr std::array<char, 4096> kPiece{};
+  long n = 1;
+  while (n > 0) n = sys::write(fd, kPiece.data(), kPiece.size());
+  if (n == -EAGAIN && reader >= 0) sys::close(std::exchange(reader, -1));
+  return n;
+}
+
+TEST(DescriptorPipe, AWriterWhoseReaderGoesBeforeItWaitsGetsTheErrorOfTheWrite) {
+  std::optional<detail::DescriptorOwner> of_an_earlier_run;
+  std::array<int, 2> earlier{-1, -1};
+  ASSERT_EQ(sys::pipe2(earlier.data(), O_NONBLOCK | O_CLOEXEC), 0);
+  run_with(1, [&] {
+    std::array<int, 2> ends{-1, -1};
+    ASSERT_EQ(sys::pipe2(ends.data(), O_NONBLOCK | O_CLOEXEC), 0);
+    const detail::DescriptorOwner writer(Descriptor::open(ends[1], "test").value());
+    const Result<long> written = writer->retry(
+        Side::kWrite, "write", [&](int fd) { return write_until_full_then_lose_the_reader(fd, ends[0]); });
+    EXPECT_TRUE(!written && written.error().is(std::errc::broken_pipe));
+    of_an_earlier_run.emplace(Descriptor::open(earlier[1], "test", Descriptor::Watch::kBoth).value());
+  });
+  run_with(1, [&] {
+    const Result<long> written = (*of_an_earlier_run)->retry(Side::kWrite, "write", [&](int fd) {
+      return write_until_full_then_lose_the_reader(fd, earlier[0]);
+    });
+    EXPECT_TRUE(!written && written.error().is(std::errc::broken_pipe));
+    of_an_earlier_run.reset();
+  });
 }
 
 // -- Closing.

@@ -174,6 +174,32 @@ TEST_F(KqueueTest, TheEndOfOnesOwnSideIsSaidByTheWriteFilterAlone) {
   EXPECT_EQ(events[0].fflags, 0u);
 }
 
+// "For sockets, pipes and FIFOs, EV_EOF will be set when the reader disconnects." What a registration after that gets, no manual
+// says: EPIPE on FreeBSD, OpenBSD and DragonFly, EBADF on NetBSD; macOS reports the end at once.
+TEST_F(KqueueTest, APipeWithoutReadersHasEndedOrIsRefused) {
+  for (const bool registered_before : {true, false}) {
+    std::array<int, 2> pipe{-1, -1};
+    ASSERT_EQ(::pipe(pipe.data()), 0);
+    const struct kevent add = change(pipe[1], EVFILT_WRITE, EV_ADD | EV_CLEAR);
+    if (registered_before) {
+      ASSERT_EQ(apply(add), 0);
+      EXPECT_EQ(look().size(), 1u) << "there is room";
+    }
+    ::close(pipe[0]);
+    const int error = registered_before ? 0 : apply(add);
+    const auto events = look();
+    if (error == 0) {
+      ASSERT_EQ(events.size(), 1u);
+      EXPECT_EQ(events[0].filter, EVFILT_WRITE);
+      EXPECT_NE(events[0].flags & EV_EOF, 0);
+    } else {
+      EXPECT_TRUE(error == EPIPE || error == EBADF) << error;
+      EXPECT_TRUE(events.empty());
+    }
+    ::close(pipe[1]);
+  }
+}
+
 // "Calling close() on a file descriptor will remove any kevents that reference the descriptor."
 TEST_F(KqueueTest, ClosingANumberEndsItsRegistrations) {
   ASSERT_EQ(apply(change(here_, EVFILT_READ, EV_ADD | EV_CLEAR)), 0);

@@ -1,4 +1,5 @@
 // The contract of poller.h, for every back end: another back end is one more line in Backends, below.
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <tuza/netpoll/poll/poller.h>
@@ -40,6 +41,12 @@ struct OfTheSystem {
         sys::invoke(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
     return {ends[0], ends[1]};
   }
+  // The reading end first.
+  static std::pair<int, int> open_pipe() {
+    std::array<int, 2> ends{-1, -1};
+    EXPECT_EQ(sys::invoke(SYS_pipe2, ends.data(), O_NONBLOCK | O_CLOEXEC), 0);
+    return {ends[0], ends[1]};
+  }
   static std::size_t send(int fd, std::size_t n) {
     const std::string data(n, 'x');
     return moved(sys::invoke(SYS_sendto, fd, data.data(), n, MSG_NOSIGNAL, nullptr, 0));
@@ -58,6 +65,7 @@ struct Fake {
   using Poller = FakePoller;
 
   static std::pair<int, int> open_pair() { return FakeKernel::instance().open_pair(); }
+  static std::pair<int, int> open_pipe() { return open_pair(); }
   static std::size_t send(int fd, std::size_t n) { return FakeKernel::instance().send(fd, n); }
   static std::size_t receive(int fd, std::size_t n) { return FakeKernel::instance().receive(fd, n); }
   static void close(int fd) { FakeKernel::instance().close(fd); }
@@ -234,6 +242,22 @@ TYPED_TEST(PollerContract, SaysThatTheStreamHasEndedAndWakesBothSides) {
   at_once.close_there();
   ASSERT_EQ(this->poller_.add(at_once.here, 2), 0);
   this->await(2, [](const PollEvent& e) { return e.readable && e.writable && e.hung_up; });
+}
+
+// Some systems refuse to watch it. Its writer gets the error from the write.
+TYPED_TEST(PollerContract, APipeWithoutReadersIsRegisteredAndHasEnded) {
+  const auto ended = [](const PollEvent& e) { return e.readable && e.writable && e.hung_up; };
+  const auto [reader, writer] = TypeParam::open_pipe();
+  ASSERT_EQ(this->poller_.add_reader(writer, 1), 0);
+  TypeParam::close(reader);
+  this->forget();
+  ASSERT_EQ(this->poller_.watch_writes(writer, 1), 0);
+  this->await(1, ended);
+  const auto [reader_before, alone] = TypeParam::open_pipe();
+  TypeParam::close(reader_before);
+  ASSERT_EQ(this->poller_.add(alone, 2), 0);
+  this->await(2, ended);
+  for (const int fd : {writer, alone}) TypeParam::close(fd);
 }
 
 TYPED_TEST(PollerContract, NothingComesForADescriptorThatWasClosed) {

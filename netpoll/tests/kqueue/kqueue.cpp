@@ -7,13 +7,16 @@
 //
 // Not imitated: `fflags` with the socket's error (on Linux, asking takes the error away), filters other than these
 // three, flags other than these, and fork: a child has the parent's kqueue, where a real one has none.
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/event.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <tuza/netpoll/tests/kqueue/kqueue_faults.h>
 #include <tuza/sched/arch/last_error.h>
@@ -97,6 +100,19 @@ unsigned error_of(int fd) {
   return is_tcp && info.tcpi_state == TCP_CLOSE ? ECONNRESET : 0;
 }
 
+bool is_writing_end_of_a_pipe(int fd) {
+  struct stat info{};
+  return invoke(SYS_fstat, fd, &info) == 0 && S_ISFIFO(info.st_mode) &&
+         (invoke(SYS_fcntl, fd, F_GETFL) & O_ACCMODE) == O_WRONLY;
+}
+
+// Of a pipe's writing end.
+bool readers_have_gone(int fd) {
+  struct pollfd one{fd, 0, 0};
+  struct timespec now{};
+  return invoke(SYS_ppoll, &one, 1, &now, nullptr, 0) == 1 && (one.revents & POLLERR) != 0;
+}
+
 class Kqueue {
  public:
   explicit Kqueue(int number) : number_(number) {
@@ -120,6 +136,11 @@ class Kqueue {
     if (change.filter != EVFILT_READ && change.filter != EVFILT_WRITE) return EINVAL;
     const int inner = change.filter == EVFILT_READ ? reads_ : writes_;
     const int fd = static_cast<int>(change.ident);
+    if (is_writing_end_of_a_pipe(fd)) {
+      // As FreeBSD, the strictest: a filter of the wrong end is accepted, and never reports anything.
+      if (change.filter == EVFILT_READ) return 0;
+      if ((change.flags & EV_ADD) != 0 && readers_have_gone(fd)) return EPIPE;
+    }
     if ((change.flags & EV_DELETE) != 0)
       return ::epoll_ctl(inner, EPOLL_CTL_DEL, fd, nullptr) == 0 ? 0 : last_error();
     const std::scoped_lock lock(mutex_);
