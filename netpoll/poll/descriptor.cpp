@@ -71,10 +71,12 @@ void Descriptor::dispose() {
 void Descriptor::close_number() {
   sequence_.fetch_add(1, std::memory_order_release);  // events for the old number are dropped from here on
   if (!in_memory_) {
-    // Closing ends the registration, too, unless others have the open file. But a thread in epoll_wait(2) may look at it just
-    // then: Linux (seen with 6.18) holds the file meanwhile, and gives it up only when that call returns. If nothing else
-    // happens, the peer waits for the end of the stream. Go removes descriptors, too.
-    Netpoller::forget(fd_, generation_.load(std::memory_order_relaxed));
+    // On epoll, closing ends the registration, too, unless others have the open file. But a thread in epoll_wait(2) may look
+    // at it just then: Linux (seen with 6.18) holds the file meanwhile, and gives it up only when that call returns. If
+    // nothing else happens, the peer waits for the end of the stream. Go removes descriptors, too.
+    // On kqueue, registrations are those of the number. It ends here: a descriptor owns its number, and never gives it back.
+    if constexpr (!Poller::kClosingRemoves)
+      Netpoller::forget(fd_, generation_.load(std::memory_order_relaxed));
     sys::close(fd_);
   }
   fd_ = -1;

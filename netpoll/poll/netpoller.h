@@ -22,8 +22,8 @@ class Netpoller final : public IoSource {
  public:
   // The netpoller of the running runtime. Errors: no runtime; no descriptors or threads left.
   static Result<Netpoller*> get();
-  // Ends the registration of `fd`, if it is of this generation and the runtime goes on. Any thread; nothing happens in the child
-  // of a fork, which shares its parent's poller.
+  // Ends the registration of `fd`, if it is of this generation and the runtime goes on. Not needed where closing `fd` follows and
+  // does that (Poller::kClosingRemoves). Any thread; nothing happens in the child of a fork, which shares its parent's poller.
   static void forget(int fd, std::uint32_t generation);
 
   // Changes whenever a runtime gets or loses its netpoller: a registration is valid for one generation.

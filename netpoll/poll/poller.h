@@ -13,7 +13,8 @@
 //     out by trying. So does one that reports urgent data, if the back end can (kReportsUrgentData). The writing end of a
 //     pipe whose readers have gone is registered without an error, and reported as ended;
 //   - closing the descriptor ends its registration, if no other descriptor refers to the same open file, in
-//     this process or another; remove() ends it in any case. An event that was under way may still arrive;
+//     this process or another (with kClosingRemoves: in any case); remove() ends it in any case. An event that was under
+//     way may still arrive;
 //   - wake() makes the current or next blocking wait() return at once. It is not an event. Writes made before
 //     wake() are visible after that wait() returns;
 //   - a system that begins to refuse these calls, in a sandbox that the program has entered, costs only
@@ -43,8 +44,11 @@ class Poller {
  public:
 #if defined(TUZA_POLLER_KQUEUE)
   static constexpr bool kReportsUrgentData = false;
+  // Closing a number ends its registration at once, also if others have the file open, and whoever waits meanwhile.
+  static constexpr bool kClosingRemoves = true;
 #else
   static constexpr bool kReportsUrgentData = true;
+  static constexpr bool kClosingRemoves = false;
 #endif
 
   // Sets `error` to 0, or to -errno; the poller is then unusable. Also sets an error where the system refuses

@@ -19,8 +19,9 @@
 //   - There is no event for urgent data on FreeBSD, and no common one elsewhere. A short read that stopped at the
 //     urgent mark cannot be told from one that has emptied the socket. So short reads show nothing here
 //     (kReportsUrgentData), and a reader asks the kernel once more before it waits.
-//   - Closing a descriptor's number ends its registrations, also where another process has the same file open: there
-//     is nothing that a closed number could still report.
+//   - Closing a descriptor's number ends its registrations, also where another number or another process has the same file
+//     open: there is nothing that a closed number could still report, and nothing to remove in front of close()
+//     (kClosingRemoves). That would be two calls for each connection, of which one would mostly fail.
 //   - `udata` is a pointer, or an integer on old NetBSD: wide enough for the cookie on 64-bit systems.
 //   - A change list that meets an error goes on where there is room for a report, and stops elsewhere: macOS stops at
 //     the first ENOENT, and EV_RECEIPT without room for the receipts leaves changes out. So each call makes one change

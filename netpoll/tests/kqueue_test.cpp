@@ -208,6 +208,27 @@ TEST_F(KqueueTest, ClosingANumberEndsItsRegistrations) {
   EXPECT_TRUE(look().empty());
 }
 
+// Registrations are those of the number, not of the file.
+TEST_F(KqueueTest, AClosedNumberReportsNothingThoughItsFileIsOpen) {
+  const int other = ::dup(here_);
+  ASSERT_EQ(apply(change(here_, EVFILT_READ, EV_ADD | EV_CLEAR, 0, 1)), 0);
+  ASSERT_EQ(apply(change(other, EVFILT_READ, EV_ADD | EV_CLEAR, 0, 2)), 0);
+  const int number = std::exchange(here_, other);
+  ::close(number);
+  for (int i = 0; i < 2; ++i) {
+    send();
+    const auto events = look();
+    ASSERT_EQ(events.size(), 1u);
+    EXPECT_EQ(events[0].udata, reinterpret_cast<void*>(2));
+    // The next number is the closed one, for another file.
+    if (i == 0) {
+      EXPECT_EQ(::dup(ends_[1]), number);
+    }
+  }
+  EXPECT_EQ(apply(change(number, EVFILT_READ, EV_DELETE)), ENOENT);
+  ::close(number);
+}
+
 TEST_F(KqueueTest, ErrorsOfChanges) {
   EXPECT_EQ(apply(change(999'999, EVFILT_READ, EV_ADD)), EBADF);
   EXPECT_EQ(apply(change(here_, EVFILT_READ, EV_DELETE)), ENOENT);

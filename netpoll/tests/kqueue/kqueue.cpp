@@ -1,12 +1,16 @@
 // kqueue() and kevent() for tests on Linux. What they promise is what the manual pages of FreeBSD and macOS promise; a
 // test in kqueue_test.cpp for each sentence shows that these do, too.
 //
+// Linux does not tell when a number is closed, and keeps the registration where the file stays open under another one. So each
+// registration remembers its file, and what a number reports that is closed, or another file by now, is dropped.
+//
 // A kqueue is an epoll instance that watches two others, one for each filter, and an eventfd for the user event. Events
 // of the two directions are then as independent as those of a kqueue: one registration for both would report room to
 // write whenever data arrives, and hide from the tests what real systems do not report.
 //
 // Not imitated: `fflags` with the socket's error (on Linux, asking takes the error away), filters other than these
-// three, flags other than these, and fork: a child has the parent's kqueue, where a real one has none.
+// three, flags other than these, and fork: a child has the parent's kqueue, where a real one has none. Files without an inode of
+// their own (eventfd) are taken for one another if they have the same number in turn.
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -58,6 +62,7 @@ Refusal g_refused_kqueue;
 Refusal g_refused_change;
 Refusal g_refused_wait;
 std::atomic<const std::function<void()>*> g_before_change{nullptr};
+std::atomic<int> g_changes{0};
 
 Refusal& refused(std::string_view call) {
   return call == "kqueue" ? g_refused_kqueue : call == "change" ? g_refused_change : g_refused_wait;
@@ -69,10 +74,24 @@ int invoke(long call, Args... args) {
   return static_cast<int>(sys::invoke(call, args...));
 }
 
+// Which file a number stands for.
+struct FileIdentity {
+  dev_t device = 0;
+  ino_t inode = 0;  // 0: no file
+
+  static FileIdentity of(int fd) {
+    struct stat info{};
+    if (invoke(SYS_fstat, fd, &info) != 0) return {};
+    return {info.st_dev, info.st_ino};
+  }
+  bool operator==(const FileIdentity&) const = default;
+};
+
 // One registration.
 struct Knote {
   std::uintptr_t ident;
   void* udata;
+  FileIdentity file{};  // of a descriptor
 };
 
 struct UserEvent {
@@ -144,7 +163,7 @@ class Kqueue {
     if ((change.flags & EV_DELETE) != 0)
       return ::epoll_ctl(inner, EPOLL_CTL_DEL, fd, nullptr) == 0 ? 0 : last_error();
     const std::scoped_lock lock(mutex_);
-    knotes_.push_back({change.ident, change.udata});
+    knotes_.push_back({change.ident, change.udata, FileIdentity::of(fd)});
     struct epoll_event event{};
     event.events = change.filter == EVFILT_READ ? EPOLLIN | EPOLLRDHUP : EPOLLOUT;
     if ((change.flags & EV_CLEAR) != 0) event.events |= EPOLLET;
@@ -153,6 +172,10 @@ class Kqueue {
     if ((change.flags & EV_ADD) != 0 && last_error() != EEXIST) return last_error();
     return ::epoll_ctl(inner, EPOLL_CTL_MOD, fd, &event) == 0 ? 0 : last_error();
   }
+
+  // Linux holds a file that is closed during such a call until the call returns (poll/descriptor.cpp): its peer would wait for
+  // the end of the stream. A real kqueue does not.
+  static constexpr std::chrono::nanoseconds kLook = std::chrono::milliseconds(50);
 
   // The number of events, or -1.
   int collect(std::span<struct kevent> into, const struct timespec* timeout) {
@@ -167,14 +190,12 @@ class Kqueue {
       n += take(reads_first, into.subspan(n));
       n += take(!reads_first, into.subspan(n));
       if (n > 0) return static_cast<int>(n);
-      struct timespec left{};
-      if (end) {
-        const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(*end - Clock::now()).count();
-        if (ns <= 0) return 0;
-        left = {.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
-      }
+      std::chrono::nanoseconds wait = kLook;
+      if (end) wait = std::min<std::chrono::nanoseconds>(wait, *end - Clock::now());
+      if (wait.count() <= 0) return 0;
+      const struct timespec left{.tv_sec = 0, .tv_nsec = wait.count()};
       struct epoll_event any{};
-      if (::epoll_pwait2(number_, &any, 1, end ? &left : nullptr, nullptr) < 0) return -1;
+      if (::epoll_pwait2(number_, &any, 1, &left, nullptr) < 0) return -1;
     }
   }
 
@@ -230,22 +251,24 @@ class Kqueue {
     const int n = ::epoll_wait(reads ? reads_ : writes_, found.data(),
                                static_cast<int>(std::min(into.size(), found.size())), 0);
     const std::scoped_lock lock(mutex_);
-    for (int i = 0; i < n; ++i) {
-      const auto& [events, data] = found[static_cast<std::size_t>(i)];
+    std::size_t count = 0;
+    for (const auto& [events, data] : std::span(found).first(static_cast<std::size_t>(std::max(n, 0)))) {
       const Knote& knote = *static_cast<const Knote*>(data.ptr);
-      struct kevent& event = into[static_cast<std::size_t>(i)];
+      const int fd = static_cast<int>(knote.ident);
+      if (FileIdentity::of(fd) != knote.file) continue;
+      struct kevent& event = into[count++];
       event = {};
       event.ident = knote.ident;
       event.filter = reads ? EVFILT_READ : EVFILT_WRITE;
-      const bool ended = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 ||
-                         (!reads && own_side_has_ended(static_cast<int>(knote.ident)));
+      const bool ended =
+          (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0 || (!reads && own_side_has_ended(fd));
       event.flags = ended ? EV_EOF : 0;
-      if (ended) event.fflags = error_of(static_cast<int>(knote.ident));
+      if (ended) event.fflags = error_of(fd);
       event.udata = knote.udata;
       int bytes = 0;
-      if (reads && ::ioctl(static_cast<int>(knote.ident), FIONREAD, &bytes) == 0) event.data = bytes;
+      if (reads && ::ioctl(fd, FIONREAD, &bytes) == 0) event.data = bytes;
     }
-    return static_cast<std::size_t>(std::max(n, 0));
+    return count;
   }
 
   const int number_;  // of the epoll instance that watches the others
@@ -279,6 +302,7 @@ int fail(int error) {
 namespace kqueue_faults {
 
 void has_user_events(bool yes) { g_has_user_events = yes; }
+int changes() { return g_changes; }
 Refuse::Refuse(std::string_view call, int error, int only) : call_(call) {
   refused(call).calls = 0;
   refused(call).only = only;
@@ -321,6 +345,7 @@ int kevent(int kq, const struct kevent* changes, int changes_size, struct kevent
       (*call)();
       g_before_change = call;
     }
+    if (changes[i].filter == EVFILT_READ || changes[i].filter == EVFILT_WRITE) ++g_changes;
     const int refusal = g_refused_change.next();
     const int error = refusal != 0 ? refusal : queue->apply(changes[i]);
     if (error == 0 && (changes[i].flags & EV_RECEIPT) == 0) continue;

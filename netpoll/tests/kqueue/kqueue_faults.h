@@ -1,4 +1,4 @@
-// What the kqueue of the tests refuses, as other systems do. Thread-safe.
+// What the kqueue of the tests refuses, as other systems do, and what it counts. Thread-safe.
 #pragma once
 
 #include <functional>
@@ -8,6 +8,8 @@ namespace tuza::net::testing::kqueue_faults {
 
 // Whether there is EVFILT_USER. For kqueues made from now on.
 void has_user_events(bool yes);
+// Changes so far whose filters are those of descriptors, also refused ones: the poller makes one with each call.
+int changes();
 // While it lives, calls of that kind ("kqueue", "change", "wait") fail with this errno: all of them, or only the one of that
 // number, beginning with 1.
 class Refuse {
