@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <tuza/sched/arch/last_error.h>
+#include <tuza/sched/arch/portion.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -29,8 +29,6 @@ namespace tuza::sys {
 inline long result(long value) { return value == -1 ? -last_error() : value; }
 inline int narrow(long descriptor) { return static_cast<int>(descriptor); }
 inline std::size_t size(auto count) { return static_cast<std::size_t>(count); }
-// Of one read or write: macOS refuses more than 2 GiB (EINVAL).
-inline std::size_t portion(auto count) { return std::min(size(count), std::size_t{1} << 30); }
 
 inline long set_flags(long fd, int status, int descriptor) {
   if (status != 0) {
@@ -173,7 +171,9 @@ inline constexpr auto recvfrom = [](long fd, void* into, auto bytes, int flags, 
   return result(::recv(narrow(fd), into, portion(bytes), flags));
 };
 inline constexpr auto sendmsg = [](long fd, const struct msghdr* message, int flags) {
-  return result(::sendmsg(narrow(fd), message, flags));
+  struct iovec cut{};
+  const struct msghdr part = portion(*message, cut);
+  return result(::sendmsg(narrow(fd), &part, flags));
 };
 inline constexpr auto sendto = [](long fd, const void* from, auto bytes, int flags, const void* address,
                                   auto length) {
