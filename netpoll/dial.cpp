@@ -70,7 +70,8 @@ Result<std::vector<SocketName>> names_of(std::string_view network, std::string_v
 }
 
 // Calls connect(2); the result is in `begun`. EAGAIN occurs with Unix sockets: the listener's queue is full,
-// and no event reports free space. The function therefore retries with increasing pauses.
+// and no event reports free space. The function therefore retries with increasing pauses. (Other systems say ECONNREFUSED,
+// which may mean as well that nobody listens: it is reported.)
 Result<void> call_peer(const NewSocket& socket, const SocketName& peer, TimePoint deadline,
                        const Context* ctx, long& begun) {
   constexpr std::chrono::milliseconds kFirstPause{1}, kLongestPause{20};

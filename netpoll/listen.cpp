@@ -192,7 +192,8 @@ void Listener::close() {
   if (file_) file_->remove();
   // Shut down at once: the descriptor is closed only when the last accept() has noticed, and until then the
   // kernel would accept connections that are never served. Not if the service manager also holds the socket:
-  // shutdown() would end it for all holders, and clients that connect from now on belong to our successor.
+  // shutdown() would end it for all holders, and clients that connect from now on belong to our successor. (macOS and the BSDs
+  // do not shut down what listens; accept() ends all the same, by the descriptor's close().)
   if (backlog_ != nullptr) {
     backlog_->close();
   } else if (!adopted_) {
