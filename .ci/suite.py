@@ -159,10 +159,11 @@ def everything(suite):
     suite.step("kqueue", kqueue)
 
     def portable(step):
-        """What has a form for Linux alone, on its other form."""
-        if configure(suite, step, "portable") and suite.build(step, "portable", "sched/all", "netpoll/all", "http/all"):
+        """What has a form for Linux alone, on its other form, and all that stands on it."""
+        if configure(suite, step, "portable") and suite.build(
+                step, "portable", "sched/all", "netpoll/all", "http/all", "framework/all", "examples/all"):
             ctest.tests(suite, step, "portable", "-L",
-                        "^(sched|checkpoints|sync|time|netpoll|kqueue|tls|http)_tests$", "-LE", LEFT)
+                        "^((sched|checkpoints|sync|time|netpoll|kqueue|tls|http|framework)_tests|app|examples)$", "-LE", LEFT)
     suite.step("portable", portable)
     suite.step("port", lambda step: suite.tool(step, ".ci/port.py"))
     suite.step("clang-tidy", lambda step: suite.tool(step, ".ci/tidy.py"))

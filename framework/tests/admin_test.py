@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""admin_test.py PROGRAM: /healthz, /readyz, /metrics and /debug are true of the service in the same process."""
+"""admin_test.py PROGRAM [--without TEST...]: /healthz, /readyz, /metrics and /debug are true of the service in the same process."""
 
 import http.client
 import json
@@ -241,4 +241,6 @@ class Admin(WithServer):
 
 
 if __name__ == "__main__":
+    for left_out in sys.argv[3:]:
+        delattr(Admin, left_out)
     unittest.main(argv=sys.argv[:1])
