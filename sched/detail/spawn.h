@@ -164,7 +164,7 @@ struct GoStarter {
 
 // The first parameter of a go() with arguments: any function object converts to it, and so it can have a default
 // argument after it that is the place of the call. The function object must outlive it. A Starter checks the types by
-// fits() and starts the goroutine by start(): GoStarter, or a group.
+// fits() and starts the goroutine by start(): GoStarter, or MemberStarter of a group.
 template <class Starter, class... Args>
 class FunctionOf {
   using Started = Starter::Started;

@@ -59,38 +59,61 @@ class ErrorGroup {
   void set_limit(std::int64_t n);
 
   // Runs `function`, which returns void or Result<void>, in a goroutine of its own, with copies of `args` if there
-  // are any. Parks while the limit is reached, even if the context ends.
+  // are any; `options` as for tuza::go(). Parks while the limit is reached, even if the context ends.
   template <class F>
-  void go(F&& function, const std::source_location& where = std::source_location::current()) {
+  void go(const GoOptions& options, F&& function,
+          const std::source_location& where = std::source_location::current()) {
     if constexpr (fits<F>()) {
       if (limit_) limit_->acquire();
-      start(where, std::forward<F>(function));
+      start(options, where, std::forward<F>(function));
     }
   }
   template <class... Args>
     requires rt::GoroutineArguments<Args...>
-  void go(const std::type_identity_t<rt::FunctionOf<ErrorGroup, Args...>>& function, Args&&... args) {
+  void go(const GoOptions& options,
+          const std::type_identity_t<rt::MemberFunction<ErrorGroup, Args...>>& function, Args&&... args) {
     if (limit_) limit_->acquire();
-    function.start(*this, std::forward<Args>(args)...);
+    function.start(rt::MemberStarter<ErrorGroup>{*this, options}, std::forward<Args>(args)...);
+  }
+  template <class F>
+  void go(F&& function, const std::source_location& where = std::source_location::current()) {
+    go(GoOptions{}, std::forward<F>(function), where);
+  }
+  template <class... Args>
+    requires rt::GoroutineArguments<Args...>
+  void go(const std::type_identity_t<rt::MemberFunction<ErrorGroup, Args...>>& function, Args&&... args) {
+    go(GoOptions{}, function, std::forward<Args>(args)...);
   }
   // The same if the limit is not reached; otherwise returns false, and `function` and `args` are untouched. Does
   // not park.
   template <class F>
-  [[nodiscard]] bool try_go(F&& function,
+  [[nodiscard]] bool try_go(const GoOptions& options, F&& function,
                             const std::source_location& where = std::source_location::current()) {
     if constexpr (fits<F>()) {
       if (limit_ && !limit_->try_acquire()) return false;
-      start(where, std::forward<F>(function));
+      start(options, where, std::forward<F>(function));
     }
     return true;
   }
   template <class... Args>
     requires rt::GoroutineArguments<Args...>
-  [[nodiscard]] bool try_go(const std::type_identity_t<rt::FunctionOf<ErrorGroup, Args...>>& function,
+  [[nodiscard]] bool try_go(const GoOptions& options,
+                            const std::type_identity_t<rt::MemberFunction<ErrorGroup, Args...>>& function,
                             Args&&... args) {
     if (limit_ && !limit_->try_acquire()) return false;
-    function.start(*this, std::forward<Args>(args)...);
+    function.start(rt::MemberStarter<ErrorGroup>{*this, options}, std::forward<Args>(args)...);
     return true;
+  }
+  template <class F>
+  [[nodiscard]] bool try_go(F&& function,
+                            const std::source_location& where = std::source_location::current()) {
+    return try_go(GoOptions{}, std::forward<F>(function), where);
+  }
+  template <class... Args>
+    requires rt::GoroutineArguments<Args...>
+  [[nodiscard]] bool try_go(const std::type_identity_t<rt::MemberFunction<ErrorGroup, Args...>>& function,
+                            Args&&... args) {
+    return try_go(GoOptions{}, function, std::forward<Args>(args)...);
   }
 
   // Waits until all goroutines have ended and returns the first error. Rethrows the first exception if that
@@ -100,9 +123,7 @@ class ErrorGroup {
   [[nodiscard]] Result<void> wait(const Context& ctx);
 
  private:
-  template <class Starter, class... Args>
-  friend class rt::FunctionOf;
-  using Started = void;
+  friend struct rt::MemberStarter<ErrorGroup>;
   template <class F, class... Args>
   static constexpr bool fits() {
     if constexpr (rt::fits_goroutine<F, Args...>()) {
@@ -115,10 +136,11 @@ class ErrorGroup {
     }
   }
   template <class F, class... Args>
-  void start(const std::source_location& where, F&& function, Args&&... args) {
+  void start(const GoOptions& options, const std::source_location& where, F&& function, Args&&... args) {
     begun();
     rt::UnlessStarted<ErrorGroup, &ErrorGroup::ended> unless_started(*this);
     tuza::go(
+        options,
         [this, call = rt::BoundCallOf<F, Args...>(std::in_place, std::forward<F>(function),
                                                   std::forward<Args>(args)...)]() mutable {
           const rt::MemberEnd<ErrorGroup, &ErrorGroup::ended> member(*this);

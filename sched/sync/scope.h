@@ -53,15 +53,26 @@ class Scope {
   [[nodiscard]] const Context& context() const { return made_.ctx(); }
   void cancel() { made_.cancel(); }
 
-  // As tuza::go() does, with copies of `args` if there are any.
+  // As tuza::go() does, with copies of `args` if there are any; `options` may give a name and a size of the stack.
   template <class F>
-  void go(F&& function, const std::source_location& where = std::source_location::current()) {
-    if constexpr (fits<F>()) start(where, std::forward<F>(function));
+  void go(const GoOptions& options, F&& function,
+          const std::source_location& where = std::source_location::current()) {
+    if constexpr (fits<F>()) start(options, where, std::forward<F>(function));
   }
   template <class... Args>
     requires rt::GoroutineArguments<Args...>
-  void go(const std::type_identity_t<rt::FunctionOf<Scope, Args...>>& function, Args&&... args) {
-    function.start(*this, std::forward<Args>(args)...);
+  void go(const GoOptions& options, const std::type_identity_t<rt::MemberFunction<Scope, Args...>>& function,
+          Args&&... args) {
+    function.start(rt::MemberStarter<Scope>{*this, options}, std::forward<Args>(args)...);
+  }
+  template <class F>
+  void go(F&& function, const std::source_location& where = std::source_location::current()) {
+    go(GoOptions{}, std::forward<F>(function), where);
+  }
+  template <class... Args>
+    requires rt::GoroutineArguments<Args...>
+  void go(const std::type_identity_t<rt::MemberFunction<Scope, Args...>>& function, Args&&... args) {
+    go(GoOptions{}, function, std::forward<Args>(args)...);
   }
 
   // Waits for all goroutines started so far, and throws the first exception, once. More may be started
@@ -69,19 +80,18 @@ class Scope {
   void join();
 
  private:
-  template <class Starter, class... Args>
-  friend class rt::FunctionOf;
-  using Started = void;
+  friend struct rt::MemberStarter<Scope>;
   template <class F, class... Args>
   static constexpr bool fits() {
     return rt::fits_without_result<F, Args...>();
   }
   template <class F, class... Args>
-  void start(const std::source_location& where, F&& function, Args&&... args) {
+  void start(const GoOptions& options, const std::source_location& where, F&& function, Args&&... args) {
     run_.set();
     running_.add(1);
     rt::UnlessStarted<WaitGroup, &WaitGroup::done> unless_started(running_);
     tuza::go(
+        options,
         [this, call = rt::BoundCallOf<F, Args...>(std::in_place, std::forward<F>(function),
                                                   std::forward<Args>(args)...)]() mutable {
           const rt::MemberEnd<WaitGroup, &WaitGroup::done> member(running_);

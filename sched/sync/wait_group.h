@@ -49,31 +49,41 @@ class WaitGroup {
   // this case, and the group must outlive them. Parks.
   [[nodiscard]] Result<void> wait(const Context& context);
 
-  // Calls add(1) and go(function, args...). Calls done() when the goroutine has ended, by goexit() too, and the
+  // Calls add(1) and tuza::go(options, function, args...). Calls done() when the goroutine has ended, by goexit() too, and the
   // captures of its function, its copies of `args`, and its goroutine-locals are destroyed.
   template <class F>
-  void go(F&& function, const std::source_location& where = std::source_location::current()) {
-    if constexpr (fits<F>()) start(where, std::forward<F>(function));
+  void go(const GoOptions& options, F&& function,
+          const std::source_location& where = std::source_location::current()) {
+    if constexpr (fits<F>()) start(options, where, std::forward<F>(function));
   }
   template <class... Args>
     requires rt::GoroutineArguments<Args...>
-  void go(const std::type_identity_t<rt::FunctionOf<WaitGroup, Args...>>& function, Args&&... args) {
-    function.start(*this, std::forward<Args>(args)...);
+  void go(const GoOptions& options,
+          const std::type_identity_t<rt::MemberFunction<WaitGroup, Args...>>& function, Args&&... args) {
+    function.start(rt::MemberStarter<WaitGroup>{*this, options}, std::forward<Args>(args)...);
+  }
+  template <class F>
+  void go(F&& function, const std::source_location& where = std::source_location::current()) {
+    go(GoOptions{}, std::forward<F>(function), where);
+  }
+  template <class... Args>
+    requires rt::GoroutineArguments<Args...>
+  void go(const std::type_identity_t<rt::MemberFunction<WaitGroup, Args...>>& function, Args&&... args) {
+    go(GoOptions{}, function, std::forward<Args>(args)...);
   }
 
  private:
-  template <class Starter, class... Args>
-  friend class rt::FunctionOf;
-  using Started = void;
+  friend struct rt::MemberStarter<WaitGroup>;
   template <class F, class... Args>
   static constexpr bool fits() {
     return rt::fits_without_result<F, Args...>();
   }
   template <class F, class... Args>
-  void start(const std::source_location& where, F&& function, Args&&... args) {
+  void start(const GoOptions& options, const std::source_location& where, F&& function, Args&&... args) {
     add(1);
     rt::UnlessStarted<WaitGroup, &WaitGroup::done> unless_started(*this);
     tuza::go(
+        options,
         [this, call = rt::BoundCallOf<F, Args...>(std::in_place, std::forward<F>(function),
                                                   std::forward<Args>(args)...)]() mutable {
           const rt::MemberEnd<WaitGroup, &WaitGroup::done> member(*this);

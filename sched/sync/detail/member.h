@@ -1,9 +1,32 @@
-// The end of a goroutine that belongs to a group.
+// The start and the end of a goroutine that belongs to a group.
 #pragma once
 
+#include <tuza/sched/detail/spawn.h>
 #include <tuza/sched/sync/detail/destroy_locals.h>
 
+#include <source_location>
+#include <utility>
+
 namespace tuza::rt {
+
+// Starts the goroutine of group.go(options, function, arguments...), for FunctionOf.
+template <class Group>
+struct MemberStarter {
+  using Started = void;
+  template <class F, class... Args>
+  static constexpr bool fits() {
+    return Group::template fits<F, Args...>();
+  }
+  template <class F, class... Args>
+  void start(const std::source_location& where, F&& function, Args&&... args) const {
+    group.start(options, where, std::forward<F>(function), std::forward<Args>(args)...);
+  }
+
+  Group& group;
+  const GoOptions& options;
+};
+template <class Group, class... Args>
+using MemberFunction = FunctionOf<const MemberStarter<Group>, Args...>;
 
 // The first object on the stack of such a goroutine. When everything else there is destroyed, it destroys the
 // goroutine-locals, and tells the group: a local may refer to what the waiter for the group then destroys.

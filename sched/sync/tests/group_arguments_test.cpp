@@ -1,4 +1,4 @@
-// go() of groups and async() with arguments: the rules of tuza::go() (sched/tests/go_arguments_test.cpp).
+// go() of groups and async() with arguments and options: the rules of tuza::go() (sched/tests/go_arguments_test.cpp).
 #include <tuza/sched/goroutine_dump.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/error_group.h>
@@ -7,12 +7,16 @@
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
 
+#include <array>
+#include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <source_location>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace tuza {
@@ -171,6 +175,78 @@ TEST_P(GroupArgumentsTest, DumpsNameTheLineOfTheCall) {
     waited.go([](Chan<int>& wait_for) { wait_for.recv(); }, std::ref(end));
     const std::string place = "group_arguments_test.cpp:" + std::to_string(line);
     EXPECT_NE(dump_goroutines().find(place), std::string::npos) << dump_goroutines();
+    end.close();
+    waited.wait();
+  });
+}
+
+std::atomic<const char*> g_frame;  // the compiler must keep what it points to
+
+// The default stack is smaller than the frame.
+[[gnu::noinline]] std::string dump_below_4_mib() {
+  std::array<char, std::size_t{4} << 20> frame;
+  frame.fill('.');
+  g_frame = frame.data();
+  std::string dump = dump_goroutines();
+  EXPECT_EQ(*g_frame, '.');
+  return dump;
+}
+void dump_deep(std::string& dump) { dump = dump_below_4_mib(); }
+
+TEST_P(GroupArgumentsTest, OptionsGiveANameAndAStack) {
+  run_with(GetParam(), [] {
+    std::string dump;
+    const auto deep = [&dump] { dump = dump_below_4_mib(); };
+    const auto with = [](std::string_view name) { return GoOptions{.name = name, .stack_bytes = 8 << 20}; };
+    const auto expect_named = [&dump](const std::string& name) {
+      EXPECT_NE(dump.find("] " + name + ":"), std::string::npos) << name << " is missing:\n" << dump;
+    };
+    WaitGroup waited;
+    waited.go(with("waited"), deep);
+    waited.wait();
+    expect_named("waited");
+    waited.go({.name = "braces", .stack_bytes = 8 << 20}, dump_deep, std::ref(dump));
+    waited.wait();
+    expect_named("braces");
+    Scope scope;
+    scope.go(with("scoped"), deep);
+    scope.join();
+    expect_named("scoped");
+    scope.go(with("scoped-with"), dump_deep, std::ref(dump));
+    scope.join();
+    expect_named("scoped-with");
+    ErrorGroup group;
+    group.go(with("failing"), deep);
+    EXPECT_TRUE(group.wait());
+    expect_named("failing");
+    group.go(with("failing-with"), dump_deep, std::ref(dump));
+    EXPECT_TRUE(group.wait());
+    expect_named("failing-with");
+    EXPECT_TRUE(group.try_go(with("tried"), deep));
+    EXPECT_TRUE(group.wait());
+    expect_named("tried");
+    EXPECT_TRUE(group.try_go(with("tried-with"), dump_deep, std::ref(dump)));
+    EXPECT_TRUE(group.wait());
+    expect_named("tried-with");
+    async(with("async"), deep).get();
+    expect_named("async");
+    async(with("async-with"), dump_deep, std::ref(dump)).get();
+    expect_named("async-with");
+  });
+}
+
+TEST_P(GroupArgumentsTest, DumpsNameTheLineOfACallWithOptions) {
+  run_with(GetParam(), [] {
+    Chan<int> end;
+    WaitGroup waited;
+    const auto line = std::source_location::current().line() + 1;
+    waited.go({.name = "first"}, [&end] { end.recv(); });
+    waited.go({.name = "second"}, [](Chan<int>& wait_for) { wait_for.recv(); }, std::ref(end));
+    const std::string dump = dump_goroutines();
+    for (const unsigned one : {line, line + 1}) {
+      const std::string place = "group_arguments_test.cpp:" + std::to_string(one);
+      EXPECT_NE(dump.find(place), std::string::npos) << dump;
+    }
     end.close();
     waited.wait();
   });
