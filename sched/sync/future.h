@@ -11,7 +11,8 @@
 //     tuza::go([promise = std::move(promise)]() mutable { promise.set_value(42); });
 //
 // Ordering: everything done before the result was set (with async: everything the function did) is visible
-// after a wait(), a get(), or a ready() that returned true.
+// after a wait(), a get(), or a ready() that returned true. With async, the captures of the function, its copies
+// of arguments, and the goroutine-locals are destroyed by then, also if the goroutine has ended by goexit().
 //
 // Lifetime: the result belongs to both sides together. A Future may be dropped before the result is set: the
 // function continues, and its result is destroyed (also an exception, silently). A Promise, or a goroutine
@@ -29,6 +30,7 @@
 #include <tuza/sched/sync/detail/block_pool.h>
 #include <tuza/sched/sync/detail/caught.h>
 #include <tuza/sched/sync/detail/event.h>
+#include <tuza/sched/sync/detail/member.h>
 
 #include <atomic>
 #include <concepts>
@@ -110,20 +112,33 @@ class FutureMaker {
     return *this;
   }
   ~FutureMaker() {
-    if (state_ == nullptr) return;
-    state_->break_promise();
-    if (state_->drop()) delete state_;
+    if (state_ != nullptr) publish(false);
   }
   [[nodiscard]] FutureState<T>* state() const { return state_; }
-  // Publishes the result.
-  void finish() {
-    state_->done.fire();
+  // Publishes the result that is in the state.
+  void finish() { publish(true); }
+  // run() makes the result; ended() publishes it, or that there is none because goexit() has left run(). The maker must
+  // not move in between.
+  template <class F>
+  void run(F& function) {
+    state_->run(function);
+    ran_ = true;
+  }
+  void ended() { publish(ran_); }
+
+ private:
+  void publish(bool has_result) {
+    if (has_result) {
+      state_->done.fire();
+    } else {
+      state_->break_promise();
+    }
     if (state_->drop()) delete state_;
     state_ = nullptr;
   }
 
- private:
   FutureState<T>* state_;
+  bool ran_ = false;
 };
 
 // Aborts on misuse, in every build.
@@ -252,11 +267,9 @@ auto start_async(const GoOptions& options, const std::source_location& where, F&
         options,
         [maker = FutureMaker<T>(state),
          call = Call(std::in_place, std::forward<F>(function), std::forward<Args>(args)...)]() mutable {
-          {
-            Call mine(std::move(call));  // destroyed before the result is visible
-            maker.state()->run(mine);
-          }
-          maker.finish();
+          const MemberEnd<FutureMaker<T>, &FutureMaker<T>::ended> member(maker);
+          Call mine(std::move(call));  // destroyed before the result is visible
+          maker.run(mine);
         },
         where);
     return future;

@@ -9,7 +9,7 @@
 //
 // A goroutine's value is made at its first use, by T() or by the given function. It is destroyed when the
 // goroutine ends, by goexit() too, and before a group that the goroutine belongs to (WaitGroup::go(), Scope, ErrorGroup,
-// a server's connections) learns of the end: a value may refer to what outlives the group's wait. The newest value is
+// a server's connections) or the Future of async() learns of the end: a value may refer to what outlives that wait. The newest value is
 // destroyed first. A destructor may use other goroutine-locals, and may park. Nothing is inherited: a new goroutine begins without values. Data of a
 // request belongs in its Context instead. Goroutines that the end of the runtime leaves behind do not
 // destroy their values.

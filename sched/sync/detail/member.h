@@ -1,4 +1,4 @@
-// The start and the end of a goroutine that belongs to a group.
+// The start and the end of a goroutine that belongs to a group, or whose result belongs to a Future.
 #pragma once
 
 #include <tuza/sched/detail/spawn.h>
@@ -29,7 +29,7 @@ template <class Group, class... Args>
 using MemberFunction = FunctionOf<const MemberStarter<Group>, Args...>;
 
 // The first object on the stack of such a goroutine. When everything else there is destroyed, it destroys the
-// goroutine-locals, and tells the group: a local may refer to what the waiter for the group then destroys.
+// goroutine-locals, and tells the group (or the Future): a local may refer to what the waiter then destroys.
 template <class Group, void (Group::*kEnded)()>
 class MemberEnd {
  public:

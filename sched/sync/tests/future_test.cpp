@@ -51,6 +51,21 @@ TEST_P(FutureTest, GetRefersOrMoves) {
   });
 }
 
+TEST_P(FutureTest, APromiseThatIsAssignedAnewCanBeBroken) {
+  run_with(GetParam(), [] {
+    Future<int> second;
+    {
+      Promise<int> promise;
+      Future<int> first = promise.future();
+      promise.set_value(1);
+      EXPECT_EQ(first.get(), 1);
+      promise = Promise<int>();
+      second = promise.future();
+    }
+    EXPECT_THROW(second.get(), std::future_error);
+  });
+}
+
 TEST_P(FutureTest, ExceptionsArrive) {
   run_with(GetParam(), [] {
     Future<int> failed = async([]() -> int { throw std::runtime_error("no"); });

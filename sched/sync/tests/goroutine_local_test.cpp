@@ -1,10 +1,12 @@
 // GoroutineLocal: one value per goroutine, created on first use, destroyed however the goroutine ends.
 #include <tuza/sched/sync/error_group.h>
+#include <tuza/sched/sync/future.h>
 #include <tuza/sched/sync/goroutine_local.h>
 #include <tuza/sched/sync/scope.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/tests/testing.h>
 
+#include <future>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -167,6 +169,8 @@ void expect_gone_when_the_group_ends(const InGroup& in_group) {
         });
       } catch (const std::runtime_error&) {
         EXPECT_EQ(how, EndsBy::kException);
+      } catch (const std::future_error&) {
+        EXPECT_EQ(how, EndsBy::kGoexit);
       }
       ASSERT_EQ(results.size(), 1U) << "ended by " << static_cast<int>(how);
     }
@@ -216,6 +220,18 @@ TEST_P(GoroutineLocalTest, ValuesAreGoneWhenAWaitGroupEnds) {
   });
 }
 
+TEST_P(GoroutineLocalTest, ValuesAreGoneWhenAFutureIsReady) {
+  run_with(GetParam(), [] {
+    expect_gone_when_the_group_ends([](auto function) { async(function).get(); });
+    expect_gone_when_the_group_ends([](auto function) { async([function] { return function(), 1; }).get(); });
+    expect_gone_when_the_group_ends([](auto function) {
+      Future<void> future = async(function);
+      yield_until([&future] { return future.ready(); });
+      future.get();
+    });
+  });
+}
+
 TEST_P(GoroutineLocalTest, ValuesOfTheStarterStayIfAFunctionCannotBeCopied) {
   run_with(GetParam(), [] {
     struct Uncopied {
@@ -233,6 +249,7 @@ TEST_P(GoroutineLocalTest, ValuesOfTheStarterStayIfAFunctionCannotBeCopied) {
     ErrorGroup errors;
     EXPECT_THROW(errors.go(function), std::runtime_error);
     EXPECT_TRUE(errors.wait());
+    EXPECT_THROW((void)async(function), std::runtime_error);
     EXPECT_EQ(*g_name, "starter");
   });
 }
