@@ -36,7 +36,9 @@ class StartLock {
  public:
   explicit StartLock(const std::string& socket) : path_(socket + ".tuza-lock") {
     const struct timespec pause{0, std::chrono::nanoseconds(kPause).count()};
-    for (auto waited = kPause * 0; waited <= kPatience; waited += kPause) {
+    const auto deadline =
+        std::chrono::steady_clock::now() + kPatience;  // a pause may take longer than kPause
+    do {
       if (fd_ < 0 && !open_file()) return;
       const long error = sys::flock(fd_, LOCK_EX | LOCK_NB);
       if (error == 0 && is_still_there()) return;
@@ -49,7 +51,7 @@ class StartLock {
         continue;
       }
       sys::clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
-    }
+    } while (std::chrono::steady_clock::now() < deadline);
     close_file();
   }
   ~StartLock() {
