@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
     }).detach();
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
-  const hostile::Counters& done = hostile::counters(*kind);
+  const hostile::Counters& done = hostile::counters(job.kind);
   const std::uint64_t before = done.iterations;
   const auto start = std::chrono::steady_clock::now();
   std::this_thread::sleep_for(window);
