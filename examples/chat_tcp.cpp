@@ -202,6 +202,6 @@ int main(int argc, char** argv) {
         tuza::net::listen_and_serve(args.listen, [&hub](tuza::net::Conn& conn) { serve(conn, hub); });
     hub.end();
     running.wait();
-    return served;
+    return args.explain(served);
   });
 }

@@ -11,11 +11,11 @@ int main(int argc, char** argv) {
   const tuza::CommandLine args = tuza::parse_command_line(argc, argv, "127.0.0.1:7000");
   const tuza::Logging logging;
   return tuza::run([&args] {
-    return tuza::net::listen_and_serve(args.listen, [](tuza::net::Conn& conn) {
+    return args.explain(tuza::net::listen_and_serve(args.listen, [](tuza::net::Conn& conn) {
       std::array<std::byte, 4096> buffer;
       while (const auto n = conn.read(buffer)) {
         if (*n == 0 || !conn.write_all(std::span(buffer).first(*n))) break;
       }
-    });
+    }));
   });
 }

@@ -14,6 +14,6 @@ int main(int argc, char** argv) {
       tuza::sleep_for(std::chrono::seconds(1));  // blocks this goroutine, not the thread
       res.text("That took a second.\n");
     });
-    return tuza::http::listen_and_serve(args.listen, std::move(router));
+    return args.explain(tuza::http::listen_and_serve(args.listen, std::move(router)));
   });
 }

@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
       argc, argv, "127.0.0.1:7000", {{"upstream", "Address to pass connections on to", upstream}});
   const tuza::Logging logging;
   return tuza::run([&] {
-    return tuza::net::listen_and_serve(args.listen,
-                                       [&upstream](tuza::net::Conn& client) { serve(client, upstream); });
+    return args.explain(tuza::net::listen_and_serve(
+        args.listen, [&upstream](tuza::net::Conn& client) { serve(client, upstream); }));
   });
 }

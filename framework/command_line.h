@@ -8,11 +8,17 @@
 //     const auto args = tuza::parse_command_line(argc, argv, "127.0.0.1:8080", {{"upstream", "Address to ask", upstream}});
 //
 // An unknown option or a malformed address ends the program with status 2 and a line that names it; --help and --version
-// end it with status 0.
+// end it with status 0. What cannot be known before, such as an address in use, explain() puts down to the option:
+//
+//     return args.explain(tuza::net::listen_and_serve(args.listen, handler));
 #pragma once
 
 #include <tuza/sched/detail/language.h>  // first
 
+#include <tuza/sched/errorf.h>
+#include <tuza/sched/result.h>
+
+#include <expected>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -21,6 +27,14 @@ namespace tuza {
 
 struct CommandLine {
   std::string listen;  // HOST:PORT
+
+  // Returns `result`, that of a server or of net::listen(). An error about the address `listen` begins with the option,
+  // as an App's does with its setting: "--listen: listen 127.0.0.1:80: Permission denied".
+  template <class T>
+  [[nodiscard]] Result<T> explain(Result<T> result) const {
+    if (result || result.error().subject() != listen) return result;
+    return std::unexpected(errorf("--listen: {}", result.error()));
+  }
 };
 
 // An option of the same kind, --NAME HOST:PORT.

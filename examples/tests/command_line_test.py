@@ -2,15 +2,17 @@
 """command_line_test.py PROGRAM...: all servers of examples/ have the same command line."""
 
 import pathlib
+import socket
 import subprocess
 import sys
+import tempfile
 import unittest
 
 PROGRAMS = [pathlib.Path(program) for program in sys.argv[1:]]
 
 
-def run(program, *arguments):
-    done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60, check=False)
+def run(program, *arguments, **options):
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60, check=False, **options)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -35,6 +37,19 @@ class CommandLine(unittest.TestCase):
                 with self.subTest(program=program.name, argument=argument):
                     self.assertEqual(run(program, argument),
                                      (2, "", f"{program.name}: {said}\nTry '{program.name} --help'.\n"))
+
+    def test_an_address_that_cannot_be_used_names_its_option(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken, tempfile.TemporaryDirectory() as folder:
+            address = f"127.0.0.1:{taken.getsockname()[1]}"
+            for program in PROGRAMS:
+                with self.subTest(program=program.name):
+                    status, out, err = run(program.resolve(), "--listen", address, cwd=folder)
+                    self.assertEqual((status, out), (1, ""))
+                    self.assertRegex(err, rf"\w: --listen( \(http\.listen\))?: listen {address}: Address already in use\n$")
+            for program in PROGRAMS:
+                if program.name in ("chat_tcp", "echo_tcp", "readme", "tcp_proxy"):
+                    self.assertEqual(run(program, "--listen", "127.0.0.1:99999"),
+                                     (1, "", "tuza: --listen: parse host:port 127.0.0.1:99999: invalid address\n"))
 
     def test_settings_that_keep_a_program_from_its_work_are_refused_by_name(self):
         by_name = {program.name: program for program in PROGRAMS}

@@ -54,7 +54,7 @@ class RawTcp(unittest.TestCase):
             second = subprocess.run([program, "--listen", f"127.0.0.1:{port}"], capture_output=True, text=True,
                                     timeout=PATIENCE_S, check=False)
             self.assertEqual(second.returncode, 1)
-            self.assertIn(f"listen 127.0.0.1:{port}: Address already in use", second.stderr)
+            self.assertIn(f"tuza: --listen: listen 127.0.0.1:{port}: Address already in use\n", second.stderr)
 
 
 if __name__ == "__main__":

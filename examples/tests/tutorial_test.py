@@ -79,6 +79,13 @@ class Steps(unittest.TestCase):
         done = subprocess.run([PROGRAMS[step - 1], *words], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         return done.returncode, done.stdout + done.stderr
 
+    def test_an_address_in_use_names_its_option(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            address = f"127.0.0.1:{taken.getsockname()[1]}"
+            for step in 1, 2, 3:
+                self.assertEqual(self.refused(step, "--listen", address),
+                                 (1, f"tuza: --listen: listen {address}: Address already in use\n"))
+
     def test_wrong_settings_are_named(self):
         status, said = self.refused(5, "--check-config", "--set", "chat.certificate=/nope.pem")
         self.assertEqual(status, 2)

@@ -16,7 +16,7 @@ void echo(tuza::net::Conn& conn) {
 int main(int argc, char** argv) {
   const auto args = tuza::parse_command_line(argc, argv, "127.0.0.1:7000");
   return tuza::run([&args]() -> tuza::Result<void> {
-    auto listener = tuza::net::listen("tcp", args.listen);
+    auto listener = args.explain(tuza::net::listen("tcp", args.listen));
     if (!listener) return std::unexpected(listener.error());
     return tuza::net::serve(*listener, echo);  // one goroutine per connection
   });

@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
   //! [main]
   Room room;
   return tuza::run([&]() -> tuza::Result<void> {
-    auto listener = tuza::net::listen("tcp", args.listen);
+    auto listener = args.explain(tuza::net::listen("tcp", args.listen));
     if (!listener) return std::unexpected(listener.error());
     tuza::go([&room] { room.run(); });
     return tuza::net::serve(*listener, [&room](tuza::net::Conn& conn) { serve_guest(conn, room); });

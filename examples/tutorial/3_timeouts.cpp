@@ -9,7 +9,7 @@ int main(int argc, char** argv) {
   //! [main]
   const Timeouts timeouts{.name = std::chrono::milliseconds(500)};  // short, to see it happen
   return tuza::run([&]() -> tuza::Result<void> {
-    auto listener = tuza::net::listen("tcp", args.listen);
+    auto listener = args.explain(tuza::net::listen("tcp", args.listen));
     if (!listener) return std::unexpected(listener.error());
     tuza::go([&room] { room.run(); });
     return tuza::net::serve(*listener, [&](tuza::net::Conn& conn) { serve_guest(conn, room, timeouts); });
