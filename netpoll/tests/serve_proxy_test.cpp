@@ -135,7 +135,7 @@ TEST_P(ServeProxyTest, TheLimitPerAddressCountsClientsNotProxies) {
 TEST_P(ServeProxyTest, AConnectionWithoutAHeaderMakesRoom) {
   run_with(GetParam(), [] {
     const ProxiedServer running({.max_connections = 1, .proxy_header_timeout = 1h});
-    Conn silent = running.dial("PRO");
+    Conn silent = running.dial("");  // what the server has not read at its close would be answered by a reset
     yield_until([&] { return running.server.connections() == 1; });
     Conn conn = running.dial(v1("203.0.113.7"));
     EXPECT_EQ(read_some(conn), "203.0.113.7:54102\n");
