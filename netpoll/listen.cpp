@@ -113,12 +113,21 @@ long option_of(int fd, int name) {
   return error != 0 ? error : value;
 }
 
+// 1, 0 or -errno. macOS and OpenBSD have the option in their headers only: there a socket without a peer is taken for one that
+// listens, and accept() says that it does not.
+long listens(int fd) {
+  const long known = option_of(fd, SO_ACCEPTCONN);
+  if (known != -ENOPROTOOPT) return known;
+  SocketName peer;
+  return peer.ask(sys::getpeername, fd) == -ENOTCONN ? 1 : 0;
+}
+
 // 0, or -errno if accept() on `fd` cannot do what Listener promises.
 long prepare_to_adopt(int fd) {
   const long type = option_of(fd, SO_TYPE);
   if (type < 0) return type;
   if (type != SOCK_STREAM) return -EPROTOTYPE;
-  if (const long listens = option_of(fd, SO_ACCEPTCONN); listens != 1) return listens < 0 ? listens : -EINVAL;
+  if (const long yes = listens(fd); yes != 1) return yes < 0 ? yes : -EINVAL;
   const long flags = sys::fcntl(fd, F_GETFL, 0);
   if (flags < 0) return flags;
   const long error = sys::fcntl(fd, F_SETFL, flags | O_NONBLOCK);

@@ -8,6 +8,7 @@
 #include <linux/seccomp.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <tuza/netpoll/poll/descriptor_pool.h>
 #include <tuza/netpoll/poll/poller.h>
 #include <tuza/netpoll/tests/refused_testing.h>
@@ -331,6 +332,41 @@ TEST(RefusedMemory, OpeningADescriptorReturnsAnError) {
 }
 
 // -- Listeners and servers.
+
+void forget_that_sockets_listen() {
+  std::array<sock_filter, 6> filter{
+      sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offsetof(seccomp_data, nr))),
+      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getsockopt, 0, 3),
+      sock_filter BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<std::uint32_t>(offsetof(seccomp_data, args) +
+                                                                                2 * sizeof(std::uint64_t))),
+      sock_filter BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SO_ACCEPTCONN, 0, 1),
+      sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOPROTOOPT),
+      sock_filter BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  install(filter);
+}
+
+// As on macOS.
+void adopt_without_the_option() {
+  forget_that_sockets_listen();
+  run(RunOptions{.max_procs = 2}, [] {
+    const int listening = ::socket(AF_INET, SOCK_STREAM, 0);
+    EXPECT_EQ(::listen(listening, 1), 0);  // at a port of the kernel's choice
+    Listener listener = Listener::adopt(listening).value();
+    TcpPair pair = connect(listener);
+    EXPECT_EQ(try_to_talk(pair, ENOPROTOOPT), kOk);
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
+    EXPECT_TRUE(Listener::adopt(ends[0]).error().is(std::errc::invalid_argument));
+    ::close(ends[1]);
+  });
+  ::_exit(::testing::Test::HasFailure() ? 9 : 7);
+}
+
+TEST(AdoptingAListener, DoesNotNeedTheOptionThatMacOSLacks) {
+  const Ended ended = tuza::testing::in_fork(adopt_without_the_option);
+  EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
+}
 
 void accept_without_memory() {
   RefusedCalls kernel(SYS_accept4, ENOMEM);
