@@ -28,9 +28,9 @@ def limited_to(limit: int):
     return lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def needed_by(program: str, *settings: str) -> int:
+def needed_by(program: str) -> int:
     """The address space of an idle server under a limit, so that it reserves no more than it does below."""
-    server = serving.Server(program, *settings, preexec_fn=limited_to(256 * MIB))
+    server = serving.Server(program, preexec_fn=limited_to(256 * MIB))
     try:
         return address_space(server.process.pid)
     finally:
@@ -67,10 +67,10 @@ def says(file, text: str) -> None:
         time.sleep(0.02)
 
 
-def try_with(program: str, more: int, *settings: str) -> None:
-    limit = needed_by(program, *settings) + more
+def try_with(program: str, more: int) -> None:
+    limit = needed_by(program) + more
     with tempfile.TemporaryFile("w+") as log, contextlib.ExitStack() as clients:
-        server = serving.Server(program, *settings, stderr=log, preexec_fn=limited_to(limit))
+        server = serving.Server(program, stderr=log, preexec_fn=limited_to(limit))
         clients.callback(server.kill)
         served = answered(fill(server.port, clients))
         assert 0 < served < CLIENTS, f"{served} with {more // MIB} MiB"

@@ -172,7 +172,7 @@ int Service::serve() {
   // The handlers of the remaining connections use objects that main() is about to destroy.
   if (left > 0) {
     const std::string what = std::to_string(left) + (left == 1 ? " connection" : " connections");
-    end_by_force(what + " did not end even after being cut off", true);
+    end_by_force(what, " did not end even after being cut off", true);
   }
   if (!clean) log_line(LogLevel::kWarning, name_ + ": unfinished requests were cut off");
   log_line(LogLevel::kInfo, name_ + ": ended");

@@ -56,7 +56,7 @@ class Service {
   void on_signal(int number);
   void on_end_signal(std::string_view name);
   [[nodiscard]] std::string what_follows_an_end_signal() const;
-  [[noreturn]] void end_by_force(std::string_view why, bool with_dump);
+  [[noreturn]] void end_by_force(std::string_view what, std::string_view why, bool with_dump);
   void begin_drain();  // called once, by the thread that sets draining_
   void limit_the_start();
   void reload_beside();

@@ -33,13 +33,23 @@ constexpr std::size_t kReloadStack = std::size_t{8} << 20;
 // The dump is abandoned if standard error accepts nothing for this many tenths of a second in total.
 constexpr int kDumpTries = 20;
 
-void dump_to_stderr(const DumpOptions& options) {
+// What a signal asks for must not depend on memory for the line that says so.
+template <class MakeText>
+void say(LogLevel level, const MakeText& make_text) try {
+  log_line(level, make_text());
+} catch (const std::bad_alloc&) {
+  log_line(level, "tuza: no memory to say what follows a signal");
+}
+
+void dump_to_stderr(const DumpOptions& options) try {
   int tries = kDumpTries;
   dump_goroutines(
       [&](std::string_view text) {
         return blocking(CallLength::kLong, [&] { return logging::write_patiently(2, text, tries); });
       },
       options);
+} catch (const std::bad_alloc&) {
+  log_line(LogLevel::kError, "tuza: no memory for a dump of the goroutines");
 }
 
 std::string reloading_message() {
@@ -65,7 +75,7 @@ Result<void> Service::watch_signals() {
 
 // Must not wait, so that the goroutine is ready for the next signal: an end signal must take effect whatever else is
 // going on.
-void Service::on_signal(int number) try {
+void Service::on_signal(int number) {
   switch (number) {
     case SIGTERM: return on_end_signal("SIGTERM");
     case SIGINT: return on_end_signal("SIGINT");
@@ -73,25 +83,16 @@ void Service::on_signal(int number) try {
     case SIGQUIT: return dump_beside();
     default: return;
   }
-} catch (
-    const std::
-        bad_alloc&) {  // of the text for the log: what the signal asks for has begun, or can be asked for again
-  log_line(LogLevel::kError, "tuza: no memory to say more about a signal");
 }
 
 void Service::on_end_signal(std::string_view name) {
-  if (end_signals_.fetch_add(1) > 0) end_by_force(std::string(name) + " again: exiting immediately", false);
-  // The drain begins behind the line that says so, and without memory for the line, too.
-  struct Begin {
-    Service& service;
-    const bool first = !service.draining_.exchange(true);
-    ~Begin() {
-      if (first) service.begin_drain();
-      if (!service.started_.load()) service.limit_the_start();
-    }
-  } const begin{*this};
-  log_line(LogLevel::kInfo,
-           name_ + ": " + std::string(name) + ": " + what_follows_an_end_signal() + " (again: end at once)");
+  if (end_signals_.fetch_add(1) > 0) end_by_force(name, " again: exiting immediately", false);
+  const bool begins = !draining_.exchange(true);  // before the line that says it
+  say(LogLevel::kInfo, [&] {
+    return name_ + ": " + std::string(name) + ": " + what_follows_an_end_signal() + " (again: end at once)";
+  });
+  if (begins) begin_drain();
+  if (!started_.load()) limit_the_start();
 }
 
 std::string Service::what_follows_an_end_signal() const {
@@ -112,13 +113,15 @@ void Service::begin_drain() {
 void Service::limit_the_start() {
   go({.name = "start limit"}, [this] {
     sleep_for(std::chrono::milliseconds(config_.number("shutdown.timeout")));
-    if (!started_.load()) end_by_force("start-up did not finish in time", true);
+    if (!started_.load()) end_by_force("start-up", " did not finish in time", true);
   });
 }
 
-void Service::end_by_force(std::string_view why, bool with_dump) {
-  log_line(LogLevel::kError,
-           name_ + ": " + std::string(why) + (with_dump ? "; the goroutines are on standard error" : ""));
+void Service::end_by_force(std::string_view what, std::string_view why, bool with_dump) {
+  say(LogLevel::kError, [&] {
+    return name_ + ": " + std::string(what) + std::string(why) +
+           (with_dump ? "; the goroutines are on standard error" : "");
+  });
   blocking(CallLength::kLong, [] { drain_log(kLastWords); });
   if (with_dump) dump_to_stderr({.group = true});
   std::_Exit(1);
@@ -141,8 +144,8 @@ void Service::reload_beside() {
                                         false, std::source_location::current());
   if (started == rt::Spawned::kYes) return;
   reloads_wanted_.store(0);
-  log_line(LogLevel::kError,
-           name_ + ": SIGHUP: no memory to read the settings again; they stay as they were");
+  say(LogLevel::kError,
+      [this] { return name_ + ": SIGHUP: no memory to read the settings again; they stay as they were"; });
 }
 
 void Service::reload_once() try {

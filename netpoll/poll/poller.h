@@ -44,7 +44,7 @@ class Poller {
  public:
 #if defined(TUZA_POLLER_KQUEUE)
   static constexpr bool kReportsUrgentData = false;
-  // Closing a number ends its registration at once, also if others have the file open, and whoever waits meanwhile.
+  // Closing a number ends its registration at once, even if others have the file open or a thread waits for events.
   static constexpr bool kClosingRemoves = true;
 #else
   static constexpr bool kReportsUrgentData = true;

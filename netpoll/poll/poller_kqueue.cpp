@@ -105,7 +105,8 @@ struct Poller::State {
   int wake_write = -1;
   std::atomic<bool> wake_pending{false};
   // A stack, which is taken as a whole: a goroutine that adds to it may be suspended at any point, and holds no lock. Whoever
-  // takes it acquires what put_ended() released.
+  // takes it acquires what put_ended() released. No wait misses it: it is filled before wake(), whose exchange of wake_pending
+  // either triggers, or comes before the waiter's, which acquires it; the wait after that one finds it.
   std::atomic<Ended*> ended{nullptr};
 };
 

@@ -269,8 +269,8 @@ TEST(Descriptor, OutsideARuntimeItIsAnErrorAndIsClosed) {
 
 // -- Pipes.
 
-// A writer that finds the pipe full, and whose reader goes before the poller watches for room: on kqueue the poller may be
-// refused (poller_kqueue.cpp). The write tells.
+// The pipe is full, and its reader goes before the poller watches for room. kqueue may refuse to watch such a pipe
+// (poller_kqueue.cpp); the next write reports the error all the same.
 long write_until_full_then_lose_the_reader(int fd, int& reader) {
   constexpr std::array<char, 4096> kPiece{};
   long n = 1;

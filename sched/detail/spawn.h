@@ -36,8 +36,8 @@ struct SpawnRequest {
   const GoOptions& options;
   std::size_t closure_bytes;
   std::size_t closure_alignment;
-  bool
-      may_fail;  // the caller handles a lack of memory: the stack is allocated at once, and leaves the last ones to others
+  // The caller handles a lack of memory: the stack is allocated at once, and leaves the last ones to others.
+  bool may_fail;
   const std::source_location& where;
 };
 

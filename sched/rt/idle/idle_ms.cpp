@@ -208,8 +208,8 @@ void MMaker::leave_room(Sched& sched) {
   end_those_above_max(sched);
 }
 
-// Ends Ms that are idle, and others when they become idle. (One that already ends may still be counted. Then one too many
-// ends, which costs its making.)
+// Ends Ms that are idle, and others when they become idle. The maker and sysmon call it, and the later count holds. (One that
+// already ends may still be counted. Then one too many ends, which costs its making.)
 void MMaker::end_those_above_max(Sched& sched) {
   const std::uint32_t live = sched.ms_live.load(std::memory_order_relaxed);
   surplus_.store(live - std::min(live, ahead_max_.load(std::memory_order_relaxed)),

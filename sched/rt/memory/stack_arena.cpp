@@ -27,7 +27,8 @@ std::size_t kept_for_others(std::size_t limit) {
   return limit == 0 ? 0 : std::clamp(limit / 8, std::size_t{4} << 20, std::size_t{64} << 20);
 }
 
-// Maps `bytes` if `more` could be mapped besides.
+// Maps `bytes` if `more` could be mapped besides. (Who asks for memory just then, and needs more than is left beside both, is
+// refused. That lasts a system call, and happens only next to the limit.)
 void* map_pages_leaving(std::size_t more, std::size_t bytes) {
   void* at = map_pages(bytes + more);
   if (at != nullptr && more != 0) unmap_pages(static_cast<std::byte*>(at) + bytes, more);
