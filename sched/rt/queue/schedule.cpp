@@ -276,10 +276,11 @@ void schedule_loop(M* m) {
     switch_from_g0(m, g);
     if (m->p == nullptr) leave_lane(m);
     if (m->thread_is_spent) {
-      if (m->p != nullptr) hand_off_p(*m->sched, release_p(m));
-      // This thread may have been the last that could wake others, and still may in destructors of its thread_locals.
+      // It may wake others, in destructors of its thread_locals: foreign before others can find its P idle.
       if (!m->has_forked) m_becomes_foreign(m);
-      report_deadlock_if_any(*m->sched);
+      if (m->p != nullptr) hand_off_p(*m->sched, release_p(m));
+      chaos::dawdle();
+      report_deadlock_if_any(*m->sched);  // it may have been the last that could wake others
       while (m->has_forked && !m->sched->stopping.load(std::memory_order_acquire)) m->note.sleep();
       return;
     }

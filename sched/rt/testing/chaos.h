@@ -4,7 +4,7 @@
 // or to the LRQ. A goroutine that would resume on the M that it last ran on is given to another M whenever
 // another M is idle, so it migrates at every switch. An M that leaves the runtime gives its P away, as if
 // sysmon had taken it, once in 16 leaves on average; TUZA_CHAOS_HANDOFF sets another number, and 0 means
-// never. Sysmon sometimes sleeps between two steps. In other builds all of this is constant false and disappears.
+// never. Sysmon and Ms sometimes sleep between two steps. In other builds all of this is constant false and disappears.
 //
 // The choices follow from a seed. A process prints its seed when it starts its first runtime;
 // TUZA_CHAOS_SEED sets the seed. The same seed makes the same choices, but the order in which threads run
@@ -35,7 +35,7 @@ bool migrates(M* m, G* g);
 // Call when the M is about to return to user code. At random, hands off its P to another M, as if sysmon had
 // taken the P.
 void before_leave(M* m);
-// Call on a thread that is no M, between two steps of a protocol. At random, sleeps for some milliseconds.
+// Call between two steps of a protocol, in the runtime. At random, sleeps for some milliseconds.
 void dawdle();
 #else
 inline constexpr bool kEnabled = false;
