@@ -262,6 +262,11 @@ void has_started(M* m) {
   m->sched->maker.m_has_started();
 }
 
+void starts_with_work(M* m) {
+  has_started(m);
+  m->sched->maker.request(MMaker::Request::kRefill);
+}
+
 bool go_idle(M* m) {
   Sched& sched = *m->sched;
   put_idle(sched, release_p(m));  // I1

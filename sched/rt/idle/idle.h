@@ -28,6 +28,8 @@ void stop_spinning(M* m);
 
 // Marks the end of the start of a new M, which until then counts as neither idle nor busy.
 void has_started(M* m);
+// The same for an M that was meant to be a spare one, and has found work.
+void starts_with_work(M* m);
 
 // Hands `p`, held by the caller, to an M if there may be work for it, else makes it idle.
 void hand_off_p(Sched& sched, P* p);

@@ -265,6 +265,9 @@ void schedule_loop(M* m) {
     if (m->p == nullptr && m->locked_g == nullptr && !wait_for_p(m)) return;
     G* g = m->locked_g != nullptr ? wait_for_locked_g(m) : find_runnable(m);
     if (g == nullptr) return;
+    // Not before: work that this M has come for would look as if nobody came.
+    if (m->starting) [[unlikely]]
+      starts_with_work(m);
     if (m->spinning) stop_spinning(m);
     if (g->locked_m != nullptr && g->locked_m != m) {
       hand_to_locked_m(m, g);
