@@ -6,7 +6,9 @@
 namespace tuza {
 
 std::int64_t coarse_now_ns() {
-  const rt::ExternalEntry entry;
+  if (const rt::M* const m = rt::current_m(); m != nullptr) [[likely]]
+    return m->sched->coarse_ns.load(std::memory_order_relaxed);
+  const rt::ExternalEntry entry(nullptr);
   return entry.sched() == nullptr ? rt::now_ns() : entry.sched()->coarse_ns.load(std::memory_order_relaxed);
 }
 

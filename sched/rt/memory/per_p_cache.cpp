@@ -24,12 +24,17 @@ CacheNode* PerPCache::take() {
   const Enter rt;
   if (P* p = rt.p(); p != nullptr) {
     CacheSlot& local = p->caches[slot_];
-    if (CacheNode* node = local.first; node != nullptr) {
+    if (CacheNode* node = local.first; node != nullptr) [[likely]] {
       local.first = node->next;
       --local.size;
       return node;
     }
   }
+  return take_shared();
+}
+
+// On its own: the usual case above then saves no registers for it.
+CacheNode* PerPCache::take_shared() {
   const LockGuard lock(mutex_);
   CacheNode* node = shared_;
   if (node == nullptr) return nullptr;
