@@ -103,10 +103,10 @@ Error Descriptor::reason(std::string_view op) const {
   return Error(mutex_.closed() ? Errc::kClosed : Errc::kTimeout, op);
 }
 
-Result<void> Descriptor::may_begin(const Deadline& deadline, std::string_view op, const Context* ctx) {
-  if (deadline.expired()) return std::unexpected(reason(op));
-  if (ctx != nullptr && ctx->done()) return std::unexpected(ctx->cause());
-  return {};
+// A deadline may have been moved since it was found expired.
+Error Descriptor::reason_not_to_begin(const Deadline& deadline, std::string_view op,
+                                      const Context* ctx) const {
+  return deadline.expired() || ctx == nullptr || !ctx->done() ? reason(op) : ctx->cause();
 }
 
 // A waiting goroutine holds the lock of its side and the reference that goes with it. A goroutine abandoned

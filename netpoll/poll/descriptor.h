@@ -240,7 +240,13 @@ class Descriptor {
   [[nodiscard]] Result<void> may_begin(Side side, std::string_view op, const Context* ctx) {
     return may_begin(ruling_deadline(side), op, ctx);
   }
-  [[nodiscard]] Result<void> may_begin(const Deadline& deadline, std::string_view op, const Context* ctx);
+  [[nodiscard]] Result<void> may_begin(const Deadline& deadline, std::string_view op, const Context* ctx) {
+    if (!deadline.expired() && (ctx == nullptr || !ctx->done())) [[likely]]
+      return {};
+    return std::unexpected(reason_not_to_begin(deadline, op, ctx));
+  }
+  [[nodiscard]] Error reason_not_to_begin(const Deadline& deadline, std::string_view op,
+                                          const Context* ctx) const;
   Result<void> wait_to_read(const Context* ctx);
   Result<void> wait_to_write(const Context* ctx);
   // The caller holds the write lock. `flags`: of send(2), besides MSG_NOSIGNAL.
