@@ -16,11 +16,13 @@ namespace tuza::http {
 enum class Method : std::uint8_t { kGet, kHead, kPost, kPut, kDelete, kConnect, kOptions, kTrace, kPatch };
 inline constexpr int kMethodCount = 9;
 
-constexpr std::string_view name(Method method) {
-  constexpr std::string_view kNames[kMethodCount] = {"GET",     "HEAD",    "POST",  "PUT",  "DELETE",
-                                                     "CONNECT", "OPTIONS", "TRACE", "PATCH"};
-  return kNames[static_cast<int>(method)];
-}
+namespace detail {
+// Not in name(), which would build it at each call.
+inline constexpr std::string_view kMethodNames[kMethodCount] = {
+    "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"};
+}  // namespace detail
+
+constexpr std::string_view name(Method method) { return detail::kMethodNames[static_cast<int>(method)]; }
 
 // RFC 9110 9.2.2: doing it twice is as good as once. CONNECT, which opens a tunnel, is none either.
 constexpr bool is_idempotent(Method method) {

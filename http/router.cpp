@@ -131,8 +131,8 @@ RouteTarget find(const RouteTree& tree, const Request& request, ExchangeBuffers&
     target.allowed = tree.methods() | 1u << static_cast<int>(Method::kOptions);
     return target;
   }
-  if (const auto clean = clean_path(path)) {
-    target.location.append(request.mount_path()).append(*clean);
+  if (!is_clean(path)) [[unlikely]] {
+    target.location.append(request.mount_path()).append(clean_path(path));
     return target;
   }
   const RouteTree::Found found = tree.find(request.method(), request.host(), path, buffers);

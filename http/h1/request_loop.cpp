@@ -89,7 +89,7 @@ void RequestLoop::serve() try {
 // RFC 9112 2.2: some clients end the body of a request with a line end that does not count. Empty lines in front of a request
 // are none of it, so the connection stays idle. A line feed alone is one, too; a carriage return alone is none. False: a
 // request has begun.
-bool RequestLoop::drop_empty_lines() {
+bool RequestLoop::drop_line_ends() {
   Input& input = buffers_->input;
   const std::string_view unread = input.unread();
   std::size_t size = 0;

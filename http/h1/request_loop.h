@@ -104,7 +104,12 @@ class RequestLoop final : public Exchange {
   void begin_life();
   [[nodiscard]] bool is_last_request();
   bool read_head();
-  bool drop_empty_lines();
+  bool drop_empty_lines() {
+    // Most requests begin with their first byte.
+    const std::string_view unread = buffers_->input.unread();
+    return (unread.empty() || unread.front() <= '\r') && drop_line_ends();
+  }
+  bool drop_line_ends();
   bool wait_for_bytes();
   Result<std::size_t> read_idle();
   Result<std::size_t> receive();

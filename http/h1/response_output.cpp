@@ -12,6 +12,7 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,11 @@ class HeadText {
   void put(const char (&text)[N]) {
     std::memcpy(at_, text, N - 1);
     at_ += N - 1;
+  }
+  template <std::size_t N>
+  void put(std::span<const char, N> text) {
+    std::memcpy(at_, text.data(), N);
+    at_ += N;
   }
   void put(std::string_view text) { at_ += text.copy(at_, text.size()); }
   void put(std::uint64_t number) { at_ = std::to_chars(at_, at_ + kDigitsMax, number).ptr; }
@@ -86,7 +92,10 @@ void RequestLoop::append_head(const std::optional<std::uint64_t>& length) {
       text.put(options_.server_name);
       text.put("\r\n");
     }
-    if (!response_.has_date) text.put(buffers_->date.line(coarse_now_ns()));
+    if (!response_.has_date) {
+      const std::string_view line = buffers_->date.line(coarse_now_ns());
+      text.put(std::span<const char, Date::kLineBytes>(line));
+    }
     text.put(extra);
     if (!has_body) {
       // RFC 9110 15.3.6: of the statuses without a body, 205 is the only one whose response does not implicitly end with its

@@ -19,6 +19,8 @@ int dots(std::string_view segment) {
   return count <= 2 ? count : 0;
 }
 
+}  // namespace
+
 bool is_clean(std::string_view path) {
   for (std::size_t slash = 0; slash + 1 < path.size(); slash = path.find('/', slash + 1)) {
     if (slash == std::string_view::npos) return true;
@@ -31,10 +33,7 @@ bool is_clean(std::string_view path) {
   return true;
 }
 
-}  // namespace
-
-std::optional<std::string> clean_path(std::string_view path) {
-  if (is_clean(path)) return std::nullopt;
+std::string clean_path(std::string_view path) {
   std::string clean;
   bool slash_at_end = false;
   while (!path.empty()) {

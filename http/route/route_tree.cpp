@@ -23,24 +23,20 @@ std::string decoded(std::string_view segment) {
 class Search {
  public:
   // `only_with_slash`: looks for a pattern that ends in a slash behind the path, and takes nothing of the path as a rest.
-  Search(const SegmentTable& texts, std::string_view path, ExchangeBuffers& buffers, Method method,
-         bool only_with_slash)
-      : texts_(texts),
-        buffers_(buffers),
-        method_(method),
-        only_with_slash_(only_with_slash),
-        plain_(path.find('%') == std::string_view::npos) {}
+  Search(const SegmentTable& texts, ExchangeBuffers& buffers, Method method, bool only_with_slash)
+      : texts_(texts), buffers_(buffers), method_(method), only_with_slash_(only_with_slash) {}
 
   // `rest` is the remaining path: empty, or beginning with the slash before the next segment.
   const Route* find(const RouteNode& node, std::string_view rest, std::size_t values) {
     if (rest.empty()) return only_with_slash_ ? behind_slash(node, values) : accept(node, values);
     if (rest.size() == 1 && !only_with_slash_) return behind_slash(node, values);
     std::size_t slash = 1;  // segments are short: a loop takes less time than a call of memchr()
-    while (slash < rest.size() && rest[slash] != '/') ++slash;
+    bool encoded = false;
+    for (; slash < rest.size() && rest[slash] != '/'; ++slash) encoded = encoded || rest[slash] == '%';
     const std::string_view segment = rest.substr(1, slash - 1);
     const std::string_view behind = rest.substr(slash);
     if (!segment.empty()) {
-      if (const RouteNode* child = text_child(node, segment)) {
+      if (const RouteNode* child = text_child(node, segment, encoded)) {
         if (const Route* route = find(*child, behind, values)) return route;
       }
       if (node.name != nullptr) {
@@ -68,9 +64,9 @@ class Search {
     return node.rest == nullptr ? nullptr : accept(*node.rest, values + 1);
   }
 
-  [[nodiscard]] const RouteNode* text_child(const RouteNode& node, std::string_view segment) const {
-    return plain_ || segment.find('%') == std::string_view::npos ? texts_.find(node, segment)
-                                                                 : texts_.find(node, decoded(segment));
+  [[nodiscard]] const RouteNode* text_child(const RouteNode& node, std::string_view segment,
+                                            bool encoded) const {
+    return encoded ? texts_.find(node, decoded(segment)) : texts_.find(node, segment);
   }
 
   const Route* accept(const RouteNode& node, std::size_t values) {
@@ -98,7 +94,6 @@ class Search {
   ExchangeBuffers& buffers_;
   const Method method_;
   const bool only_with_slash_;
-  const bool plain_;  // no part of the path is percent-encoded
   bool exact_ = true;
   unsigned allowed_ = 0;  // one bit per method that would have found a handler
   std::array<Value, ExchangeBuffers::kPathValuesMax + 1> values_;
@@ -186,7 +181,7 @@ RouteTree::Found RouteTree::find(Method method, std::string_view host, std::stri
   Found result;
   for (const RouteNode* root : roots) {
     if (root == nullptr) continue;
-    Search search(texts_, path, buffers, method, false);
+    Search search(texts_, buffers, method, false);
     if (const Route* const route = search.find(*root, path, 0)) {
       result.route = route;
       if (search.exact()) return result;
@@ -197,7 +192,7 @@ RouteTree::Found RouteTree::find(Method method, std::string_view host, std::stri
   if (path.ends_with('/')) return result;
   // Of "/tree" and "/tree/", only the second may be registered.
   result.slash_is_missing = std::ranges::any_of(roots, [&](const RouteNode* root) {
-    return root != nullptr && Search(texts_, path, buffers, method, true).find(*root, path, 0) != nullptr;
+    return root != nullptr && Search(texts_, buffers, method, true).find(*root, path, 0) != nullptr;
   });
   return result;
 }

@@ -237,6 +237,8 @@ class Exchange {
   }
   // Whether this status has a body, for any method but HEAD.
   [[nodiscard]] bool body_allowed() const {
+    if (response_.status == 200) [[likely]]
+      return buffers_->head.method != Method::kConnect;
     return response_.status >= 200 && response_.status != 204 && response_.status != 205 &&
            response_.status != 304 && !opens_tunnel();
   }

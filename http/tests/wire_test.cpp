@@ -241,6 +241,66 @@ TEST(Input, KeepsWhatIsUnreadAndWhatIsPinned) {
   }
 }
 
+// -- Line ends, whatever the parser before has made of them.
+
+class LineEnds : public ::testing::Test {
+ protected:
+  // The verdict on the request with one byte changed after it has been parsed.
+  std::string with(std::size_t at, char changed) {
+    auto head = std::make_unique<RequestHead>();
+    HeadParser parser;
+    const HeadLimits limits;
+    parser.begin(*head, limits);
+    const AtPageEnd copy(kRequest);
+    const auto complete = parser.feed_head(copy.begin(), kRequest.size());
+    EXPECT_TRUE(complete && *complete);
+    copy.begin()[at] = changed;
+    const auto framed = frame_request(copy.begin(), *head);
+    return framed ? "" : std::string(framed.error().text);
+  }
+
+  static constexpr std::string_view kRequest =
+      "GET /a/path HTTP/1.1\r\nHost: example.org\r\nX-Tabs: a\tb\t\xc3\xbc\r\nAccept: */*\r\n\r\n";
+};
+
+TEST_F(LineEnds, EachIsBothBytes) {
+  for (std::size_t at = 0; at < kRequest.size(); ++at) {
+    SCOPED_TRACE(at);
+    if (kRequest[at] == '\n') {
+      EXPECT_EQ(with(at, 'x'), "carriage return inside a line");
+    } else if (kRequest[at] == '\r') {
+      EXPECT_EQ(with(at, 'x'), "line does not end in CRLF");
+    } else {
+      EXPECT_EQ(with(at, '\r'), "carriage return inside a line");
+      EXPECT_EQ(with(at, '\n'), "line does not end in CRLF");
+    }
+  }
+}
+
+TEST_F(LineEnds, NoLineBeginsWithASpace) {
+  for (std::size_t at = kRequest.find('\n') + 1; at < kRequest.size() - 2; at = kRequest.find('\n', at) + 1) {
+    SCOPED_TRACE(at);
+    EXPECT_EQ(with(at, ' '), "folded header field");
+    EXPECT_EQ(with(at, '\t'), "folded header field");
+  }
+}
+
+TEST(FindControlChar, FindsTheFirstInEveryWord) {
+  for (std::size_t size = 0; size < 40; ++size) {
+    for (std::size_t at = 0; at < size; ++at) {
+      std::string text(size, '\x20');
+      for (std::size_t i = 0; i < size; ++i) text[i] = i % 3 == 0 ? '\xff' : i % 3 == 1 ? '\x20' : '\x80';
+      text[at] = '\x1f';
+      const AtPageEnd copy(text);
+      const std::string_view view(copy.begin(), size);
+      for (std::size_t from = 0; from <= size; ++from)
+        ASSERT_EQ(find_control_char(view, from), from <= at ? at : size) << size << " " << at << " " << from;
+      text[size - 1] = '\0';
+      ASSERT_EQ(find_control_char(text, at + 1), at + 1 < size ? size - 1 : size);
+    }
+  }
+}
+
 // -- Small units.
 
 TEST(Date, FollowsTheWallClock) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -51,9 +53,24 @@ constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c
 constexpr bool equals_ignoring_case(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (lower(a[i]) != lower(b[i])) return false;
+    if (a[i] != b[i] && lower(a[i]) != lower(b[i])) return false;  // most are written as we write them
   }
   return true;
+}
+
+// The position of the first byte below 0x20, from `from` on; the size of `text` if there is none.
+inline std::size_t find_control_char(std::string_view text, std::size_t from) {
+  static_assert(std::endian::native == std::endian::little);
+  constexpr std::uint64_t kOnes = ~std::uint64_t{0} / 255, kHighs = kOnes * 0x80;
+  for (; from + 8 <= text.size(); from += 8) {
+    std::uint64_t eight = 0;
+    std::memcpy(&eight, text.data() + from, 8);
+    // The borrow of a subtraction reveals them. It may go on into the next byte: the lowest mark is right.
+    const std::uint64_t marks = (eight - kOnes * 0x20) & ~eight & kHighs;
+    if (marks != 0) return from + static_cast<std::size_t>(std::countr_zero(marks)) / 8;
+  }
+  while (from < text.size() && static_cast<unsigned char>(text[from]) >= 0x20) ++from;
+  return from;
 }
 
 // True if `text` contains a control character other than the tab, which a field's value must not contain.

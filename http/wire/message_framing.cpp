@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 
 namespace tuza::http {
 
@@ -10,19 +9,14 @@ namespace tuza::http {
 // that begins with white space (obs-fold, 5.2) is a new field for some parsers, and continues the previous
 // field for others.
 MessageFraming::Checked MessageFraming::line_ends() const {
-  std::size_t from = 0;
-  while (from < text_.size()) {
-    const void* at = std::memchr(text_.data() + from, '\n', text_.size() - from);
-    if (at == nullptr) break;
-    const std::size_t lf = static_cast<std::size_t>(static_cast<const char*>(at) - text_.data());
-    if (lf == 0 || text_[lf - 1] != '\r') return fail("line does not end in CRLF", lf);
-    if (lf - 1 > from && std::memchr(text_.data() + from, '\r', lf - 1 - from) != nullptr) {
-      return fail("carriage return inside a line", from);
+  for (std::size_t at = find_control_char(text_, 0); at < text_.size(); at = find_control_char(text_, at)) {
+    if (text_[at] == '\n') return fail("line does not end in CRLF", at);
+    if (text_[at] == '\r') {
+      if (++at == text_.size() || text_[at] != '\n') return fail("carriage return inside a line", at - 1);
+      if (at + 1 < text_.size() && (text_[at + 1] == ' ' || text_[at + 1] == '\t'))
+        return fail("folded header field", at + 1);
     }
-    if (lf + 1 < text_.size() && (text_[lf + 1] == ' ' || text_[lf + 1] == '\t')) {
-      return fail("folded header field", lf + 1);
-    }
-    from = lf + 1;
+    ++at;  // the parser judges all others
   }
   return {};
 }
@@ -30,6 +24,10 @@ MessageFraming::Checked MessageFraming::line_ends() const {
 // RFC 9112 2.3: "HTTP/" DIGIT "." DIGIT, in upper case. llhttp also accepts RTSP and ICE.
 MessageFraming::Checked MessageFraming::version(std::string_view text, std::size_t offset) {
   constexpr std::string_view kForm = "HTTP/1.";
+  if (text == "HTTP/1.1") [[likely]] {
+    head_.version_minor = 1;
+    return {};
+  }
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
   const bool well_formed = text.size() == kForm.size() + 1 && text.starts_with("HTTP/") && digit(text[5]) &&
                            text[6] == '.' && digit(text[7]);
