@@ -5,6 +5,7 @@
 #include <tuza/http/serve/exchange.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <new>
 #include <ranges>
@@ -16,9 +17,10 @@ namespace tuza::http {
 
 // What a router has found for a request.
 struct RouteTarget {
+  enum class Redirect : std::uint8_t { kNo, kToCleanPath, kToSlash };
   const Handler* handler = nullptr;  // null: nothing
   unsigned allowed = 0;
-  std::string location;  // redirect to it; empty: do not
+  Redirect redirect = Redirect::kNo;
 };
 
 namespace {
@@ -34,7 +36,13 @@ std::string allow_list(unsigned methods) {
 }
 
 // The method stays the same, unlike after 301.
-void redirect(const Request& request, ResponseWriter& response, std::string path) {
+void redirect(RouteTarget::Redirect to, const Request& request, ResponseWriter& response) {
+  std::string path(request.mount_path());
+  if (to == RouteTarget::Redirect::kToCleanPath) {
+    path.append(clean_path(request.path()));
+  } else {
+    path.append(request.path()).append("/");
+  }
   if (!request.query().empty()) path.append("?").append(request.query());
   response.redirect(path, 308);
 }
@@ -115,7 +123,8 @@ class WithoutPrefix {
 };
 
 void answer(const RouteTarget& target, Request& request, ResponseWriter& response) {
-  if (!target.location.empty()) return redirect(request, response, target.location);
+  if (target.redirect != RouteTarget::Redirect::kNo) [[unlikely]]
+    return redirect(target.redirect, request, response);
   if (target.handler != nullptr) return (*target.handler)(request, response);
   if (target.allowed == 0) return response.error(404);
   response.set_header("Allow", allow_list(target.allowed | 1u << static_cast<int>(Method::kOptions)));
@@ -132,12 +141,12 @@ RouteTarget find(const RouteTree& tree, const Request& request, ExchangeBuffers&
     return target;
   }
   if (!is_clean(path)) [[unlikely]] {
-    target.location.append(request.mount_path()).append(clean_path(path));
+    target.redirect = RouteTarget::Redirect::kToCleanPath;
     return target;
   }
   const RouteTree::Found found = tree.find(request.method(), request.host(), path, buffers);
   if (found.slash_is_missing) {
-    target.location.append(request.mount_path()).append(path).append("/");
+    target.redirect = RouteTarget::Redirect::kToSlash;
     return target;
   }
   buffers.pattern = {};

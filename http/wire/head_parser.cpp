@@ -75,9 +75,8 @@ bool HeadParser::add_field() {
 }
 
 const llhttp_settings_t& HeadParser::settings() {
-  static const llhttp_settings_t shared = [] {
-    llhttp_settings_t s;
-    llhttp_settings_init(&s);
+  static constexpr llhttp_settings_t kShared = [] {
+    llhttp_settings_t s{};
     s.on_url = [](llhttp_t* p, const char* at, std::size_t size) {
       self(p).add(*self(p).line_, at, size);
       return 0;
@@ -110,7 +109,7 @@ const llhttp_settings_t& HeadParser::settings() {
     };
     return s;
   }();
-  return shared;
+  return kShared;
 }
 
 void HeadParser::begin(llhttp_type_t direction, Head& head, HeadSlice& line, const HeadLimits& limits) {

@@ -24,10 +24,6 @@ MessageFraming::Checked MessageFraming::line_ends() const {
 // RFC 9112 2.3: "HTTP/" DIGIT "." DIGIT, in upper case. llhttp also accepts RTSP and ICE.
 MessageFraming::Checked MessageFraming::version(std::string_view text, std::size_t offset) {
   constexpr std::string_view kForm = "HTTP/1.";
-  if (text == "HTTP/1.1") [[likely]] {
-    head_.version_minor = 1;
-    return {};
-  }
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
   const bool well_formed = text.size() == kForm.size() + 1 && text.starts_with("HTTP/") && digit(text[5]) &&
                            text[6] == '.' && digit(text[7]);

@@ -55,10 +55,11 @@ RequestFraming::Checked RequestFraming::request_line() {
   }
   line_.method = *known;
   const std::size_t after = line_.target.begin + line_.target.size;
-  constexpr std::string_view kUsualEnd = " HTTP/1.1\r";
-  const std::size_t end =
-      text_.substr(after).starts_with(kUsualEnd) ? after + kUsualEnd.size() - 1 : text_.find('\r', after);
-  const std::string_view rest = text_.substr(after, end - after);
+  if (text_.substr(after).starts_with(" HTTP/1.1\r")) [[likely]] {
+    head_.version_minor = 1;
+    return {};
+  }
+  const std::string_view rest = text_.substr(after, text_.find('\r', after) - after);
   if (!rest.starts_with(' ')) return fail("malformed HTTP version", after);
   return version(rest.substr(1), after);
 }
