@@ -240,13 +240,20 @@ TEST_P(GoDeathTest, GoexitThatACatchHasSwallowedEndsTheProcess) {
 
 TEST_P(GoDeathTest, AnExceptionThatLeavesAGoroutineNamesIt) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_DEATH(run(RunOptions{.max_procs = GetParam()},
-                   [] {
-                     go({.name = "careless"}, [] { throw std::runtime_error("not caught"); });
-                     sleep_for(std::chrono::seconds(60));
-                   }),
-               "goroutine [0-9]+ \\(careless\\) terminated by an exception of type std::runtime_error: "
-               "not caught\n(.*\n)*created by goroutine 1 in .*\n.*goroutine_test.cpp:");
+  EXPECT_DEATH(
+      run(RunOptions{.max_procs = GetParam()},
+          [] {
+            go({.name = "careless"}, [] { throw std::runtime_error("not caught"); });
+            sleep_for(std::chrono::seconds(60));
+          }),
+      "goroutine [0-9]+ \\(careless\\) terminated by an exception of type std::runtime_error: "
+      "not caught\n  #0  [^\n]*TestBody[^\n]*\n(.*\n)*created by goroutine 1 in .*\n.*goroutine_test.cpp:");
+}
+
+TEST_P(GoDeathTest, AReportOfMisuseBeginsWithTheCallOfTheProgram) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(run(RunOptions{.max_procs = GetParam()}, [] { WaitGroup().done(); }),
+               "tuza: fatal: [^\n]*\ngoroutine 1 [^\n]*:\n  #0  tuza::WaitGroup::");
 }
 
 TEST_P(GoDeathTest, AValueThatIsAnErrorIsNamed) {
@@ -269,13 +276,13 @@ TEST_P(GoDeathTest, AValueThatIsAnErrorIsNamed) {
 
 TEST_P(GoDeathTest, AStackOverflowNamesTheGoroutine) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_DEATH(
-      run(RunOptions{.max_procs = GetParam()},
-          [] {
-            go({.name = "deep"}, [] { recurse(1 << 20); });
-            sleep_for(std::chrono::seconds(60));
-          }),
-      "goroutine [0-9]+ \\[running\\] deep: stack overflow(.*\n)*.*recurse(.*\n)*created by goroutine 1");
+  EXPECT_DEATH(run(RunOptions{.max_procs = GetParam()},
+                   [] {
+                     go({.name = "deep"}, [] { recurse(1 << 20); });
+                     sleep_for(std::chrono::seconds(60));
+                   }),
+               "goroutine [0-9]+ \\[running\\] deep: stack overflow [^\n]*\n  #0  "
+               "[^\n]*(recurse|fill)(.*\n)*created by goroutine 1");
 }
 
 // The function itself touches only the lower end of each frame. The compiler must probe what lies between in

@@ -9,15 +9,22 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace tuza::rt {
 namespace {
 
+struct Collected {
+  Backtrace& trace;
+  bool in_handler = false;  // what is below the frame of a signal does not count
+};
+
 _Unwind_Reason_Code collect(_Unwind_Context* context, void* argument) {
-  auto& trace = *static_cast<Backtrace*>(argument);
+  auto& [trace, in_handler] = *static_cast<Collected*>(argument);
   int before_instruction = 0;
   std::uintptr_t pc = _Unwind_GetIPInfo(context, &before_instruction);
   if (pc == 0 || trace.size == Backtrace::kMax) return _URC_END_OF_STACK;
+  if (before_instruction != 0 && std::exchange(in_handler, false)) trace.size = 0;
   // A return address names the instruction after the call, which may belong to the next line or function.
   if (before_instruction == 0) --pc;
   trace.pcs[trace.size++] = pc;
@@ -36,7 +43,8 @@ struct Walk {
 #endif
 __attribute__((no_sanitize("address", "thread", "undefined"))) void walk_here(void* argument) {
   auto& walk = *static_cast<Walk*>(argument);
-  _Unwind_Backtrace(&collect, &walk.trace);
+  Collected collected{walk.trace};
+  _Unwind_Backtrace(&collect, &collected);
   Context unused;
   context_switch(&unused, walk.back);
 }
@@ -68,7 +76,15 @@ const char* base_name(const char* path) {
 
 Backtrace backtrace_here() {
   Backtrace trace;
-  _Unwind_Backtrace(&collect, &trace);
+  Collected collected{trace};
+  _Unwind_Backtrace(&collect, &collected);
+  return trace;
+}
+
+Backtrace backtrace_of_interrupted() {
+  Backtrace trace;
+  Collected collected{trace, true};
+  _Unwind_Backtrace(&collect, &collected);
   return trace;
 }
 

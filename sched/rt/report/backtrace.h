@@ -29,6 +29,9 @@ struct Backtrace {
 };
 
 [[gnu::noinline]] Backtrace backtrace_here();
+// For a signal handler: of the code that the signal has interrupted. Begins with the handler's own frames if the C library
+// does not mark the frame in between.
+[[gnu::noinline]] Backtrace backtrace_of_interrupted();
 
 // `g` must be parked and stay parked. Must not be called on a goroutine.
 Backtrace backtrace_of_parked(G& g);

@@ -33,7 +33,7 @@ void report_overflow(const G& g) {
   line << ")\n";
   line.flush();
   print_activity(g);
-  print(backtrace_here(), Naming::kAsyncSignalSafe);
+  print(backtrace_of_interrupted(), Naming::kAsyncSignalSafe);
   print_creator(g);
 }
 
@@ -127,7 +127,7 @@ bool is_of_the_library([[maybe_unused]] std::terminate_handler handler) {
   }
   print_activity(g);
   // Nothing has been unwound: the stack is still that of the throw.
-  print(backtrace_here());
+  print_program_frames(backtrace_here());
   print_creator(g);
   if (!is_of_the_library(g_previous_terminate)) g_previous_terminate();
   std::abort();

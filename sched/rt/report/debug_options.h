@@ -5,7 +5,7 @@
 //   TUZA_DEBUG=asyncpreemptoff=1            no goroutine is suspended by a signal
 //   TUZA_DEBUG=membarrieroff=1              membarrier(2) is not used
 //   TUZA_DEBUG=heldmutex                    goroutines that park while they hold a std::mutex end the process
-//   TUZA_DEBUG=allframes                    dumps of goroutines show the runtime's own frames, too
+//   TUZA_DEBUG=allframes                    dumps and fatal reports show the runtime's own frames, too
 //   TUZA_DEBUG=stalls=20ms                  reports goroutines that have run without their P for this long
 #pragma once
 

@@ -1,11 +1,13 @@
 #include <tuza/sched/rt/report/dump.h>
 
+#include <tuza/sched/arch/current_m.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/base/print.h>
 #include <tuza/sched/rt/report/backtrace.h>
 #include <tuza/sched/rt/report/goroutine_record.h>
 #include <tuza/sched/rt/sched.h>
 
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,6 +42,16 @@ void print_stack(FrameNames& names, const Backtrace& trace) {
 }
 
 }  // namespace
+
+void print_program_frames(const Backtrace& trace) {
+  const M* m = current_m();
+  try {
+    FrameNames names(m != nullptr && m->sched->debug.all_frames);
+    print_stack(names, trace);
+  } catch (const std::bad_alloc&) {
+    print(trace);
+  }
+}
 
 void print_creator(const G& g) {
   if (g.site_file == nullptr) return;

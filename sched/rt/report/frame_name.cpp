@@ -23,8 +23,9 @@ constexpr std::array<std::string_view, 8> kDefaults{
     ", std::allocator<", ", std::char_traits<", ", std::default_delete<", ", std::less<",
     ", std::hash<",      ", std::equal_to<",    ", std::ratio<1l, 1l>",   ", 18446744073709551615ul"};
 
-// The last two are netpoll's: what is below the calls of programs.
-constexpr std::array<std::string_view, 15> kPlumbing{"tuza::rt::",
+// The C++ runtime's are what leads from a throw to its report; the last two are netpoll's: what is below the calls of programs.
+// "std::enable_if" is all that is left of the name of such a function when it was cut off in the type that it returns.
+constexpr std::array<std::string_view, 21> kPlumbing{"tuza::rt::",
                                                      "tuza::detail::",
                                                      "tuza::sys::",
                                                      "std::__invoke",
@@ -35,6 +36,12 @@ constexpr std::array<std::string_view, 15> kPlumbing{"tuza::rt::",
                                                      "std::_M",
                                                      "std::_Function_ha",
                                                      "std::function",
+                                                     "std::enable_if",
+                                                     "std::terminate",
+                                                     "__cxxabiv1::",
+                                                     "__cxa_",
+                                                     "_Unwind_",
+                                                     "__gxx_personality",
                                                      "goroutine_main",
                                                      "tuza_context",
                                                      "tuza::net::WaitSlot::",
@@ -141,6 +148,12 @@ bool is_plumbing(std::string_view demangled) {
   const std::string name = qualified_name(text);
   return std::ranges::any_of(kPlumbing,
                              [&name](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+bool is_cxx_runtime(std::string_view file) {
+  constexpr std::array<std::string_view, 4> kFiles{"libstdc++.so", "libgcc_s.so", "libc++.so",
+                                                   "libc++abi.so"};
+  return std::ranges::any_of(kFiles, [file](std::string_view one) { return file.starts_with(one); });
 }
 
 }  // namespace tuza::rt

@@ -19,5 +19,7 @@ namespace tuza::rt {
 // Whether the function says nothing about the program: the runtime's own (namespace rt and others), and the standard
 // library's ways to call a function object.
 [[nodiscard]] bool is_plumbing(std::string_view demangled);
+// The same for the file of a function without a name: whether it is the C++ runtime.
+[[nodiscard]] bool is_cxx_runtime(std::string_view file);
 
 }  // namespace tuza::rt

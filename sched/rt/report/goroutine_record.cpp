@@ -148,7 +148,8 @@ void GoroutineRecord::drop_place() {
   where.frame_count = 0;
 }
 
-// A description is "NAME+OFFSET (FILE+0xPOSITION)", or only what is known of it.
+// A description is "NAME+OFFSET (FILE+0xPOSITION)", or "(FILE+0xPOSITION)" without a name, or as much of a long name as there
+// was room for.
 const FrameNames::Frame& FrameNames::of(std::uintptr_t pc) {
   const auto [found, is_new] = frames_.try_emplace(pc);
   Frame& frame = found->second;
@@ -156,13 +157,12 @@ const FrameNames::Frame& FrameNames::of(std::uintptr_t pc) {
   Line line(Line::kNowhere);
   describe(line, pc);
   const std::string_view text = line.text();
-  const std::size_t name_end = text.rfind('+', text.rfind(" ("));
-  if (name_end == std::string_view::npos) {
-    frame.text = text;
-  } else {
-    const std::string_view name = text.substr(0, name_end);
-    frame = {.text = short_name(name).append(text.substr(name_end)), .shown = all_ || !is_plumbing(name)};
+  if (text.starts_with('(')) {
+    frame = {.text = std::string(text), .shown = all_ || !is_cxx_runtime(text.substr(1))};
+    return frame;
   }
+  const std::string_view name = text.substr(0, text.rfind('+', text.rfind(" (")));
+  frame = {.text = short_name(name).append(text.substr(name.size())), .shown = all_ || !is_plumbing(name)};
   return frame;
 }
 

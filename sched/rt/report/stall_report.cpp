@@ -30,7 +30,7 @@ void StallReport::consider(Sched& sched, M& m, std::int64_t since_ns, std::int64
 
 void StallReport::answer(M& m) {
   if (target_.load(std::memory_order_acquire) != &m || answered_.load(std::memory_order_relaxed)) return;
-  trace_ = backtrace_here();
+  trace_ = backtrace_of_interrupted();
   // Not inside the runtime, where the goroutine may be about to change.
   activity_.size = 0;
   if (m.in_rt.load(std::memory_order_relaxed) == 0 && m.current.get() == g_) activity_.read(*m.current);
