@@ -102,11 +102,13 @@ class Client(unittest.TestCase):
             socket = await self.connect("/plain")
             await socket.close(4001, "done")
             self.assertEqual(socket.close_code, 4001)
-            async with self.connect("/plain") as socket:
-                await socket.send(b"x" * ((8 << 20) + 1))
-                with self.assertRaises(websockets.ConnectionClosed) as closed:
-                    await socket.recv()
-                self.assertEqual(closed.exception.rcvd.code, 1009)
+            # No `async with`, which closes again: asyncio of Python 3.13 fails in that if the server's close came while a
+            # part of the message was still to be written.
+            socket = await self.connect("/plain")
+            await socket.send(b"x" * ((8 << 20) + 1))
+            with self.assertRaises(websockets.ConnectionClosed) as closed:
+                await socket.recv()
+            self.assertEqual(closed.exception.rcvd.code, 1009)
 
         self.run_within(close())
 
