@@ -59,9 +59,11 @@ bool is_lost_connection(long error) {
 
 }  // namespace
 
-Result<Listener> listen(std::string_view network, std::string_view address, const ListenOptions& options) {
-  if (network == "unix") return listen_unix(address, options.backlog);
-  const Result<std::vector<Endpoint>> all = resolve_for(Context::background(), network, address);
+Result<Listener> listen(const Context& ctx, std::string_view network, std::string_view address,
+                        const ListenOptions& options) {
+  if (ctx.done()) return std::unexpected(ctx.cause());
+  if (network == "unix") return listen_unix(ctx, address, options.backlog);
+  const Result<std::vector<Endpoint>> all = resolve_for(ctx, network, address);
   if (!all) return std::unexpected(all.error());
   // Of a name with several addresses the first one of IPv4, as in Go: clients that try both versions find it, and those
   // that know only IPv4 do, too.
@@ -92,10 +94,18 @@ Result<Listener> listen(std::string_view network, std::string_view address, cons
   }
 }
 
-Result<Listener> listen(std::string_view address, const ListenOptions& options) {
+Result<Listener> listen(std::string_view network, std::string_view address, const ListenOptions& options) {
+  return listen(Context::background(), network, address, options);
+}
+
+Result<Listener> listen(const Context& ctx, std::string_view address, const ListenOptions& options) {
   constexpr std::string_view kUnix = "unix:";
-  if (address.starts_with(kUnix)) return listen("unix", address.substr(kUnix.size()), options);
-  return listen("tcp", address, options);
+  if (address.starts_with(kUnix)) return listen(ctx, "unix", address.substr(kUnix.size()), options);
+  return listen(ctx, "tcp", address, options);
+}
+
+Result<Listener> listen(std::string_view address, const ListenOptions& options) {
+  return listen(Context::background(), address, options);
 }
 
 Listener::Listener(detail::DescriptorOwner descriptor, Endpoint endpoint, std::string address)

@@ -79,7 +79,7 @@ class Listener {
   friend class SpareDescriptor;
   friend struct detail::ConnParts;
   friend class testing::MemoryNetwork;  // inserts its backlog
-  friend Result<Listener> listen_unix(std::string_view path, int backlog);
+  friend Result<Listener> listen_unix(const Context& ctx, std::string_view path, int backlog);
   Listener(detail::DescriptorOwner descriptor, Endpoint endpoint, std::string address);
   [[nodiscard]] Result<Conn> accept_within(const Context* ctx);
   detail::DescriptorOwner descriptor_;
@@ -104,8 +104,13 @@ class Listener {
 // Goroutines only.
 [[nodiscard]] Result<Listener> listen(std::string_view network, std::string_view address,
                                       const ListenOptions& options = {});
+// The same, but waits for the resolver, or for that lock, only until `ctx` ends, and gives up with its cause.
+[[nodiscard]] Result<Listener> listen(const Context& ctx, std::string_view network, std::string_view address,
+                                      const ListenOptions& options = {});
 
 // The same with a single text: "unix:/run/app.sock", or a TCP address.
 [[nodiscard]] Result<Listener> listen(std::string_view address, const ListenOptions& options = {});
+[[nodiscard]] Result<Listener> listen(const Context& ctx, std::string_view address,
+                                      const ListenOptions& options = {});
 
 }  // namespace tuza::net

@@ -8,6 +8,7 @@
 #include <tuza/netpoll/socket/socket_name.h>
 #include <tuza/sched/arch/calls.h>
 #include <tuza/sched/blocking.h>
+#include <tuza/sched/sync/context.h>
 
 #include <time.h>
 
@@ -34,7 +35,8 @@ long remove_file(const std::string& path) { return sys::unlinkat(AT_FDCWD, path.
 // somebody else's, or if its holder takes too long, there is no protection: a server that starts is worth more.
 class StartLock {
  public:
-  explicit StartLock(const std::string& socket) : path_(socket + ".tuza-lock") {
+  // Waits until `ctx` ends, at the longest.
+  StartLock(const std::string& socket, const Context& ctx) : path_(socket + ".tuza-lock") {
     const struct timespec pause{0, std::chrono::nanoseconds(kPause).count()};
     const auto deadline =
         std::chrono::steady_clock::now() + kPatience;  // a pause may take longer than kPause
@@ -51,7 +53,7 @@ class StartLock {
         continue;
       }
       sys::clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);
-    } while (std::chrono::steady_clock::now() < deadline);
+    } while (std::chrono::steady_clock::now() < deadline && !ctx.done());
     close_file();
   }
   ~StartLock() {
@@ -126,7 +128,7 @@ void UnixSocketFile::remove() {
 
 void detail::Dispose::operator()(UnixSocketFile* file) const { delete file; }
 
-Result<Listener> listen_unix(std::string_view path, int backlog) {
+Result<Listener> listen_unix(const Context& ctx, std::string_view path, int backlog) {
   const auto fail = [&](int number) {
     return std::unexpected(Error::from_errno(number, "listen", "unix:" + std::string(path)));
   };
@@ -138,11 +140,13 @@ Result<Listener> listen_unix(std::string_view path, int backlog) {
   detail::UnixSocketFileOwner owner;
   const long error = blocking([&]() -> long {
     std::optional<StartLock> lock;
-    if (file.front() != '@') lock.emplace(file);
+    if (file.front() != '@') lock.emplace(file, ctx);
+    if (ctx.done()) return -ECANCELED;
     const long result = bind_and_listen(socket, file, *name, backlog);
     if (result == 0 && file.front() != '@') owner.reset(new UnixSocketFile(file));
     return result;
   });
+  if (error == -ECANCELED) return std::unexpected(ctx.cause());
   if (error != 0) return fail(static_cast<int>(-error));
   Result<Descriptor*> descriptor = Descriptor::open(socket.release(), "listen");
   if (!descriptor) return std::unexpected(descriptor.error());

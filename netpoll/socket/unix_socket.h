@@ -28,7 +28,7 @@ class UnixSocketFile {
   std::atomic<bool> removed_{false};
 };
 
-// listen("unix", path). Goroutines only.
-Result<Listener> listen_unix(std::string_view path, int backlog);
+// listen(ctx, "unix", path). Goroutines only.
+Result<Listener> listen_unix(const Context& ctx, std::string_view path, int backlog);
 
 }  // namespace tuza::net

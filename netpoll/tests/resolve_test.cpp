@@ -42,6 +42,7 @@ const Call kCalls[] = {
     [](const Context& ctx, const std::string& address) { return error_of(resolve(ctx, address)); },
     [](const Context& ctx, const std::string& address) { return error_of(resolve_all(ctx, address)); },
     [](const Context& ctx, const std::string& address) { return error_of(dial(ctx, "tcp", address)); },
+    [](const Context& ctx, const std::string& address) { return error_of(listen(ctx, "tcp", address)); },
 };
 
 TEST_P(ResolveTest, AllAddressesOfANameWithAContextAndWithout) {

@@ -177,6 +177,20 @@ TEST_F(UnixSocketTest, TheWaitForAnotherOneThatStartsIsLimited) {
   EXPECT_FALSE(fs::exists(lock)) << "left behind by a crash";
 }
 
+TEST_F(UnixSocketTest, TheWaitForAnotherOneThatStartsEndsWithItsContext) {
+  const std::string lock = path_.string() + ".tuza-lock";
+  const int starting = ::open(lock.c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_EQ(::flock(starting, LOCK_EX), 0);
+  run_with(1, [&] {
+    const auto [ctx, cancel] = with_timeout(Context::background(), 20ms);
+    EXPECT_TRUE(listen(ctx, "unix:" + path_.string()).error().timeout());
+    EXPECT_FALSE(fs::exists(path_)) << "nothing was begun";
+    EXPECT_TRUE(fs::exists(lock));
+    EXPECT_TRUE(listen(ctx, "unix:@" + path_.string()).error().timeout()) << "an ended one begins nothing";
+  });
+  ::close(starting);
+}
+
 // Somebody else may have put it there, where others may write the folder.
 TEST_F(UnixSocketTest, ALockThatOthersCanTakeIsNone) {
   const std::string lock = path_.string() + ".tuza-lock";
