@@ -282,7 +282,7 @@ TEST_P(GoDeathTest, AStackOverflowNamesTheGoroutine) {
                      sleep_for(std::chrono::seconds(60));
                    }),
                "goroutine [0-9]+ \\[running\\] deep: stack overflow [^\n]*\n  #0  "
-               "[^\n]*(recurse|fill)(.*\n)*created by goroutine 1");
+               "[^\n]*(recurse|fill|san)(.*\n)*created by goroutine 1");
 }
 
 // The function itself touches only the lower end of each frame. The compiler must probe what lies between in

@@ -441,7 +441,8 @@ TEST_F(TransitionsTest, AStallIsReportedOnceWithNameDurationAndPlace) {
   EXPECT_EQ(count_of(printed, "(offender) has not returned to the scheduler for "), 1) << printed;
   EXPECT_EQ(count_of(printed, "(caller)"), 0) << printed;
   EXPECT_GE(count_of(printed, "stay_away"), 1) << printed;
-  EXPECT_EQ(count_of(printed, "StallReport"), 0) << "frames of the handler: " << printed;
+  // ThreadSanitizer calls handlers later, with no signal's frame on the stack.
+  EXPECT_EQ(count_of(printed, "StallReport"), rt::kTsan ? 1 : 0) << "frames of the handler: " << printed;
   EXPECT_GE(count_of(printed, "created by goroutine "), 1) << printed;
 }
 
