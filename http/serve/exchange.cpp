@@ -251,7 +251,7 @@ void Exchange::send_whole(std::string_view content_type, std::string_view body) 
   response_.declared_length = response_.written = body.size();
   if (head_only()) return;
   if (body.size() <= kHeldBackMax) {
-    buffers_->body += body;
+    buffers_->body += body;  // to nothing: appending costs less than assigning
     return;
   }
   if (filter_ != nullptr) [[unlikely]] {

@@ -237,10 +237,9 @@ class Exchange {
   }
   // Whether this status has a body, for any method but HEAD.
   [[nodiscard]] bool body_allowed() const {
-    if (response_.status == 200) [[likely]]
-      return buffers_->head.method != Method::kConnect;
-    return response_.status >= 200 && response_.status != 204 && response_.status != 205 &&
-           response_.status != 304 && !opens_tunnel();
+    const int status = response_.status;
+    const bool has_body = status == 200 || (status > 200 && status != 204 && status != 205 && status != 304);
+    return has_body && !opens_tunnel();
   }
   // Then the response is sent in chunks, whatever its length.
   [[nodiscard]] bool sends_trailers() const {

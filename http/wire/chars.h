@@ -58,15 +58,22 @@ constexpr bool equals_ignoring_case(std::string_view a, std::string_view b) {
   return true;
 }
 
+namespace detail {
+inline constexpr std::uint64_t kOnes = ~std::uint64_t{0} / 255, kHighs = kOnes * 0x80;
+// Of eight bytes: marks the high bit of those below 0x20, by the borrow of a subtraction. It may go on into the next byte: of
+// several marks the lowest is right.
+constexpr std::uint64_t marks_of_controls(std::uint64_t eight) {
+  return (eight - kOnes * 0x20) & ~eight & kHighs;
+}
+}  // namespace detail
+
 // The position of the first byte below 0x20, from `from` on; the size of `text` if there is none.
 inline std::size_t find_control_char(std::string_view text, std::size_t from) {
   static_assert(std::endian::native == std::endian::little);
-  constexpr std::uint64_t kOnes = ~std::uint64_t{0} / 255, kHighs = kOnes * 0x80;
   for (; from + 8 <= text.size(); from += 8) {
     std::uint64_t eight = 0;
     std::memcpy(&eight, text.data() + from, 8);
-    // The borrow of a subtraction reveals them. It may go on into the next byte: the lowest mark is right.
-    const std::uint64_t marks = (eight - kOnes * 0x20) & ~eight & kHighs;
+    const std::uint64_t marks = detail::marks_of_controls(eight);
     if (marks != 0) return from + static_cast<std::size_t>(std::countr_zero(marks)) / 8;
   }
   while (from < text.size() && static_cast<unsigned char>(text[from]) >= 0x20) ++from;
@@ -76,14 +83,12 @@ inline std::size_t find_control_char(std::string_view text, std::size_t from) {
 // True if `text` contains a control character other than the tab, which a field's value must not contain.
 // Checks eight bytes at a time, since every response needs this check.
 inline bool has_control_char(std::string_view text) {
-  constexpr std::uint64_t kOnes = ~std::uint64_t{0} / 255, kHighs = kOnes * 0x80;
   std::size_t i = 0;
   for (; i + 8 <= text.size(); i += 8) {
     std::uint64_t eight = 0;
     std::memcpy(&eight, text.data() + i, 8);
-    const std::uint64_t del = eight ^ (kOnes * 0x7f);
-    // The borrow of a subtraction reveals bytes below 0x20, and bytes equal to 0x7f.
-    if ((((eight - kOnes * 0x20) & ~eight) | ((del - kOnes) & ~del)) & kHighs) break;
+    const std::uint64_t del = eight ^ (detail::kOnes * 0x7f);  // zero where there is a 0x7f
+    if ((detail::marks_of_controls(eight) | ((del - detail::kOnes) & ~del & detail::kHighs)) != 0) break;
   }
   for (; i < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);

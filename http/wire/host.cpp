@@ -43,11 +43,8 @@ bool is_host_and_port(std::string_view text) {
   }
   if (end == text.size()) return true;
   const std::string_view port = text.substr(end + 1);
-  if (text[end] != ':' || port.size() > 5) return false;
-  for (const char c : port) {
-    if (c < '0' || c > '9') return false;
-  }
-  return true;
+  return text[end] == ':' && port.size() <= 5 &&
+         std::all_of(port.begin(), port.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 }  // namespace tuza::http

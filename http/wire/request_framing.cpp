@@ -55,7 +55,7 @@ RequestFraming::Checked RequestFraming::request_line() {
   }
   line_.method = *known;
   const std::size_t after = line_.target.begin + line_.target.size;
-  if (text_.substr(after).starts_with(" HTTP/1.1\r")) [[likely]] {
+  if (text_.substr(after).starts_with(" HTTP/1.1\r")) [[likely]] {  // version() judges all others
     head_.version_minor = 1;
     return {};
   }

@@ -18,11 +18,10 @@ namespace {
 
 std::atomic<std::int64_t> g_reporting{0};  // the thread that reports
 
-[[noreturn]] void report_and_abort(const Backtrace& trace, void (*print_frames)(const Backtrace&),
-                                   void (*details)() = nullptr) {
+[[noreturn]] void report_and_abort(void (*print_frames)(const Backtrace&), void (*details)() = nullptr) {
   const M* m = current_m();
   if (m != nullptr && m->current != &m->g0) print_goroutine_line(*m->current);
-  print_frames(trace);
+  print_frames(backtrace_here());
   if (m != nullptr && m->current != &m->g0) print_creator(*m->current);
   if (details != nullptr) details();
   if (m != nullptr) print_sched_state(*m->sched);
@@ -45,14 +44,14 @@ void fatal(std::string_view what) { fatal(what, nullptr); }
 void fatal(std::string_view what, void (*details)()) {
   begin_last_report();
   Line() << "tuza: fatal: " << what << "\n";
-  report_and_abort(backtrace_here(), &print_program_frames, details);
+  report_and_abort(&print_program_frames, details);
 }
 
 void check_failed(const char* condition, const char* file, int line) {
   begin_last_report();
   Line() << "tuza: CHECK failed: " << condition << " at " << file << ":" << line
          << "\n(this is a bug in Tuza, not in your program)\n";
-  report_and_abort(backtrace_here(), [](const Backtrace& all) { print(all); });
+  report_and_abort([](const Backtrace& all) { print(all); });
 }
 
 }  // namespace tuza::rt

@@ -12,7 +12,8 @@ namespace {
 
 // The lower half counts the known threads, the upper half the changes, so that two equal values mean that none came or
 // went in between. seq_cst: a thread that becomes foreign does so before it may wake a goroutine, and the thread that
-// looks for a deadlock reads this before it looks whether a goroutine has been woken.
+// looks for a deadlock reads this before it looks whether a goroutine has been woken. An M does so also before its P is idle,
+// and the thread that looks has found all Ps idle before it reads this.
 constexpr std::uint64_t kChange = std::uint64_t{1} << 32;
 std::atomic<std::uint64_t> g_known{0};
 std::atomic<long> g_process{0};  // to which the count belongs

@@ -234,7 +234,7 @@ bool MMaker::ends_surplus(const Sched& sched) {
 // While the program sets itself up, an M that is on its way comes before another is made: sysmon may have asked for a
 // second one because the first took its time.
 bool MMaker::one_suffices_and_comes() const {
-  return setting_up_.load(std::memory_order_relaxed) && starting_.load(std::memory_order_relaxed) > 0;
+  return setting_up_.load(std::memory_order_relaxed) && starting_.load(std::memory_order_acquire) > 0;
 }
 
 // The requester found no idle M, but an M may have gone idle since, after it had checked for work, or one that was just
@@ -248,10 +248,12 @@ bool MMaker::bring_one(Sched& sched, bool only_for_work) {
       m->note.wake();
       return true;
     }
+    // In this order: an M that no longer comes has taken its goroutine, which lacks_one() then does not see any more.
+    const bool one_comes = one_suffices_and_comes();
     if (only_for_work && !lacks_one(sched)) return true;
     if (sched.ms_live.load() >= sched.max_threads.load()) {
       if (!work_waits(sched)) return true;
-    } else if (!one_suffices_and_comes()) {
+    } else if (!one_comes) {
       return make_one(sched);
     }
     note_.sleep(kLimitCheckNs);

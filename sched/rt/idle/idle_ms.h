@@ -112,8 +112,8 @@ class MMaker {
   }
   // Called by an M that is about to sleep and that need not: whether its thread ends instead, to leave room.
   bool ends_surplus(const Sched& sched);
-  // A new M has become idle or busy.
-  void m_has_started() { starting_.fetch_sub(1, std::memory_order_relaxed); }
+  // A new M has become idle, or has taken a goroutine. Release: see one_suffices_and_comes().
+  void m_has_started() { starting_.fetch_sub(1, std::memory_order_release); }
 
   void start(Sched& sched);
   void stop();

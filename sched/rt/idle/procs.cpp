@@ -45,9 +45,7 @@ bool acquire_p(M* m) {
   if (id < 0) return false;
   sched.sysmon.p_busy();
   hold_p(m, &sched.p(id));
-  if constexpr (chaos::kEnabled) {
-    if (m->starting) chaos::dawdle();
-  }
+  if (m->starting) chaos::dawdle();
   return true;
 }
 

@@ -24,17 +24,12 @@ CacheNode* PerPCache::take() {
   const Enter rt;
   if (P* p = rt.p(); p != nullptr) {
     CacheSlot& local = p->caches[slot_];
-    if (CacheNode* node = local.first; node != nullptr) [[likely]] {
+    if (CacheNode* node = local.first; node != nullptr) {
       local.first = node->next;
       --local.size;
       return node;
     }
   }
-  return take_shared();
-}
-
-// On its own: the usual case above then saves no registers for it.
-CacheNode* PerPCache::take_shared() {
   const LockGuard lock(mutex_);
   CacheNode* node = shared_;
   if (node == nullptr) return nullptr;

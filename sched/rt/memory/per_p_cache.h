@@ -49,8 +49,6 @@ class PerPCache {
   static void flush(P& p);
 
  private:
-  [[gnu::noinline]] CacheNode* take_shared();
-
   const std::size_t slot_;
   RawMutex mutex_;
   CacheNode* shared_ TUZA_GUARDED_BY(mutex_) = nullptr;
