@@ -69,5 +69,29 @@ TEST(FrameName, TellsTheProgramFromWhatIsAroundIt) {
     EXPECT_FALSE(is_plumbing(name)) << name;
 }
 
+TEST(FrameName, IsThatOfTheFunctionWhichAGoroutineRuns) {
+  const struct {
+    std::string demangled, function;
+  } cases[] = {
+      {"void tuza::rt::run_closure<tuza::rt::BoundCall<shop::serve()::{lambda()#1}> >(void*)",
+       "shop::serve()::{lambda()#1}"},
+      {"void tuza::rt::run_closure<shop::T::f()::{lambda(int, char)#1}::operator()() "
+       "const::{lambda()#1}>(void*)",
+       "shop::T::f()::{lambda(int, char)#1}::operator()() const::{lambda()#1}"},
+      {"void tuza::rt::run_closure<tuza::rt::BoundCall<shop::Job<int, char>, int, long> >(void*)",
+       "shop::Job<int, char>"},
+      {"void tuza::rt::run_closure<tuza::rt::BoundCall<void (*)(int, char), int, char> >(void*)", ""},
+      {"void tuza::rt::run_closure<tuza::rt::BoundCall<void (shop::Job::*)(), shop::Job*> >(void*)", ""},
+      {"void tuza::rt::run_closure<shop::each(void (*)(int))::{lambda()#1}>(void*)",
+       "shop::each(void (*)(int))::{lambda()#1}"},
+      {"void tuza::rt::run_closure<std::function<void ()> >(void*)", ""},
+      {"void tuza::rt::run_closure<tuza::rt::BoundCall<shop::serve()::{lam", ""},
+      {"void shop::each<tuza::rt::run_closure<shop::Job> >()", ""},
+      {"shop::serve()", ""},
+      {"", ""},
+  };
+  for (const auto& c : cases) EXPECT_EQ(goroutine_function(c.demangled), c.function) << c.demangled;
+}
+
 }  // namespace
 }  // namespace tuza::rt

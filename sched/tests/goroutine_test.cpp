@@ -250,6 +250,18 @@ TEST_P(GoDeathTest, AnExceptionThatLeavesAGoroutineNamesIt) {
       "not caught\n  #0  [^\n]*TestBody[^\n]*\n(.*\n)*created by goroutine 1 in .*\n.*goroutine_test.cpp:");
 }
 
+// As an optimising compiler inlines every function that only go() calls.
+TEST_P(GoDeathTest, AFunctionWithoutAFrameOfItsOwnIsNamed) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(run(RunOptions{.max_procs = GetParam()},
+                   [] {
+                     go([]() __attribute__((always_inline)) { WaitGroup().done(); });
+                     sleep_for(std::chrono::seconds(60));
+                   }),
+               "  #0  tuza::WaitGroup::[^\n]*\n(.*\n)?  #[12]  tuza::GoDeathTest_AFunction[^\n]*TestBody"
+               "[^\n]*lambda[^\n]*\ncreated by");
+}
+
 TEST_P(GoDeathTest, AReportOfMisuseBeginsWithTheCallOfTheProgram) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(run(RunOptions{.max_procs = GetParam()}, [] { WaitGroup().done(); }),

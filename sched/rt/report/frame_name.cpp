@@ -112,6 +112,23 @@ void collapse(std::string& text, char open) {
   }
 }
 
+// The first argument of the template `before`, which ends in '<', perhaps behind the type that it returns. Empty if `text` is
+// another name.
+std::string_view first_argument(std::string_view text, std::string_view before) {
+  const std::size_t name = text.find(before);
+  if (name == std::string_view::npos || (name != 0 && text.substr(0, name) != "void ")) return {};
+  const std::size_t open = name + before.size() - 1;
+  const std::size_t close = partner(text, open);
+  if (close == std::string_view::npos) return {};
+  std::size_t end = open + 1;
+  for (int depth = 0; end < close && (depth > 0 || text[end] != ','); ++end) {
+    if (!is_bracket(text, end)) continue;
+    depth += text[end] == '<' || text[end] == '(' ? 1 : text[end] == '>' || text[end] == ')' ? -1 : 0;
+  }
+  while (text[end - 1] == ' ') --end;
+  return text.substr(open + 1, end - open - 1);
+}
+
 // Without template arguments, and without the type that is returned.
 std::string qualified_name(std::string_view text) {
   std::string bare;
@@ -154,6 +171,14 @@ bool is_cxx_runtime(std::string_view file) {
   constexpr std::array<std::string_view, 4> kFiles{"libstdc++.so", "libgcc_s.so", "libc++.so",
                                                    "libc++abi.so"};
   return std::ranges::any_of(kFiles, [file](std::string_view one) { return file.starts_with(one); });
+}
+
+std::string_view goroutine_function(std::string_view demangled) {
+  std::string_view function = first_argument(demangled, "tuza::rt::run_closure<");
+  if (const std::string_view bound = first_argument(function, "tuza::rt::BoundCall<"); !bound.empty())
+    function = bound;
+  const bool is_class = function.ends_with('}') || function.ends_with('>') || !function.contains("*)(");
+  return is_class && !is_plumbing(function) ? function : std::string_view();
 }
 
 }  // namespace tuza::rt

@@ -22,4 +22,9 @@ namespace tuza::rt {
 // The same for the file of a function without a name: whether it is the C++ runtime.
 [[nodiscard]] bool is_cxx_runtime(std::string_view file);
 
+// The type of the function object that a goroutine runs, "shop::serve()::{lambda()#1}", from the function that calls it. An
+// optimising compiler inlines the body there, since nothing else calls it; the goroutine's function then has no other frame.
+// Empty for other functions, for the calls of pointers, of plumbing, and in a name that was cut off.
+[[nodiscard]] std::string_view goroutine_function(std::string_view demangled);
+
 }  // namespace tuza::rt

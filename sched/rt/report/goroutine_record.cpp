@@ -158,11 +158,15 @@ const FrameNames::Frame& FrameNames::of(std::uintptr_t pc) {
   describe(line, pc);
   const std::string_view text = line.text();
   if (text.starts_with('(')) {
-    frame = {.text = std::string(text), .shown = all_ || !is_cxx_runtime(text.substr(1))};
+    frame.text = text;
+    frame.shown = all_ || !is_cxx_runtime(text.substr(1));
     return frame;
   }
-  const std::string_view name = text.substr(0, text.rfind('+', text.rfind(" (")));
-  frame = {.text = short_name(name).append(text.substr(name.size())), .shown = all_ || !is_plumbing(name)};
+  frame.function = text.substr(0, text.rfind('+', text.rfind(" (")));
+  if (!all_) frame.runs = goroutine_function(frame.function);
+  frame.text =
+      short_name(frame.runs.empty() ? frame.function : frame.runs).append(text.substr(frame.function.size()));
+  frame.shown = all_ || !is_plumbing(frame.function);
   return frame;
 }
 
@@ -185,11 +189,17 @@ void append_state(std::string& out, const GoroutineRecord& g) {
 }
 
 void append_frames(std::string& out, FrameNames& names, std::span<const std::uintptr_t> frames) {
-  const bool any = std::ranges::any_of(frames, [&names](std::uintptr_t pc) { return names.of(pc).shown; });
+  const FrameNames::Frame* callee = nullptr;  // the last one that is shown
+  const auto is_shown = [&callee](const FrameNames::Frame& frame) {
+    const bool is_inlined = callee == nullptr || !callee->function.contains(frame.runs + "::operator()");
+    return frame.shown || (!frame.runs.empty() && is_inlined);
+  };
+  const bool any = std::ranges::any_of(frames, [&](std::uintptr_t pc) { return is_shown(names.of(pc)); });
   std::size_t number = 0;
   for (const std::uintptr_t pc : frames) {
     const FrameNames::Frame& frame = names.of(pc);
-    if (any && !frame.shown) continue;
+    if (any && !is_shown(frame)) continue;
+    callee = &frame;
     out += "  #" + std::to_string(number) + (number < 10 ? "  " : " ") + frame.text + '\n';
     ++number;
   }

@@ -58,6 +58,8 @@ class FrameNames {
   struct Frame {
     std::string text;
     bool shown = true;
+    std::string function;  // as the demangler names it
+    std::string runs;      // of a frame that begins a goroutine: the goroutine's function
   };
   const Frame& of(std::uintptr_t pc);
 
@@ -68,7 +70,8 @@ class FrameNames {
 
 void append_goroutine(std::string& out, FrameNames& names, const GoroutineRecord& g, std::int64_t now);
 void append_state(std::string& out, const GoroutineRecord& g);
-// All of them, if none is shown.
+// All of them, if none is shown. The goroutine's function stands in the place of the frame that calls it, unless it has one of its
+// own.
 void append_frames(std::string& out, FrameNames& names, std::span<const std::uintptr_t> frames);
 void append_stack(std::string& out, FrameNames& names, const GoroutineRecord& g);
 void append_duration(std::string& out, std::int64_t ns);
