@@ -24,10 +24,10 @@ using tuza::testing::WithProcs;
 
 Url at(std::string_view text) { return Url::parse(text).value(); }
 
-struct Case {
+struct CookieCase {
   const char *set_by, *set_cookie, *asked, *sent;
 };
-const std::vector<Case> kCases{
+const std::vector<CookieCase> kCookieCases{
     {"http://a.org/", "n=v", "http://a.org/x/y?q", "n=v"},
     {"http://a.org/", "n=v", "https://A.ORG/", "n=v"},
     {"http://a.org:8080/", "n=v", "http://a.org/", "n=v"},  // a port does not matter
@@ -93,7 +93,7 @@ const std::vector<Case> kCases{
 
 TEST(CookieJar, SendsACookieWhereItBelongs) {
   ASSERT_TRUE(knows_public_suffixes()) << "libpsl-dev is missing";
-  for (const Case& one : kCases) {
+  for (const CookieCase& one : kCookieCases) {
     CookieJar jar;
     jar.store(at(one.set_by), one.set_cookie);
     EXPECT_EQ(jar.cookies_for(at(one.asked)), one.sent)

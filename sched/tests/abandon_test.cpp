@@ -13,11 +13,11 @@ namespace {
 using namespace std::chrono_literals;
 using namespace testing;
 
-constexpr int kWaiters = 3;
+constexpr int kAbandoned = 3;
 
 void leave_waiters(Waitable& waitable, int procs) {
   run(RunOptions{.max_procs = procs}, [&waitable] {
-    for (int i = 0; i < kWaiters; ++i) go([&waitable] { waitable.wait(); });
+    for (int i = 0; i < kAbandoned; ++i) go([&waitable] { waitable.wait(); });
     wait_until_all_park();
   });
 }
@@ -69,7 +69,7 @@ TEST_P(AbandonedWait, WhatTheyWaitedForMayBeDestroyedAfterwards) {
 TEST_P(AbandonedWait, WhatTheyWaitedForMayBeUsedOutside) {
   const auto waitable = make();
   leave_waiters(*waitable, GetParam().procs);
-  for (int i = 0; i < 2 * kWaiters; ++i) waitable->serve();
+  for (int i = 0; i < 2 * kAbandoned; ++i) waitable->serve();
 }
 
 TEST_P(AbandonedWait, WhatTheyWaitedForServesTheNextRuntime) {
@@ -84,7 +84,7 @@ TEST_P(AbandonedWait, ServedAtTheLastMomentTheyAreForgottenAsWell) {
   const auto waitable = make();
   for (int round = 0; round < 3; ++round) {
     run(RunOptions{.max_procs = GetParam().procs}, [&waitable] {
-      for (int i = 0; i < kWaiters; ++i) go([&waitable] { waitable->wait(); });
+      for (int i = 0; i < kAbandoned; ++i) go([&waitable] { waitable->wait(); });
       wait_until_all_park();
       waitable->serve();
     });
@@ -104,7 +104,7 @@ TEST_P(AbandonedWait, AThreadMayServeThemWhileTheRuntimeEnds) {
   });
   for (int i = 0; i < scaled(30); ++i) {
     run(RunOptions{.max_procs = GetParam().procs}, [&waitable] {
-      for (int k = 0; k < kWaiters; ++k) go([&waitable] { waitable->wait(); });
+      for (int k = 0; k < kAbandoned; ++k) go([&waitable] { waitable->wait(); });
       sleep_for(200us);
     });
   }
@@ -119,7 +119,7 @@ struct Static {
   std::vector<std::unique_ptr<Waitable>> all;
   ~Static() {
     for (const auto& waitable : all)
-      for (int i = 0; i < 2 * kWaiters; ++i) waitable->serve();
+      for (int i = 0; i < 2 * kAbandoned; ++i) waitable->serve();
   }
 };
 
@@ -130,7 +130,7 @@ enum class Exits { kMain, kGoroutine, kThread };
   for (WaitableKind& kind : testing::waitables()) keeper.all.push_back(kind.make());
   const int status = run(RunOptions{.max_procs = procs}, [who] {
     for (const auto& waitable : keeper.all)
-      for (int i = 0; i < kWaiters; ++i) go([&waitable] { waitable->wait(); });
+      for (int i = 0; i < kAbandoned; ++i) go([&waitable] { waitable->wait(); });
     wait_until_all_park();
     if (who == Exits::kGoroutine) {
       go([] { std::exit(5); });
@@ -181,7 +181,7 @@ TEST(Abandoned, WhatOneGivesUpIsNotGivenToAnother) {
   run(RunOptions{.max_procs = 1}, [&semaphore] {
     go([&semaphore] { semaphore.acquire(4); });
     wait_until_all_park();
-    for (int i = 0; i < kWaiters; ++i) go([&semaphore] { semaphore.acquire(1); });
+    for (int i = 0; i < kAbandoned; ++i) go([&semaphore] { semaphore.acquire(1); });
     wait_until_all_park();
   });
   EXPECT_TRUE(semaphore.try_acquire(1));
@@ -194,7 +194,7 @@ TEST(Abandoned, WaitingThreadsKeepWaiting) {
   std::atomic<int> got = 0;
   std::thread receiver([&] { got = chan.recv().value(); });
   run(RunOptions{.max_procs = 2}, [&chan] {
-    for (int i = 0; i < kWaiters; ++i) go([&chan] { chan.recv(); });
+    for (int i = 0; i < kAbandoned; ++i) go([&chan] { chan.recv(); });
     wait_until_all_park();
   });
   while (!chan.try_send(7)) std::this_thread::yield();

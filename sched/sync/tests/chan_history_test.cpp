@@ -29,12 +29,12 @@ struct Call {
   Did did;
   int value;
 };
-using History = std::vector<Call>;
+using Calls = std::vector<Call>;
 
 // A sequential channel.
 class Model {
  public:
-  Model(const History& history, std::size_t capacity) : history_(history), capacity_(capacity) {}
+  Model(const Calls& history, std::size_t capacity) : history_(history), capacity_(capacity) {}
 
   // True if these answers fit some order of all calls in which no call precedes one that had ended before it
   // began.
@@ -81,14 +81,14 @@ class Model {
     return false;
   }
 
-  const History& history_;
+  const Calls& history_;
   const std::size_t capacity_;
   std::set<State> seen_;
 };
 
 TEST(ChanHistory, TheCheckerSeesWhatIsWrong) {
-  const auto explains = [](const History& h, std::size_t capacity) { return Model(h, capacity).explains(); };
-  const History in_order{
+  const auto explains = [](const Calls& h, std::size_t capacity) { return Model(h, capacity).explains(); };
+  const Calls in_order{
       {0, 1, Did::kSent, 1}, {2, 3, Did::kSent, 2}, {4, 5, Did::kReceived, 1}, {6, 7, Did::kReceived, 2}};
   EXPECT_TRUE(explains(in_order, 2));
   EXPECT_FALSE(explains(in_order, 1)) << "more than fits";
@@ -142,7 +142,7 @@ class Recorder {
     chan_.close();
     calls_.push_back({begin, clock_++, Did::kClose, 0});
   }
-  void append_to(History& history) const { history.insert(history.end(), calls_.begin(), calls_.end()); }
+  void append_to(Calls& history) const { history.insert(history.end(), calls_.begin(), calls_.end()); }
 
  private:
   void pause() {
@@ -152,7 +152,7 @@ class Recorder {
   Chan<int>& chan_;
   std::atomic<int>& clock_;
   Random random_;
-  History calls_;
+  Calls calls_;
 };
 
 class ChanHistory : public WithProcs {};
@@ -191,7 +191,7 @@ TEST_P(ChanHistory, SmallOnesHaveAnOrder) {
       }
       recorders[4].close();
       receivers.wait();
-      History history;
+      Calls history;
       for (const Recorder& r : recorders) r.append_to(history);
       ASSERT_LT(history.size(), 32u);
       ASSERT_TRUE(Model(history, capacity).explains()) << "capacity " << capacity << ", round " << round;
