@@ -107,7 +107,8 @@ def call(suite, step, folder, options, env):
             suite.progress.say(f"{step.name}: FAILED {test.name} ({test.plain})")
             at_once = FAILURE_LINES_AT_ONCE
         failed = sum(one.failed for one in tests.values())
-        suite.progress.show(f"{step.name}: {len(tests)} of {total} tests, {failed} failed")
+        of = f" of {total}" if total else ""  # not known until the first one has its last result
+        suite.progress.show(f"{step.name}: {len(tests)}{of} tests, {failed} failed")
     outputs, seconds = {}, {}
     if results.exists():
         for case in xml.etree.ElementTree.parse(results).iter("testcase"):
