@@ -118,15 +118,9 @@ Result<Relayed> relay(const Context& ctx, Conn& first, Conn& second, const Relay
   };
   Relayed relayed;
   WaitGroup other;
-  other.add(1);
-  const Result<void> started = try_go({.name = "relay"}, [&] {
-    relayed.second_to_first = one_way(first, second);
-    other.done();
-  });
-  if (!started) {
-    other.done();
-    return std::unexpected(started.error());
-  }
+  const Result<void> started =
+      other.try_go({.name = "relay"}, [&] { relayed.second_to_first = one_way(first, second); });
+  if (!started) return std::unexpected(started.error());
   relayed.first_to_second = one_way(second, first);
   other.wait();
   if (error) return std::unexpected(*error);

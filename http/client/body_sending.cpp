@@ -12,13 +12,7 @@ BodySending::BodySending(const RequestSender& sender, net::Conn& conn, const Con
 }
 
 Result<void> BodySending::begin() {
-  sending_.add(1);
-  Result<void> begun = try_go({.name = "request body"}, [this] {
-    const rt::MemberEnd<WaitGroup, &WaitGroup::done> member(sending_);
-    send();
-  });
-  if (!begun) sending_.done();
-  return begun;
+  return sending_.try_go({.name = "request body"}, [this] { send(); });
 }
 
 void BodySending::send() {

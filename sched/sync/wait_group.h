@@ -62,6 +62,18 @@ class WaitGroup {
           const std::type_identity_t<rt::MemberFunction<WaitGroup, Args...>>& function, Args&&... args) {
     function.start(rt::MemberStarter<WaitGroup>{*this, options}, std::forward<Args>(args)...);
   }
+  // Like go(), but reports the errors of tuza::try_go(). After one, the group is as before, and `function` is destroyed.
+  template <class F>
+  [[nodiscard]] Result<void> try_go(const GoOptions& options, F&& function,
+                                    const std::source_location& where = std::source_location::current()) {
+    if constexpr (fits<F>()) {
+      add(1);
+      rt::UnlessStarted<WaitGroup, &WaitGroup::done> unless_started(*this);
+      Result<void> begun = tuza::try_go(options, as_member(std::forward<F>(function)), where);
+      if (begun) unless_started.started();
+      return begun;
+    }
+  }
   template <class F>
   void go(F&& function, const std::source_location& where = std::source_location::current()) {
     go(GoOptions{}, std::forward<F>(function), where);
@@ -82,16 +94,17 @@ class WaitGroup {
   void start(const GoOptions& options, const std::source_location& where, F&& function, Args&&... args) {
     add(1);
     rt::UnlessStarted<WaitGroup, &WaitGroup::done> unless_started(*this);
-    tuza::go(
-        options,
-        [this, call = rt::BoundCallOf<F, Args...>(std::in_place, std::forward<F>(function),
-                                                  std::forward<Args>(args)...)]() mutable {
-          const rt::MemberEnd<WaitGroup, &WaitGroup::done> member(*this);
-          auto mine(std::move(call));
-          std::move(mine)();
-        },
-        where);
+    tuza::go(options, as_member(std::forward<F>(function), std::forward<Args>(args)...), where);
     unless_started.started();
+  }
+  template <class F, class... Args>
+  auto as_member(F&& function, Args&&... args) {
+    return [this, call = rt::BoundCallOf<F, Args...>(std::in_place, std::forward<F>(function),
+                                                     std::forward<Args>(args)...)]() mutable {
+      const rt::MemberEnd<WaitGroup, &WaitGroup::done> member(*this);
+      auto mine(std::move(call));
+      std::move(mine)();
+    };
   }
 
   bool wait_until(const rt::Until& until);

@@ -225,5 +225,26 @@ TEST_P(WaitGroupTest, WhatWasCapturedIsDestroyedBeforeWaitReturns) {
   });
 }
 
+TEST_P(WaitGroupTest, AGoroutineThatCannotBeStartedIsNoMember) {
+  run_with(GetParam(), [] {
+    WaitGroup group;
+    int called = 0;
+    ASSERT_TRUE(group.try_go({.name = "member"}, [&called] { ++called; }));
+    group.wait();
+    EXPECT_EQ(called, 1);
+    const auto kept = std::make_shared<int>();
+    const Result<void> refused = group.try_go({.stack_bytes = 2 * kStackBytesMax}, [kept] {});
+    EXPECT_TRUE(refused.error().is(std::errc::invalid_argument));
+    EXPECT_EQ(kept.use_count(), 1);
+    group.wait();
+  });
+}
+
+TEST(WaitGroupOutside, StartsNothing) {
+  WaitGroup group;
+  EXPECT_TRUE(group.try_go({}, [] {}).error().is(Errc::kNotRunning));
+  group.wait();
+}
+
 }  // namespace
 }  // namespace tuza
