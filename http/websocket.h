@@ -122,8 +122,7 @@ class Connection {
   // Closes the connection, if that has not been done, and waits for the peer's answer for at most close_timeout. Parks.
   ~Connection();
 
-  // The next message, as a whole; its data is valid until the next call. Goes on after a context has ended. The end of the
-  // context does not cut off the answer to a ping: a peer that reads nothing meanwhile holds the call up for write_timeout. Parks.
+  // The next message, as a whole; its data is valid until the next call. Goes on after a context has ended. Parks.
   [[nodiscard]] Result<Message> read() { return read(Context::background()); }
   [[nodiscard]] Result<Message> read(const Context& ctx);
 

@@ -40,7 +40,7 @@ Connection::Impl::Impl(Role ours, HijackedStream stream, const Agreement& agreem
       compressed_(agreement.deflate.has_value()),
       assembler_(peer_of(ours), options.message_bytes_max,
                  compressed_ ? make_inflater(agreement.deflate->window(peer_of(ours))) : nullptr, budget),
-      writer_(conn_, ours),
+      writer_(conn_, ours, lifeline_->ending.ctx()),
       liveness_(conn_),
       exceptions_(std::uncaught_exceptions()) {
   if (compressed_) {
@@ -81,6 +81,7 @@ Connection::Impl::~Impl() {
   } catch (const std::bad_alloc&) {
     conn_.close();
   }
+  lifeline_->ending.cancel();
 }
 
 // Waits for the function that runs, if one does: for a ping to a peer that reads nothing, close_timeout at most.

@@ -52,7 +52,8 @@ class Connection::Impl {
   struct Lifeline {
     Mutex mutex;
     Impl* impl TUZA_GUARDED_BY(mutex) = nullptr;
-    CancellableContext ending = with_cancel(Context::background());  // ends a ping that holds the end up
+    CancellableContext ending =
+        with_cancel(Context::background());  // ends pings and pongs that hold the end up
   };
 
   Inflater* make_inflater(DeflateWindow window) { return &inflater_.emplace(window.bits, window.takeover); }
@@ -83,10 +84,10 @@ class Connection::Impl {
   std::optional<CloseStatus> peer_close_;
 
   // Own synchronisation.
+  const std::shared_ptr<Lifeline> lifeline_ = std::make_shared<Lifeline>();
   Writer writer_;
   Liveness liveness_;
 
-  const std::shared_ptr<Lifeline> lifeline_ = std::make_shared<Lifeline>();
   DelayedCall pinging_;
   std::optional<WhenDone> shutdown_;
   int exceptions_ = 0;  // in flight when this began

@@ -1,6 +1,7 @@
 #include <tuza/http/websocket/writer.h>
 
 #include <tuza/http/websocket/assembler.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/sched/detail/lock_guard.h>
 #include <tuza/sched/sync/context.h>
 
@@ -21,10 +22,14 @@ constexpr std::size_t kCompressedPiece = 16 << 10;
 // What is masked and sent at a time.
 constexpr std::size_t kMaskedPiece = 16 << 10;
 
+Error no_random_numbers() { return {Errc::kOther, "websocket write", "no random numbers"}; }
+
 }  // namespace
 
-Writer::Writer(net::Conn& conn, Role ours)
-    : conn_(conn), masking_(ours == Role::kClient ? std::make_unique<Masking>() : nullptr) {}
+Writer::Writer(net::Conn& conn, Role ours, const Context& ending)
+    : conn_(conn), ending_(ending), masking_(ours == Role::kClient ? std::make_unique<Masking>() : nullptr) {}
+
+Writer::~Writer() { sending_rest_.wait(); }
 
 void Writer::use_deflate(int window_bits, bool takeover, int level, std::size_t bytes_min) {
   const LockGuard lock(mutex_);
@@ -71,17 +76,21 @@ Result<void> Writer::send_compressed(const Context& ctx, Opcode opcode, std::str
 }
 
 Result<void> Writer::send(const Context& ctx, OutHead head, std::string_view data) {
-  Result<void> sent = masking_ == nullptr ? send_plain(ctx, head, data) : send_masked(ctx, head, data);
-  if (!sent) {
-    state_ = State::kBroken;
-    // The time of a ping is ours: its end says of the peer what the write timeout does.
-    const bool callers_end = ctx.done() && head.opcode != Opcode::kPing;
-    if (sent.error().timeout() && !callers_end) stuck_.store(true, std::memory_order_relaxed);
-    // The kernel need not keep what a peer does not read.
-    if (sent.error().timeout() || ctx.done()) (void)conn_.set_linger_zero();
-    conn_.close();
-  }
+  Result<void> sent = rest_.empty() ? Result<void>() : send_rest(ctx);
+  if (sent) sent = masking_ == nullptr ? send_plain(ctx, head, data) : send_masked(ctx, head, data);
+  // The time of a ping is ours: its end says of the peer what the write timeout does.
+  if (!sent) break_off(sent.error(), ctx, head.opcode != Opcode::kPing);
   return sent;
+}
+
+// After a write that has failed. `callers`: the context is, and its end says nothing of the peer.
+void Writer::break_off(const Error& error, const Context& ctx, bool callers) {
+  state_ = State::kBroken;
+  const bool ended = ctx.done();
+  if (error.timeout() && !(ended && callers)) stuck_.store(true, std::memory_order_relaxed);
+  // The kernel need not keep what a peer does not read.
+  if (error.timeout() || ended) (void)conn_.set_linger_zero();
+  conn_.close();
 }
 
 Result<void> Writer::send_plain(const Context& ctx, OutHead head, std::string_view data) {
@@ -104,7 +113,7 @@ Result<void> Writer::send_masked(const Context& ctx, OutHead head, std::string_v
     out = {masking_->out.get(), kMaskedPiece};
   }
   head.mask = masking_->keys.next();
-  if (!head.mask) return std::unexpected(Error(Errc::kOther, "websocket write", "no random numbers"));
+  if (!head.mask) return std::unexpected(no_random_numbers());
   std::size_t used = write_frame_head(out.first<kHeadBytesMax>(), head, data.size());
   for (std::size_t at = 0;;) {
     const std::span<char> piece = out.subspan(used, std::min(out.size() - used, data.size() - at));
@@ -137,22 +146,72 @@ bool Writer::pong_waits() {
 void Writer::serve_pongs() {
   while (pong_waits() && mutex_.try_lock()) {
     const LockGuard lock(mutex_, std::adopt_lock);
-    send_waiting_pong();
+    if (!begin_waiting_pong()) return send_rest_elsewhere();
   }
 }
 
-void Writer::send_waiting_pong() {
+// False: something is left to be sent.
+bool Writer::begin_waiting_pong() {
+  if (state_ == State::kOpen && !rest_.empty()) return false;
   std::array<char, kControlBytesMax> payload;
   std::size_t bytes = 0;
   {
     const LockGuard lock(pong_mutex_);
-    if (!pong_waits_) return;
+    if (!pong_waits_) return true;
     pong_waits_ = false;
     bytes = pong_bytes_;
     std::memcpy(payload.data(), pong_.data(), bytes);
   }
-  if (state_ != State::kOpen) return;
-  (void)send(Context::background(), {.opcode = Opcode::kPong}, {payload.data(), bytes});
+  if (state_ != State::kOpen) return true;
+  const Result<bool> sent = begin_pong({payload.data(), bytes});
+  if (!sent) break_off(sent.error(), ending_, true);
+  return !sent || *sent;
+}
+
+Result<bool> Writer::begin_pong(std::string_view payload) {
+  OutHead head{.opcode = Opcode::kPong};
+  if (masking_ != nullptr) {
+    head.mask = masking_->keys.next();
+    if (!head.mask) return std::unexpected(no_random_numbers());
+  }
+  std::array<char, kHeadBytesMax + kControlBytesMax> frame;
+  const std::size_t head_bytes =
+      write_frame_head(std::span(frame).first<kHeadBytesMax>(), head, payload.size());
+  payload.copy(frame.data() + head_bytes, payload.size());
+  if (head.mask) apply_mask(std::span(frame).subspan(head_bytes, payload.size()), *head.mask, 0);
+  const std::string_view all(frame.data(), head_bytes + payload.size());
+  const Result<std::size_t> sent = conn_.try_write(all);
+  if (!sent) return std::unexpected(sent.error());
+  rest_.assign(all.substr(*sent));
+  // TLS takes all of it even where the socket has no room.
+  return rest_.empty() && net::detail::ConnParts::transport(conn_) == nullptr;
+}
+
+// A holder of mutex_ that leaves a rest sees to it that a goroutine takes mutex_ later. Without memory for one, the rest goes with
+// the next frame: a message, or a ping of the timer.
+void Writer::send_rest_elsewhere() {
+  if (rest_is_sent_elsewhere_) return;
+  rest_is_sent_elsewhere_ =
+      sending_rest_.try_go({.name = "websocket pong"}, [this] { finish_rest(); }).has_value();
+}
+
+void Writer::finish_rest() {
+  if (!mutex_.lock(ending_)) return;
+  {
+    const LockGuard lock(mutex_, std::adopt_lock);
+    rest_is_sent_elsewhere_ = false;
+    if (state_ != State::kOpen) return;
+    if (const Result<void> sent = send_rest(ending_); !sent) return break_off(sent.error(), ending_, true);
+  }
+  serve_pongs();
+}
+
+// If there is none, TLS sends what it has taken.
+Result<void> Writer::send_rest(const Context& ctx) {
+  std::array<struct iovec, 1> piece{{{rest_.data(), rest_.size()}}};
+  Result<void> sent = conn_.writev_all(ctx, std::span(piece).first(rest_.empty() ? 0 : 1));
+  rest_.clear();
+  return sent;
 }
 
 bool Writer::ping(const Context& ctx) {

@@ -4,7 +4,11 @@
 // gives up while it waits for another one leaves the connection as it was.
 //
 // Pongs never wait behind a writer whose peer does not read: the reader leaves the payload here, and the holder of
-// the lock sends it. A newer ping replaces one that has not been answered (RFC 6455 5.5.3), so pings cannot pile up.
+// the lock sends it. A newer ping replaces one that has not been answered (RFC 6455 5.5.3), so pings cannot pile up. Nor does
+// anybody wait for a pong: it is sent as far as there is room, and a goroutine sends its rest:
+//
+//   reader or writer:  try_write(pong) -> all sent, or rest_ -> goroutine: waits for room, sends rest_
+//                                                       `----> whoever sends a frame before that, sends rest_ first
 //
 // Thread-safe.
 #pragma once
@@ -15,7 +19,9 @@
 #include <tuza/netpoll/conn.h>
 #include <tuza/sched/detail/thread_annotations.h>
 #include <tuza/sched/result.h>
+#include <tuza/sched/sync/context.h>
 #include <tuza/sched/sync/mutex.h>
+#include <tuza/sched/sync/wait_group.h>
 
 #include <array>
 #include <atomic>
@@ -23,6 +29,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace tuza::http::websocket {
@@ -30,8 +37,9 @@ namespace tuza::http::websocket {
 class Writer {
  public:
   // `ours`: a client's frames are masked. That takes a copy: for messages beyond 1 KiB through 16 KiB of memory, which the first
-  // of them allocates.
-  Writer(net::Conn& conn, Role ours);
+  // of them allocates. `ending`: its end ends the sending of pongs; before the destructor, which waits for it.
+  Writer(net::Conn& conn, Role ours, const Context& ending);
+  ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
@@ -42,8 +50,7 @@ class Writer {
   // or a failed write. Parks.
   [[nodiscard]] Result<void> message(const Context& ctx, Opcode opcode, std::string_view data)
       TUZA_NO_THREAD_SAFETY_ANALYSIS;  // does not see through lock(ctx)
-  // Answers a ping, soon. Parks only if nobody else is writing and the peer reads nothing; only the connection's write
-  // timeout limits that: the end of a caller's context must not cut off a frame that is not the caller's.
+  // Answers a ping, soon. Does not park. The connection's write timeout limits how long the peer may read nothing.
   void pong(std::string_view payload);
   // Sends a ping, unless a message is being sent. False: it has not been sent. Parks.
   bool ping(const Context& ctx);
@@ -79,12 +86,18 @@ class Writer {
   Result<void> send(const Context& ctx, OutHead head, std::string_view data) TUZA_REQUIRES(mutex_);
   Result<void> send_plain(const Context& ctx, OutHead head, std::string_view data) TUZA_REQUIRES(mutex_);
   Result<void> send_masked(const Context& ctx, OutHead head, std::string_view data) TUZA_REQUIRES(mutex_);
-  void send_waiting_pong() TUZA_REQUIRES(mutex_);
+  Result<void> send_rest(const Context& ctx) TUZA_REQUIRES(mutex_);
+  Result<bool> begin_pong(std::string_view payload) TUZA_REQUIRES(mutex_);
+  bool begin_waiting_pong() TUZA_REQUIRES(mutex_);
+  void send_rest_elsewhere() TUZA_REQUIRES(mutex_);
+  void finish_rest() TUZA_NO_THREAD_SAFETY_ANALYSIS;  // as message()
+  void break_off(const Error& error, const Context& ctx, bool callers) TUZA_REQUIRES(mutex_);
   bool pong_waits();
   void serve_pongs();
   static Error closed() { return {Errc::kClosed, "websocket write"}; }
 
   net::Conn& conn_;
+  const Context ending_;
   std::atomic<bool> ended_{false};  // set by the reader; relaxed: a write that misses it fails at the socket
 
   // Relaxed: it is set before conn_.close(), and a reader looks at it when it has seen the connection closed.
@@ -93,12 +106,16 @@ class Writer {
   Mutex mutex_;  // held while a frame is sent
   State state_ TUZA_GUARDED_BY(mutex_) = State::kOpen;
   std::optional<Compression> compression_ TUZA_GUARDED_BY(mutex_);
-  const std::unique_ptr<Masking> masking_;  // null for a server; what it holds is guarded by mutex_
+  const std::unique_ptr<Masking> masking_;    // null for a server; what it holds is guarded by mutex_
+  std::string rest_ TUZA_GUARDED_BY(mutex_);  // of a pong
+  bool rest_is_sent_elsewhere_ TUZA_GUARDED_BY(mutex_) = false;
 
   Mutex pong_mutex_;  // never held while something parks. Taken after mutex_, or alone
   bool pong_waits_ TUZA_GUARDED_BY(pong_mutex_) = false;
   std::uint8_t pong_bytes_ TUZA_GUARDED_BY(pong_mutex_) = 0;
   std::array<char, kControlBytesMax> pong_ TUZA_GUARDED_BY(pong_mutex_);
+
+  WaitGroup sending_rest_;
 };
 
 }  // namespace tuza::http::websocket
