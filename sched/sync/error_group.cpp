@@ -1,12 +1,40 @@
 #include <tuza/sched/sync/error_group.h>
 
+#include <tuza/sched/log.h>
 #include <tuza/sched/rt/base/check.h>
 
+#include <new>
+#include <string>
+
 namespace tuza {
+namespace {
+
+std::string message_of(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& exception) {
+    return exception.what();
+  } catch (...) {
+    return "something thrown that is no std::exception";
+  }
+}
+
+}  // namespace
 
 ErrorGroup::~ErrorGroup() {
   if (members_.load(std::memory_order_acquire) != 0) made_.cancel();
-  if (!run_.ended()) running_.wait();
+  if (run_.ended()) return;
+  running_.wait();
+  if (is_cause_ && !is_known_ && std::uncaught_exceptions() <= exceptions_) log_failure();
+}
+
+void ErrorGroup::log_failure() const {
+  static LogLimiter limiter;
+  try {
+    const std::string what = error_ ? error_->message() : message_of(thrown_);
+    limiter.log(LogLevel::kWarning, "tuza: an ErrorGroup was destroyed without wait(), after: " + what);
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 void ErrorGroup::set_limit(std::int64_t n) {
@@ -31,18 +59,21 @@ void ErrorGroup::ended() {
 
 void ErrorGroup::fail(Error error) {
   if (failed_.exchange(true, std::memory_order_relaxed)) return;
+  is_cause_ = !made_.ctx().done();
   error_ = error;
   made_.cancel(std::move(error));
 }
 
 void ErrorGroup::fail(std::exception_ptr thrown) {
   if (failed_.exchange(true, std::memory_order_relaxed)) return;
+  is_cause_ = !made_.ctx().done();
   thrown_ = std::move(thrown);
   made_.cancel(Error(Errc::kCancelled, "ErrorGroup"));
 }
 
 Result<void> ErrorGroup::outcome() {
   made_.cancel();
+  is_known_ = true;
   if (thrown_ != nullptr) std::rethrow_exception(thrown_);
   if (error_) return std::unexpected(*error_);
   return {};

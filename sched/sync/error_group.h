@@ -18,7 +18,8 @@
 // have ended, and the captures of their functions and their goroutine-locals are destroyed.
 // Lifetime: the destructor ends the context and waits for the goroutines that still run; their later errors
 // and exceptions are lost. The destructor parks if there are any. It does not wait for goroutines that the
-// end of tuza::run has left behind.
+// end of tuza::run has left behind. A failure that nobody has waited for is logged, once a second at most, unless an
+// exception passes.
 //
 // Thread-safe: goroutines of the group may start others in it, as long as the owner has not returned from
 // wait(). Source: golang.org/x/sync/errgroup.
@@ -45,7 +46,8 @@ namespace tuza {
 
 class ErrorGroup {
  public:
-  explicit ErrorGroup(const Context& parent = Context::background()) : made_(with_cancel(parent)) {}
+  explicit ErrorGroup(const Context& parent = Context::background())
+      : made_(with_cancel(parent)), exceptions_(std::uncaught_exceptions()) {}
   ErrorGroup(const ErrorGroup&) = delete;
   ErrorGroup& operator=(const ErrorGroup&) = delete;
   ~ErrorGroup();
@@ -166,15 +168,19 @@ class ErrorGroup {
   void fail(Error error);
   void fail(std::exception_ptr thrown);
   [[nodiscard]] Result<void> outcome();
+  void log_failure() const;
 
   CancellableContext made_;
+  const int exceptions_;            // in flight when this began
   std::optional<Semaphore> limit_;  // changed only while no goroutine of the group runs
   WaitGroup running_;
   rt::RunMark run_;  // the run in which goroutines were last started
   std::atomic<std::int64_t> members_{0};
-  std::atomic<bool> failed_{false};  // its setter writes one of the next two; read when no goroutine runs
+  std::atomic<bool> failed_{false};  // its setter writes the next three; read when no goroutine runs
   std::optional<Error> error_;
   std::exception_ptr thrown_;
+  bool is_cause_ = false;  // of the context's end
+  bool is_known_ = false;  // to whom has waited
 };
 
 }  // namespace tuza

@@ -1,12 +1,15 @@
 // Groups and scopes: all their goroutines have ended when the owner continues, and the owner gets the first
 // failure.
+#include <tuza/sched/log.h>
 #include <tuza/sched/sync/error_group.h>
 #include <tuza/sched/sync/scope.h>
 #include <tuza/sched/tests/testing.h>
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 
 namespace tuza {
 namespace {
@@ -151,6 +154,42 @@ TEST_P(ErrorGroupTest, GoexitIsNoFailure) {
     group.go([] {});
     EXPECT_TRUE(group.wait());
   });
+}
+
+std::atomic<int> logged = 0;
+void count_dropped_failures(LogLevel level, std::string_view line) {
+  logged += level == LogLevel::kWarning &&
+            line.ends_with("destroyed without wait(), after: test: Input/output error");
+}
+
+TEST(ErrorGroupLog, NamesAFailureThatNobodyHasWaitedFor) {
+  set_log_sink(&count_dropped_failures);
+  run_with(2, [] {
+    const auto fails = []() -> Result<void> { return std::unexpected(failure(EIO)); };
+    {
+      ErrorGroup group;
+      group.go(fails);
+      EXPECT_FALSE(group.wait());
+    }
+    {  // what follows from the end of the context tells nothing
+      ErrorGroup group;
+      group.cancel();
+      group.go(fails);
+    }
+    try {  // the exception tells more
+      ErrorGroup group;
+      group.go(fails);
+      group.context().wait();
+      throw 1;
+    } catch (int) {
+    }
+    EXPECT_EQ(logged, 0);
+    ErrorGroup group;
+    group.go(fails);
+    group.context().wait();
+  });
+  set_log_sink(nullptr);
+  EXPECT_EQ(logged, 1);
 }
 
 TEST(ErrorGroupDeathTest, TheLimitIsSetWhileNobodyRuns) {
