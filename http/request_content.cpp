@@ -1,6 +1,7 @@
 // The calls of Request that read a body as a form or as JSON, and the credentials and cookies.
 #include <tuza/http/request.h>
 #include <tuza/http/serve/exchange.h>
+#include <tuza/http/serve/only_header.h>
 #include <tuza/http/status_error.h>
 #include <tuza/http/wire/chars.h>
 
@@ -23,17 +24,6 @@ bool is_json(std::string_view type) {
          equals_ignoring_case(type.substr(type.size() - kSuffix.size()), kSuffix);
 }
 
-// The only Authorization field. Of several it is unclear which one a proxy in front has looked at.
-std::optional<std::string_view> authorization(const Request& req) {
-  std::optional<std::string_view> only;
-  for (const HeaderField field : req.headers()) {
-    if (!equals_ignoring_case(field.name, "Authorization")) continue;
-    if (only) return std::nullopt;
-    only = field.value;
-  }
-  return only;
-}
-
 }  // namespace
 
 Values Request::query_values(std::size_t count_max) const {
@@ -50,11 +40,11 @@ std::optional<std::string_view> Request::cookie(std::string_view name) const {
 }
 
 std::optional<BasicCredentials> Request::basic_auth() const {
-  const auto field = authorization(*this);
+  const auto field = only_header(*this, "Authorization");
   return field ? parse_basic_auth(*field) : std::nullopt;
 }
 std::optional<std::string_view> Request::bearer_token() const {
-  const auto field = authorization(*this);
+  const auto field = only_header(*this, "Authorization");
   return field ? parse_bearer_token(*field) : std::nullopt;
 }
 

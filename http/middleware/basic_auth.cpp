@@ -42,7 +42,7 @@ class Guard {
 
   // The name of the user who may pass.
   [[nodiscard]] std::optional<std::string> admitted(const Request& request) const {
-    std::optional<BasicCredentials> sent = parse_basic_auth(request.header("Authorization").value_or(""));
+    std::optional<BasicCredentials> sent = request.basic_auth();
     if (!sent) return std::nullopt;
     if (!(check_ ? check_(sent->user, sent->password) : knows(sent->user, sent->password))) {
       return std::nullopt;

@@ -1,6 +1,7 @@
 #include <tuza/http/middleware/real_ip.h>
 
 #include <tuza/http/serve/exchange.h>
+#include <tuza/http/serve/only_header.h>
 #include <tuza/http/wire/chars.h>
 #include <tuza/http/wire/list.h>
 #include <tuza/netpoll/endpoint.h>
@@ -37,33 +38,45 @@ Hop parse_forwarded(std::string_view item) {
   return hop;
 }
 
-// The hops in the order of the fields: the client's first. Empty items are skipped.
+// X-Forwarded-For has no quotes.
+std::string_view take_last_address(std::string_view& list) {
+  const std::size_t comma = list.rfind(',');
+  const std::string_view item = list.substr(comma == std::string_view::npos ? 0 : comma + 1);
+  list = list.substr(0, comma == std::string_view::npos ? 0 : comma);
+  return trim(item);
+}
+
+// The last proxy's first, the client's last. Empty items are skipped.
 std::vector<Hop> hops_of(const Request& request, ForwardedHeader kind) {
   const bool standard = kind == ForwardedHeader::kForwarded;
   const std::string_view name = standard ? "Forwarded" : "X-Forwarded-For";
-  std::vector<Hop> hops;
+  std::vector<std::string_view> lists;
   for (const HeaderField field : request.headers()) {
-    if (!equals_ignoring_case(field.name, name)) continue;
-    std::string_view list = field.value;
+    if (equals_ignoring_case(field.name, name)) lists.push_back(field.value);
+  }
+  std::vector<Hop> hops;
+  for (std::string_view list : lists | std::views::reverse) {
     while (!list.empty()) {
-      const std::string_view item = take_item(list, ',');
+      const std::string_view item = standard ? take_last_item(list, ',') : take_last_address(list);
       if (!item.empty()) hops.push_back(standard ? parse_forwarded(item) : Hop{.address = item});
     }
   }
   return hops;
 }
 
-// "192.0.2.1", "192.0.2.1:80", "2001:db8::1", "[2001:db8::1]", "[2001:db8::1]:80".
+// "192.0.2.1", "192.0.2.1:80", "2001:db8::1", "[2001:db8::1]", "[2001:db8::1]:80". A zone is the proxy's own matter.
 std::optional<net::Endpoint> parse_hop(std::string_view text) {
+  if (text.contains('%')) return std::nullopt;
   const bool brackets = text.starts_with('[');
   const bool has_port = brackets ? !text.ends_with(']') : std::ranges::count(text, ':') == 1;
   if (has_port) {
     const Result<net::Endpoint> endpoint = net::parse_endpoint(text);
-    return endpoint && !text.starts_with(':') ? std::optional(*endpoint) : std::nullopt;
+    if (!endpoint || text.starts_with(':')) return std::nullopt;
+    return net::Endpoint(endpoint->address().unmapped(), endpoint->port());
   }
   if (brackets) text = text.substr(1, text.size() - 2);
   const Result<net::IpAddress> address = net::IpAddress::parse(text);
-  return address ? std::optional(net::Endpoint(*address, 0)) : std::nullopt;
+  return address ? std::optional(net::Endpoint(address->unmapped(), 0)) : std::nullopt;
 }
 
 bool is_host(std::string_view text) {
@@ -91,7 +104,7 @@ class Trust {
     const std::vector<Hop> hops = hops_of(request, header_);
     const Hop* from = nullptr;  // what is known of the client
     std::optional<net::Endpoint> client;
-    for (const Hop& hop : hops | std::views::reverse) {
+    for (const Hop& hop : hops) {
       const std::optional<net::Endpoint> next = parse_hop(hop.address);
       if (!next) break;
       client = next;
@@ -106,8 +119,8 @@ class Trust {
   [[nodiscard]] Forwarded described(const Request& request, const Hop* hop) const {
     std::string_view proto, host;
     if (header_ == ForwardedHeader::kXForwardedFor) {
-      proto = request.header("X-Forwarded-Proto").value_or("");
-      host = request.header("X-Forwarded-Host").value_or("");
+      proto = only_header(request, "X-Forwarded-Proto").value_or("");
+      host = only_header(request, "X-Forwarded-Host").value_or("");
     } else if (hop != nullptr) {
       proto = hop->proto;
       host = hop->host;

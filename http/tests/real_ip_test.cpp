@@ -41,6 +41,11 @@ TEST(RealIpTest, TheFirstAddressFromTheEndThatIsNoProxy) {
       {"203.0.113.7, unknown, 10.1.1.1", "10.1.1.1:0"},
       {"unknown", "10.0.0.1:5000"},
       {":80", "10.0.0.1:5000"},
+      {"\", 203.0.113.7", "203.0.113.7:0"},  // a quote of the client's hides nothing
+      {"6.6.6.6, \", 203.0.113.7, 10.1.1.1", "203.0.113.7:0"},
+      {"fe80::1%1", "10.0.0.1:5000"},
+      {"::ffff:203.0.113.7", "203.0.113.7:0"},
+      {"[::ffff:203.0.113.7]:80", "203.0.113.7:80"},
       {"203.0.113.7 6.6.6.6", "10.0.0.1:5000"},
       {"", "10.0.0.1:5000"},
   };
@@ -75,6 +80,9 @@ TEST(RealIpTest, TheStandardHeader) {
       {"for=203.0.113.7;proto=javascript;host=\"a b\"", "203.0.113.7:0  "},
       {"for=\"203.0.113.7", "10.0.0.1:5000  "},
       {"for", "10.0.0.1:5000  "},
+      // What the client has written takes nothing in of what the proxy has.
+      {"for=6.6.6.6;x=\", for=203.0.113.7", "203.0.113.7:0  "},
+      {"for=6.6.6.6;x=\", for=\"203.0.113.7:80\";host=\"a\\\", b\"", "203.0.113.7:80  "},
   };
   for (const auto& [value, expected] : cases) {
     EXPECT_EQ(seen({{"Forwarded", value}}, ForwardedHeader::kForwarded), expected) << value;
@@ -85,6 +93,10 @@ TEST(RealIpTest, WhatTheProxySaysOfTheRequest) {
   EXPECT_EQ(seen({{"X-Forwarded-Proto", "https"}, {"X-Forwarded-Host", "a.example:8080"}},
                  ForwardedHeader::kXForwardedFor),
             "10.0.0.1:5000 https a.example:8080");
+  // Of two it is unclear which one is the client's.
+  EXPECT_EQ(
+      seen({{"X-Forwarded-Proto", "https"}, {"X-Forwarded-Proto", "http"}}, ForwardedHeader::kXForwardedFor),
+      "10.0.0.1:5000  ");
   EXPECT_EQ(seen({{"X-Forwarded-Proto", "https, http"}, {"X-Forwarded-Host", "a<b>"}},
                  ForwardedHeader::kXForwardedFor),
             "10.0.0.1:5000  ");

@@ -10,6 +10,10 @@ namespace tuza::http {
 // has no white space around it, and is empty for an empty item.
 std::string_view take_item(std::string_view& list, char separator);
 
+// The last item of a list whose end is trusted, and whose beginning anybody may have written: quotes count from the end, so that
+// one that is open in front takes no item in.
+std::string_view take_last_item(std::string_view& list, char separator);
+
 // Without the quotes around it, if there are any. Quoted pairs stay as they are.
 std::string_view unquoted(std::string_view text);
 
