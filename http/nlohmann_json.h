@@ -11,7 +11,8 @@
 //     router.handle("POST /notes", [](Request& req, ResponseWriter& res) { res.json(201, store(req.json<Note>())); });
 //
 // Of two members with the same name the last one counts. Text that is not UTF-8 is malformed in a request; in a response
-// its bytes become U+FFFD. A JsonCodec of your own for a type goes before this one.
+// its bytes become U+FFFD. A number that its member cannot hold is an error: one that is too large, negative, or has a fraction;
+// so is true. A JsonCodec of your own for a type goes before this one.
 #pragma once
 
 #include <tuza/http/json_codec.h>
@@ -19,10 +20,55 @@
 #include <nlohmann/json.hpp>
 
 #include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
 namespace tuza::http {
+
+namespace detail {
+
+// The library converts numbers as C++ does. `taken` is what the member holds now: `given` modulo 2^8 to 2^64, or without its
+// fraction, or the number of a boolean.
+template <class Json>
+bool is_cut_off(const Json& given, const Json& taken) {
+  if (given.is_boolean()) return taken.is_number();
+  if (!given.is_number() || !taken.is_number_integer()) return false;
+  const bool below = !taken.is_number_unsigned() && taken.template get<std::int64_t>() < 0;
+  if (given.is_number_float()) {
+    const double number = given.template get<double>();
+    if (!(number > -0x1p63 && number < 0x1p63)) return true;
+    if (given == taken) return false;
+    const auto whole = static_cast<std::uint64_t>(static_cast<std::int64_t>(number));
+    return ((whole ^ taken.template get<std::uint64_t>()) & 0xff) == 0 ||
+           taken == std::numeric_limits<std::int32_t>::min();
+  }
+  const bool given_below = !given.is_number_unsigned() && given.template get<std::int64_t>() < 0;
+  if (given == taken && given_below == below) return false;
+  return ((given.template get<std::uint64_t>() ^ taken.template get<std::uint64_t>()) & 0xff) == 0;
+}
+
+// Members that a type converts by itself, from texts for instance, are its own matter.
+template <class Json>
+bool lost_a_number(const Json& given, const Json& taken) {
+  if (given.is_object() && taken.is_object()) {
+    for (const auto& [name, value] : taken.items()) {
+      const auto found = given.find(name);
+      if (found != given.end() && lost_a_number(*found, value)) return true;
+    }
+    return false;
+  }
+  if (given.is_array() && taken.is_array() && given.size() == taken.size()) {
+    for (std::size_t i = 0; i < given.size(); ++i)
+      if (lost_a_number(given[i], taken[i])) return true;
+    return false;
+  }
+  return is_cut_off(given, taken);
+}
+
+}  // namespace detail
 
 template <class T>
   requires std::same_as<T, nlohmann::json> || std::same_as<T, nlohmann::ordered_json> ||
@@ -43,6 +89,8 @@ struct JsonCodec<T> {
   static T decode(std::string_view text) {
     using Json =
         std::conditional_t<std::same_as<T, nlohmann::ordered_json>, nlohmann::ordered_json, nlohmann::json>;
+    if (const std::size_t at = text.find('\0'); at != text.npos)
+      throw JsonError(at + 1);  // the library ends there
     Json json;
     try {
       json = Json::parse(text);
@@ -56,7 +104,12 @@ struct JsonCodec<T> {
     } else {
       // The library's own texts name its exceptions and C++ types.
       try {
-        return json.template get<T>();
+        T value = json.template get<T>();
+        if constexpr (std::constructible_from<Json, const T&>) {
+          if (detail::lost_a_number(json, Json(value)))
+            throw JsonError(std::string("a number does not fit its member"));
+        }
+        return value;
       } catch (const nlohmann::json::exception&) {
         throw JsonError(std::string("a member is missing, or has another type than expected"));
       }

@@ -95,6 +95,34 @@ TEST(Json, ValuesOfTheLibraryAndTexts) {
   EXPECT_EQ(call([&](Request&, ResponseWriter& res) { res.json("[1]"); }, "GET /").body, "[1]");
 }
 
+struct Numbers {
+  std::int8_t tiny = 0;
+  unsigned natural = 0;
+  std::uint64_t large = 0;
+  float real = 0;
+  std::vector<int> list;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Numbers, tiny, natural, large, real, list)
+
+TEST(Json, ANumberThatDoesNotFitIsRefused) {
+  const auto status = [](const std::string& body) {
+    return call([](Request& req, ResponseWriter& res) { res.json(req.json<Numbers>()); }, "POST /",
+                {.headers = {{"Content-Type", "application/json"}}, .body = body});
+  };
+  for (const char* good :
+       {R"({"tiny":-128,"natural":4294967295,"large":18446744073709551615,"real":0.1})",
+        R"({"tiny":127.0,"real":1e30,"list":[2147483647,-2147483648]})", R"({"real":1,"list":[]})"}) {
+    EXPECT_EQ(status(good).status, 200) << good << status(good).body;
+  }
+  for (const char* bad :
+       {R"({"tiny":128})", R"({"tiny":256})", R"({"tiny":1.9})", R"({"tiny":1e30})", R"({"tiny":true})",
+        R"({"natural":-1})", R"({"natural":4294967296})", R"({"natural":4294967297})", R"({"natural":5e9})",
+        R"({"large":-1})", R"({"large":18446744073709551616})", R"({"real":false})", R"({"list":[1,2.5]})",
+        R"({"list":[5000000001.0]})", R"({"list":[9223372036854775807]})"}) {
+    EXPECT_EQ(status(bad).body, "a number does not fit its member\n") << bad;
+  }
+}
+
 TEST(Json, WhatIsMalformedIsToldWithItsPlace) {
   const auto told = [](std::string body) {
     const CallResult res = post_json(std::move(body));
@@ -106,6 +134,8 @@ TEST(Json, WhatIsMalformedIsToldWithItsPlace) {
                  "\xff\"}"),
             "400 malformed JSON at byte 9\n");
   EXPECT_EQ(told(R"({"x": 1, "y": 2} 3)"), "400 malformed JSON at byte 18\n");
+  EXPECT_EQ(told(std::string(R"({"x": 1, "y": 2})") + std::string("\0z", 2)),
+            "400 malformed JSON at byte 17\n");
   EXPECT_EQ(told(R"({"x": 1e999, "y": 2})"), "400 a number is too large\n");
   for (const char* other : {"[]", "{}", R"({"x": 1, "y": "2"})", R"({"x": 1})", "null"}) {
     EXPECT_EQ(told(other), "400 a member is missing, or has another type than expected\n");
