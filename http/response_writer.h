@@ -54,7 +54,7 @@ class ResponseWriter {
 
   // 200 to 599; 200 if not set.
   void status(int code);
-  // Sets a header field, instead of all fields of that name. Throws std::invalid_argument if the name is not a token,
+  // Sets a header field, instead of all fields of that name; to Vary, it adds. Throws std::invalid_argument if the name is not a token,
   // the value contains a line end or another control character, or the server sets the field itself (Transfer-Encoding,
   // Connection; see close()). Content-Length must be the true length of the body.
   void set_header(std::string_view name, std::string_view value);

@@ -7,9 +7,11 @@
 #include <tuza/http/serve/body_budget.h>
 #include <tuza/http/serve/body_filter.h>
 #include <tuza/http/serve/error_fields.h>
+#include <tuza/http/serve/vary.h>
 #include <tuza/http/status_error.h>
 #include <tuza/http/wire/chars.h>
 #include <tuza/http/wire/field.h>
+#include <tuza/http/wire/list.h>
 #include <tuza/sched/log.h>
 
 #include <algorithm>
@@ -183,8 +185,23 @@ void Exchange::add_trailer(std::string_view name, std::string_view value) {
 void Exchange::set_header(std::string_view name, std::string_view value) {
   if (lies_in(name, buffers_->extra) || lies_in(value, buffers_->extra)) [[unlikely]]
     return set_header(std::string(name), std::string(value));
+  if (equals_ignoring_case(name, "Vary")) return set_vary(value);
   remove_header(name);
   add_header(name, value);
+}
+
+// What middleware has put there stays true whatever the handler adds.
+void Exchange::set_vary(std::string_view value) {
+  std::string all(value);
+  for (const HeaderField field : HeaderLines(buffers_->extra)) {
+    if (!equals_ignoring_case(field.name, "Vary")) continue;
+    for (std::string_view rest = field.value; !rest.empty();) {
+      const std::string_view item = take_item(rest, ',');
+      if (!item.empty() && !varies_by(all, item)) all.append(all.empty() ? "" : ", ").append(item);
+    }
+  }
+  remove_header("Vary");
+  add_header("Vary", all);
 }
 
 void Exchange::remove_header(std::string_view name) {

@@ -89,6 +89,7 @@ class Exchange {
   void drop_prepared_body();
   void set_status(int code);
   void set_header(std::string_view name, std::string_view value);
+  void set_vary(std::string_view value);
   void add_header(std::string_view name, std::string_view value);
   void remove_header(std::string_view name);
   void add_trailer(std::string_view name, std::string_view value);

@@ -10,13 +10,17 @@
 
 namespace tuza::http {
 
+// Whether the value of a Vary field has it.
+inline bool varies_by(std::string_view value, std::string_view name) {
+  while (!value.empty()) {
+    const std::string_view item = take_item(value, ',');
+    if (item == "*" || equals_ignoring_case(item, name)) return true;
+  }
+  return false;
+}
 inline bool varies_by(HeaderLines fields, std::string_view name) {
   for (const HeaderField field : fields) {
-    if (!equals_ignoring_case(field.name, "Vary")) continue;
-    for (std::string_view rest = field.value; !rest.empty();) {
-      const std::string_view item = take_item(rest, ',');
-      if (item == "*" || equals_ignoring_case(item, name)) return true;
-    }
+    if (equals_ignoring_case(field.name, "Vary") && varies_by(field.value, name)) return true;
   }
   return false;
 }

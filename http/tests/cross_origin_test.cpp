@@ -65,6 +65,13 @@ TEST(CorsTest, MarksOtherResponses) {
     EXPECT_FALSE(no.header("Access-Control-Allow-Origin"));
     EXPECT_EQ(no.header("Vary"), "Origin");
   }
+  const auto varies = [](Request&, ResponseWriter& res) {
+    res.set_header("Vary", "Accept, origin");
+    res.set_header("Vary", "Accept, Cookie");
+    res.text("");
+  };
+  EXPECT_EQ(call(with(varies, cors({.origins = {"https://a.example"}})), "GET /").header("Vary"),
+            "Accept, Cookie, origin");
   EXPECT_EQ(
       preflight(handler, "https://a.example", "GET", {{"Access-Control-Request-Private-Network", "true"}})
           .header("Access-Control-Allow-Private-Network"),
