@@ -27,15 +27,19 @@ MultipartBody::MultipartBody(MultipartSource& source, std::string_view boundary,
   std::memcpy(buffer_.get(), "\r\n", 2);
 }
 
-void MultipartBody::fill() {
+bool MultipartBody::fill_if_any() {
   if (begin_ > 0) {
     std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
     end_ -= begin_;
     begin_ = 0;
   }
   const std::size_t n = source_.read({buffer_.get() + end_, capacity_ - end_});
-  if (n == 0) malformed("the multipart body ends without its last boundary");
   end_ += n;
+  return n > 0;
+}
+
+void MultipartBody::fill() {
+  if (!fill_if_any()) malformed("the multipart body ends without its last boundary");
 }
 
 void MultipartBody::need(std::size_t bytes) {
@@ -76,12 +80,24 @@ bool MultipartBody::next_part() {
   begin_ += delimiter_.size();
   need(2);
   if (unread().starts_with("--")) {
-    ended_ = true;
+    end_form();
     return false;
   }
   take_head();
   at_delimiter_ = false;
   return true;
+}
+
+// Behind the last boundary there may be spaces, and then lines that say nothing (RFC 2046 5.1.1).
+void MultipartBody::end_form() {
+  begin_ += 2;
+  ended_ = true;
+  while (!unread().empty() || fill_if_any()) {
+    const char c = unread().front();
+    if (c == '\r') return;
+    if (c != ' ' && c != '\t') malformed("a multipart boundary is followed by other text");
+    ++begin_;
+  }
 }
 
 // The head begins with the end of the boundary's line: an empty one is CRLFCRLF.

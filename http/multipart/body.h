@@ -43,7 +43,9 @@ class MultipartBody {
  private:
   [[nodiscard]] std::string_view unread() const { return {buffer_.get() + begin_, end_ - begin_}; }
   // Reads more behind what is there.
+  bool fill_if_any();
   void fill();
+  void end_form();
   // Has at least that many unread bytes afterwards.
   void need(std::size_t bytes);
   [[nodiscard]] std::size_t begin_of_delimiter(std::string_view text) const;

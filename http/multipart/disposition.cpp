@@ -1,3 +1,4 @@
+#include <tuza/http/middleware/detail/text.h>
 #include <tuza/http/multipart/disposition.h>
 
 #include <tuza/http/wire/chars.h>
@@ -70,18 +71,14 @@ std::size_t utf8_bytes(std::string_view text) {
   return bytes;
 }
 
-// Characters that control (C0, C1, line and paragraph separators), or that turn the direction of writing, so that
+// Those that control, that mean something to a shell or a file system, and those that turn the direction of writing, so that
 // "exe.png" may be shown for what ends with ".exe".
 bool is_harmful(std::string_view character) {
-  const auto byte = [character](std::size_t i) { return static_cast<unsigned char>(character[i]); };
   if (character.size() == 1) {
-    return byte(0) < 0x20 || byte(0) == 0x7f ||
-           std::string_view("<>:\"|?*/\\").find(character[0]) != std::string_view::npos;
+    const auto byte = static_cast<unsigned char>(character[0]);
+    return byte < 0x20 || byte == 0x7f || std::string_view("<>:\"|?*/\\").contains(character[0]);
   }
-  if (character.size() == 2) return byte(0) == 0xc2 && byte(1) < 0xa0;
-  if (character.size() != 3 || byte(0) != 0xe2) return false;
-  if (byte(1) == 0x80) return byte(2) == 0x8e || byte(2) == 0x8f || (byte(2) >= 0xa8 && byte(2) <= 0xae);
-  return byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9;
+  return detail::is_deceptive(detail::utf8_char(character).code);
 }
 
 }  // namespace

@@ -64,12 +64,14 @@ TEST(MultipartBodyTest, SplitsHoweverItArrives) {
       {"--xX-1\r\nA: b\r\n\r\ndata\r\n--xX-1--\r\n", "A: b{data}"},
       {"--xX-1\r\nA: b\r\n\r\ndata\r\n--xX-1--", "A: b{data}"},
       {"pre\r\namble\r\n--xX-1 \t\r\nA: "
-       "b\r\nC:d\r\n\r\n1\r\n--xX-1\r\n\r\n2\r\n--xX-1--epilogue\r\n--xX-1\r\n",
+       "b\r\nC:d\r\n\r\n1\r\n--xX-1\r\n\r\n2\r\n--xX-1-- \t\r\nepilogue\r\n--xX-1\r\n",
        "A: b\r\nC:d{1}{2}"},
       {"--xX-1\r\nA: b\r\n\r\n\r\n--xX-1\r\nC: d\r\n\r\n--xX-1--", "A: b{}C: d{}"},
       {"--xX-1\r\n\r\n\r\r\n\r\n-\r\n--\r\n--xX\r\n--xX-\n--xX-1\r\n--xX-1--",
        "{\r\r\n\r\n-\r\n--\r\n--xX\r\n--xX-\n--xX-1}"},
       {"--xX-1--", ""},
+      {"--xX-1--epilogue\r\n", "400"},
+      {"--xX-1\r\n\r\n1\r\n--xX-1--xX-1\r\n\r\n2\r\n--xX-1--", "400"},
       {"\r\n--xX-1--", ""},
       {"", "400"},
       {"--xX-1", "400"},
@@ -156,6 +158,7 @@ TEST(MultipartHead, SafeFileNames) {
                            "e.txt"),
             "stra\xc3\x9f"
             "e.txt");
+  EXPECT_EQ(safe_file_name("a\u061cb\u200bc\ufeff"), "a_b_c_");
   for (const char* nothing : {"", ".", "..", "...", "/", "a/", " . "})
     EXPECT_EQ(safe_file_name(nothing), "file") << nothing;
   const std::string cut = safe_file_name(std::string(199, 'a') + "\xc3\xa4");
