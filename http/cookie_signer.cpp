@@ -9,14 +9,18 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <cstdint>
 #include <stdexcept>
 #include <utility>
 
 namespace tuza::http {
 namespace {
+
+constexpr std::chrono::seconds kForEver{std::int64_t{1} << 40};  // from now, without an overflow
 
 // Of the text before the signature, "value.end", under the cookie's name. The length in front of the name keeps
 // ("a", "bc") and ("ab", "c") apart; the first word keeps signatures for other purposes under the same key apart.
@@ -78,7 +82,8 @@ void CookieSigner::set(ResponseWriter& res, Cookie cookie) const {
   if (!cookie.max_age && !cookie.expires) {
     throw std::invalid_argument("cookie \"" + cookie.name + "\": a signed cookie needs max_age or expires");
   }
-  cookie.value = sign(cookie.name, cookie.value, cookie.max_age ? now + *cookie.max_age : *cookie.expires);
+  const auto end = cookie.max_age ? now + std::clamp(*cookie.max_age, -kForEver, kForEver) : *cookie.expires;
+  cookie.value = sign(cookie.name, cookie.value, end);
   res.set_cookie(cookie);
 }
 

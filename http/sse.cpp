@@ -70,7 +70,10 @@ class EventStream::Impl {
     if (!res_.header("Content-Type")) res_.set_header("Content-Type", "text/event-stream");
     if (!res_.header("Cache-Control")) res_.set_header("Cache-Control", "no-store");
     res_.set_header("X-Accel-Buffering", "no");  // nginx collects responses otherwise
-    if (req_.method() == Method::kHead) return ended_.cancel();
+    if (req_.method() == Method::kHead) {
+      (void)res_.flush();  // as GET, whose body has no length
+      return ended_.cancel();
+    }
     {
       const LockGuard lock(mutex_);
       // A comment, so that the head leaves, and the page knows that the stream is open.

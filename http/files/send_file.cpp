@@ -165,7 +165,11 @@ void send_file(const Request& request, ResponseWriter& response, const Represent
     return response.text("Range Not Satisfiable\n");
   }
   describe(response, representation);
-  if (ranges.kind == RangeRequest::Kind::kWhole) return send_whole_file(response, representation, content);
+  // A multipart answer is not coded as its parts are, and its Content-Encoding would say so.
+  const bool coded_parts = ranges.parts.size() > 1 && !representation.content_encoding.empty();
+  if (ranges.kind == RangeRequest::Kind::kWhole || coded_parts) {
+    return send_whole_file(response, representation, content);
+  }
   name_coding(response, representation);
   response.status(206);
   if (ranges.parts.size() > 1) return send_parts(response, representation, content, ranges.parts);

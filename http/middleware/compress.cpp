@@ -193,7 +193,8 @@ class Compression final : public BodyFilter {
     std::string_view type;
     for (const HeaderField field : HeaderLines(exchange_.buffers().extra)) {
       const auto is = [&field](std::string_view wanted) { return equals_ignoring_case(field.name, wanted); };
-      if (is("Content-Encoding") || is("Content-Range") || is("Content-Digest") || is("Repr-Digest")) {
+      if (is("Content-Encoding") || is("Content-Range") || is("Content-Digest") || is("Repr-Digest") ||
+          is("Content-MD5") || is("Digest")) {
         return false;
       }
       if (is("Cache-Control") && forbids_transform(field.value)) return false;

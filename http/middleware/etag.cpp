@@ -2,6 +2,8 @@
 
 #include <tuza/http/files/preconditions.h>
 #include <tuza/http/serve/exchange.h>
+#include <tuza/http/wire/chars.h>
+#include <tuza/http/wire/list.h>
 
 #include <openssl/sha.h>
 
@@ -27,15 +29,20 @@ std::string tag_of(std::string_view body) {
   return tag + '"';
 }
 
-bool may_be_stored(Exchange& exchange) {
-  const std::string_view control = exchange.response_header("Cache-Control").value_or("");
-  return control.find("no-store") == std::string_view::npos;
+bool may_be_stored(const ResponseWriter& response) {
+  for (const HeaderField field : response.headers()) {
+    if (!equals_ignoring_case(field.name, "Cache-Control")) continue;
+    for (std::string_view rest = field.value; !rest.empty();) {
+      if (equals_ignoring_case(take_item(rest, ','), "no-store")) return false;
+    }
+  }
+  return true;
 }
 
 void tag(Request& request, ResponseWriter& response) {
   Exchange& exchange = request.exchange();
   const std::string_view body = exchange.held_body();
-  if (response.status_code() != 200 || body.empty() || response.header("ETag") || !may_be_stored(exchange)) {
+  if (response.status_code() != 200 || body.empty() || response.header("ETag") || !may_be_stored(response)) {
     return;
   }
   const std::string tag = tag_of(body);

@@ -124,6 +124,22 @@ TEST(SignedCookies, NothingOfThemCanBeChanged) {
   EXPECT_EQ(signer.sign("user", "17", kNow), "MTc.1800000000.bX3Fyr7Ud0Q2_CEua_2_yuc0ixo8w_45gJ9aC2pd75I");
 }
 
+TEST(SignedCookies, MayBeForEver) {
+  const CookieSigner signer({kNew});
+  for (const std::chrono::seconds age : {std::chrono::seconds::max(), std::chrono::seconds::min()}) {
+    const CallResult set =
+        call([&](Request&,
+                 ResponseWriter& res) { signer.set(res, {.name = "user", .value = "ada", .max_age = age}); },
+             "GET /");
+    const std::string cookie(set.header("Set-Cookie").value());
+    const auto got = [&](Request& req, ResponseWriter& res) {
+      res.text(signer.get(req, "user").value_or("nobody"));
+    };
+    EXPECT_EQ(call(got, "GET /", {.headers = {{"Cookie", cookie.substr(0, cookie.find(';'))}}}).body,
+              age > 0s ? "ada" : "nobody");
+  }
+}
+
 TEST(SignedCookies, KeysRotate) {
   const CookieSigner before({kOld}), during({kNew, kOld}), after({kNew});
   const std::string old_text = before.sign("a", "1", kNow), new_text = during.sign("a", "1", kNow);

@@ -112,6 +112,19 @@ TEST(FileCodingsTest, ASiblingOlderThanItsFileIsNotServed) {
   EXPECT_TRUE(coded(784111777)) << "made with the time of its file, as gzip and brotli do";
 }
 
+// A client would decode the multipart as a whole.
+TEST(FileCodingsTest, SeveralRangesOfASiblingAreTheWhole) {
+  const Folder folder;
+  Folder::write(folder.root() / "a.js", "plain");
+  Folder::write(folder.root() / "a.js.br", "coded bytes");
+  const FileServer files(folder.root().string(), {.precompressed = {"br"}});
+  const CallResult parts =
+      call(files, "GET /a.js", {.headers = {{"Accept-Encoding", "br"}, {"Range", "bytes=0-1,4-5"}}});
+  EXPECT_EQ(parts.status, 200);
+  EXPECT_EQ(parts.body, "coded bytes");
+  EXPECT_EQ(parts.header("Content-Encoding"), "br");
+}
+
 // What a program sets before it calls FileServer stays, and there is one of each.
 TEST(FileFieldsTest, WhatIsSetAlreadyStays) {
   const Folder folder;

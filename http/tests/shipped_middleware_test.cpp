@@ -195,7 +195,10 @@ TEST(BasicAuthTest, AdmitsListedUsers) {
   };
   EXPECT_EQ(status("Basic YWRhOnM6Y3JldA=="), 200);  // ada:s:cret
   EXPECT_EQ(status("bAsIc YWRhOnM6Y3JldA=="), 200);
-  EXPECT_EQ(status("Basic Ym9iOg=="), 200);          // bob:
+  EXPECT_EQ(status("Basic Ym9iOg=="), 200);  // bob:
+  const std::string good = "Basic YWRhOnM6Y3JldA==";
+  const HeaderFields twice{{"Authorization", good}, {"Authorization", good}};
+  EXPECT_EQ(call(handler, "GET /", {.headers = twice}).status, 401);
   EXPECT_EQ(status("Basic YWRhOg=="), 401);          // ada: with bob's password
   EXPECT_EQ(status("Basic YWRhOnM6Y3JldA"), 401);    // no padding
   EXPECT_EQ(status("Basic YWRhOnM6Y3JldB=="), 401);  // bits behind the end
@@ -290,6 +293,10 @@ TEST(EtagTest, LeavesOtherResponsesAlone) {
       [](Request& req, ResponseWriter& res) {
         if (req.query() == "own") res.set_header("ETag", "\"own\"");
         if (req.query() == "secret") res.set_header("Cache-Control", "private, no-store");
+        if (req.query() == "hidden") {
+          res.set_header("Cache-Control", "private");
+          res.add_header("Cache-Control", "No-Store");
+        }
         if (req.query() == "created") res.status(201);
         if (req.query() == "streamed") {
           (void)res.write("a");
@@ -300,7 +307,7 @@ TEST(EtagTest, LeavesOtherResponsesAlone) {
       etag());
   EXPECT_TRUE(call(handler, "GET /").header("ETag"));
   EXPECT_EQ(call(handler, "GET /?own").header("ETag"), "\"own\"");
-  for (const char* request : {"GET /?secret", "GET /?created", "GET /?streamed"}) {
+  for (const char* request : {"GET /?secret", "GET /?hidden", "GET /?created", "GET /?streamed"}) {
     EXPECT_FALSE(call(handler, request).header("ETag")) << request;
   }
   EXPECT_EQ(call(handler, "GET /?streamed").body, "ab");

@@ -91,6 +91,7 @@ TEST_P(SseTest, HeadHasNoEventsAndNoEndlessHandler) {
         "HEAD /");
     EXPECT_EQ(res.status, 200);
     EXPECT_EQ(res.header("Content-Type"), "text/event-stream");
+    EXPECT_FALSE(res.header("Content-Length")) << "GET has none";
     EXPECT_EQ(res.body, "");
   });
 }

@@ -44,7 +44,9 @@ Result<Connection> upgrade(Request& req, ResponseWriter& res, const Options& opt
   Result<HijackedStream> stream = res.hijack(101);
   if (!stream) {
     const bool has_body = stream.error().is(Errc::kBadMessage);
-    if (!stream.error().closed()) res.error(has_body ? 400 : 501);
+    if (!stream.error().closed()) {
+      refuse(req, res, has_body ? Refusal{400, "a handshake has no body"} : Refusal{501, {}});
+    }
     return std::unexpected(stream.error());
   }
   if (Result<void> sent = stream->write(head); !sent) return std::unexpected(sent.error());
