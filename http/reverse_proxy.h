@@ -78,7 +78,7 @@ struct ReverseProxyOptions {
   // one of its addresses.
   std::chrono::milliseconds resolve_every{0};
   // Answers instead of the system's resolver: for "app.internal:8080" the addresses, with ports, "10.0.0.1:8080". May park,
-  // until the context ends. Not called after the end of the proxy.
+  // until the context ends. An exception is an error. Not called after the end of the proxy.
   using Resolve =
       std::function<Result<std::vector<std::string>>(const Context& ctx, std::string_view host_port)>;
   Resolve resolve{};

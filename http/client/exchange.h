@@ -52,6 +52,11 @@ class ClientExchange : public rt::CacheNode {
   // Whether a byte of an answer has come; without one, the server may not have seen the request.
   [[nodiscard]] bool answered() const { return answered_; }
 
+  // The rest of the body must come within the time of a head.
+  void hurry() {
+    if (lease_) conn().set_read_deadline(head_deadline());
+  }
+
   // -- For ClientResponse, after run().
   [[nodiscard]] const ResponseHead& head() const { return head_; }
   [[nodiscard]] const char* base() const { return base_; }

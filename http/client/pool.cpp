@@ -19,6 +19,7 @@ Result<ClientPool::Lease> ClientPool::take(const Context& ctx, std::string_view 
     Connections closing;  // destroyed behind the lock
     std::unique_lock lock(mutex_);
     if (closed_) return std::unexpected(closed());
+    if (run_.ended()) leave_waiters_behind();
     auto at = origins_.find(origin_name);
     if (at == origins_.end()) {
       at = origins_.emplace(std::string(origin_name), Origin{}).first;
@@ -42,6 +43,7 @@ Result<ClientPool::Lease> ClientPool::take(const Context& ctx, std::string_view 
 
 Result<ClientPool::Lease> ClientPool::wait(const Context& ctx, std::unique_lock<Mutex>& lock,
                                            Origin& origin) {
+  run_.set();
   Waiter me{.origin = origin};
   const auto place = waiters_.insert(waiters_.end(), &me);
   ++origin.waiting;
@@ -56,9 +58,18 @@ Result<ClientPool::Lease> ClientPool::wait(const Context& ctx, std::unique_lock<
   }
   Lease lease(shared_from_this(), origin, std::move(me.given));
   lock.unlock();
-  if (woken) return lease;
+  if (woken) {
+    if (lease.has_conn() && !lease.is_fresh()) lease.connection_.clear();  // the place stays
+    return lease;
+  }
   if (lease.has_conn()) lease.keep();  // otherwise the end of the lease gives the place away
   return std::unexpected(woken.error());
+}
+
+// The goroutines that waited when their tuza::run ended are gone, and with them their stacks, which hold the waiters.
+void ClientPool::leave_waiters_behind() {
+  for (auto& [name, origin] : origins_) origin.waiting = 0;
+  waiters_.clear();
 }
 
 bool ClientPool::has_place(const Origin& origin) const {
@@ -197,6 +208,7 @@ void ClientPool::close() {
   close_idle();
   const std::scoped_lock lock(mutex_);
   closed_ = true;
+  if (run_.ended()) leave_waiters_behind();
   for (Waiter* waiter : std::exchange(waiters_, {})) waiter->ready.release();
 }
 

@@ -14,6 +14,7 @@
 #include <tuza/netpoll/conn.h>
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/context.h>
+#include <tuza/sched/sync/detail/run_mark.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/sync/semaphore.h>
 #include <tuza/sched/time/after_func.h>
@@ -83,6 +84,7 @@ class ClientPool : public std::enable_shared_from_this<ClientPool> {
   };
 
   Result<Lease> wait(const Context& ctx, std::unique_lock<Mutex>& lock, Origin& origin);
+  void leave_waiters_behind();
   [[nodiscard]] bool has_place(const Origin& origin) const;
   bool make_place(Origin& origin, Connections& closing);
   void serve_one();
@@ -102,6 +104,7 @@ class ClientPool : public std::enable_shared_from_this<ClientPool> {
   std::size_t open_ = 0;
   Connections idle_;            // the oldest first
   std::list<Waiter*> waiters_;  // in the order of their coming
+  rt::RunMark run_;             // in which somebody has waited
   std::optional<DelayedCall> sweeper_;
   bool sweeping_ = false;  // the sweeper is armed
   bool closed_ = false;

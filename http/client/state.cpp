@@ -57,6 +57,7 @@ std::string pool_key(const Hop& hop) {
 }
 
 void skip_body(ClientResponse& response) {
+  response.exchange().hurry();
   std::array<std::byte, 4096> scrap;
   for (std::size_t skipped = 0; skipped < kSkippedMax;) {
     const Result<std::size_t> n = response.exchange().read_received(scrap);

@@ -6,6 +6,7 @@
 #include <tuza/sched/time/sleep.h>
 
 #include <algorithm>
+#include <exception>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,15 @@ void log_failed_lookup(const std::string& name, const Places& places) {
   limiter.log(LogLevel::kWarning, "tuza: upstream " + name + " stays as it is: " + why);
 }
 
+// A program's own function may use libraries that throw.
+Places ask(const ReverseProxyOptions::Resolve& resolve, const std::string& name, const Context& stop) {
+  try {
+    return resolve(stop, Url::parse(name)->address());
+  } catch (const std::exception& thrown) {
+    return std::unexpected(Error(Errc::kOther, "resolve", std::string(thrown.what())));
+  }
+}
+
 }  // namespace
 
 Background::Work::Work(const ReverseProxyOptions& options, std::shared_ptr<Upstreams> all)
@@ -53,7 +63,7 @@ Background::~Background() {
 // An address that an error hides may be well: what was known stays.
 void Background::Work::look_up(std::size_t name, const Context& stop) const {
   const std::string& text = upstreams->names()[name];
-  Places places = resolve(stop, Url::parse(text)->address());
+  Places places = ask(resolve, text, stop);
   if (stop.done()) return;
   if (!places || places->empty()) return log_failed_lookup(text, places);
   std::ranges::sort(*places);

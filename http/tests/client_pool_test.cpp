@@ -97,6 +97,57 @@ TEST_P(ClientPoolTest, SharesItsPlacesAmongOrigins) {
   });
 }
 
+// A kept connection on which more has come than its response, or its end, is nobody's next one: not that of a caller that waits
+// for it, either.
+TEST_P(ClientPoolTest, WhoWaitsGetsNoConnectionOnWhichSomethingHasCome) {
+  run_with(GetParam(), [] {
+    const std::string body(100'000, 'x');
+    for (const bool evil : {true, false}) {
+      Chan<int> go_on(1), said(1);
+      ScriptedServer server([&](net::Conn& conn, int number) {
+        if (ScriptedServer::read_request(conn).empty()) return;
+        if (number > 0) {
+          (void)conn.write_all("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+          return wait_for_end(conn);
+        }
+        (void)go_on.recv();
+        (void)conn.write_all("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + body);
+        if (evil) (void)conn.write_all("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL");
+        if (!evil) (void)conn.close_write();
+        said.send(1);
+        if (evil) wait_for_end(conn);
+      });
+      Client client({.connections_per_origin_max = 1});
+      WaitGroup group;
+      group.go([&] {
+        ClientRequest request(Method::kGet, server.url());
+        Result<ClientResponse> res = client.send(kNoContext, request);
+        (void)said.recv();
+        EXPECT_EQ(res->body(), body);
+      });
+      for (int turn = 0; turn < 5'000 && client.stats().open == 0; ++turn) sleep_for(1ms);
+      group.go([&] { EXPECT_EQ(client.post(kNoContext, server.url(), "a/b", "text")->body(), "ok"); });
+      for (int turn = 0; turn < 5'000 && client.stats().waiting == 0; ++turn) sleep_for(1ms);
+      go_on.send(1);
+      group.wait();
+    }
+  });
+}
+
+// A client for the whole program outlives tuza::run, which leaves goroutines behind.
+TEST(ClientPoolRuns, WhoWaitsAtTheEndOfARunIsForgotten) {
+  Client client({.connections_per_origin_max = 1});
+  for (int run = 0; run < 2; ++run) {
+    tuza::run([&] {
+      const net::Listener silent = net::listen("tcp", "127.0.0.1:0").value();
+      const std::string url = "http://" + silent.address() + "/";
+      for (int i = 0; i < 3; ++i) go([&client, url] { (void)client.get(kNoContext, url); });
+      for (int turn = 0; turn < 5'000 && client.stats().waiting < 2; ++turn) sleep_for(1ms);
+      EXPECT_EQ(client.stats().waiting, 2u);
+    });
+  }
+}
+
 TEST_P(ClientPoolTest, ServesThoseThatWaitInTheirOrder) {
   run_with(GetParam(), [] {
     Chan<int> order(10);

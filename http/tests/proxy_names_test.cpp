@@ -103,6 +103,23 @@ TEST_P(ProxyNamesTest, FollowsAddresses) {
   });
 }
 
+TEST_P(ProxyNamesTest, ALookupThatThrowsHasFailed) {
+  run_with(GetParam(), [] {
+    const Three three;
+    Names names(three.places("0"));
+    ReverseProxyOptions options = names.options();
+    std::atomic<int> lookups = 0;
+    options.resolve = [&](const Context&, std::string_view) -> Places {
+      if (++lookups == 2) throw std::runtime_error("no JSON");
+      return three.places("0");
+    };
+    TestServer proxy{ReverseProxy(options)};
+    EXPECT_EQ(fetch(proxy.address(), get("/")).body, "0");
+    for (int turn = 0; turn < 5'000 && lookups < 3; ++turn) sleep_for(1ms);
+    EXPECT_EQ(fetch(proxy.address(), get("/")).body, "0");
+  });
+}
+
 TEST_P(ProxyNamesTest, TheFirstRequestsWaitForTheFirstLookup) {
   run_with(GetParam(), [] {
     const Three three;
