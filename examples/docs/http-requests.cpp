@@ -14,7 +14,7 @@ using http::Request;
 using http::ResponseWriter;
 
 void note(std::string_view, std::string_view) {}
-std::string password_of(std::string_view) { return {}; }
+std::optional<std::string> password_of(std::string_view) { return {}; }  // none: no such user
 std::string page_of(std::string_view) { return {}; }
 
 //! [values]
@@ -49,7 +49,8 @@ class Login {
   void enter(Request& req, ResponseWriter& res) const {
     const http::Values form = req.form();
     const std::string_view user = form.get("user").value_or("");
-    if (!http::constant_time_equal(form.get("password").value_or(""), password_of(user)))
+    const std::optional<std::string> password = password_of(user);
+    if (!password || !http::constant_time_equal(form.get("password").value_or(""), *password))
       return res.error(403);
     signer_.set(res, {.name = "__Host-user", .value = std::string(user), .max_age = 12h, .secure = true});
     res.redirect("/", 303);
@@ -97,7 +98,8 @@ void item(Request& req, ResponseWriter& res) {
 //! [credentials]
 void report(Request& req, ResponseWriter& res) {
   const auto who = req.basic_auth();
-  if (!who || !http::constant_time_equal(who->password, password_of(who->user))) {
+  const std::optional<std::string> password = who ? password_of(who->user) : std::nullopt;
+  if (!password || !http::constant_time_equal(who->password, *password)) {
     res.set_header("WWW-Authenticate", R"(Basic realm="reports", charset="UTF-8")");
     return res.error(401);
   }
