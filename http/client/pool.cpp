@@ -222,12 +222,16 @@ void ClientPool::Lease::set_conn(net::Conn conn, bool tls) {
   connection_.push_back(Connection{std::move(conn), origin_, tls});
 }
 
-// What a peer sends unasked would be taken for the next response; over TLS it may be a ticket.
+// What a peer sends unasked would be taken for the next response. Over TLS it may be a ticket, which a read takes off.
 bool ClientPool::Lease::is_fresh() {
+  constexpr std::chrono::milliseconds kBriefly{1};
   char byte = 0;
   const Result<std::size_t> n = conn().peek(std::span(&byte, 1));
-  if (n) return *n > 0 && connection_.front().tls;
-  return n.error().is(std::errc::operation_would_block);
+  if (!n) return n.error().is(std::errc::operation_would_block);
+  if (*n == 0 || !connection_.front().tls) return false;
+  conn().set_read_deadline(net::kNoDeadline);
+  const auto [ctx, cancel] = with_timeout(Context::background(), kBriefly);
+  return !conn().read(ctx, std::span(&byte, 1)) && ctx.done();
 }
 
 void ClientPool::Lease::keep() {

@@ -127,7 +127,7 @@ class ClientPool::Lease {
   ~Lease() { end(); }
 
   [[nodiscard]] bool has_conn() const { return !connection_.empty(); }
-  // Whether nothing has come, not even the end, since the last response.
+  // Whether nothing has come, not even the end, since the last response. Parks for a moment.
   [[nodiscard]] bool is_fresh();
   [[nodiscard]] net::Conn& conn() { return connection_.front().conn; }
   // A connection that a caller has been given although it wants a fresh one is closed.

@@ -322,6 +322,34 @@ TEST(ClientDeathTest, MayBeStatic) { EXPECT_EXIT(use_static_client(), ::testing:
 
 class ClientTlsTest : public net::testing::TlsTest {};
 
+// A close_notify, and an answer that nobody has asked for, come encrypted, as tickets do.
+TEST_F(ClientTlsTest, LooksIntoWhatHasComeOnAKeptConnection) {
+  const auto tls = net::TlsServer::load(server_options()).value();
+  run_with(2, [&] {
+    for (const bool evil : {true, false}) {
+      Chan<int> go_on(1), said(1);
+      const auto script = [&](net::Conn& conn, int number) {
+        if (ScriptedServer::read_request(conn).empty()) return;
+        (void)conn.write_all("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        if (number > 0) return wait_for_end(conn);
+        (void)go_on.recv();
+        if (evil) (void)conn.write_all("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL");
+        if (!evil) (void)conn.close_write();
+        said.send(1);
+        wait_for_end(conn);
+      };
+      ScriptedServer server(script, tls);
+      Client client({.tls = {.ca_file = authority_.file()}});
+      const std::string url = "https" + server.url().substr(4);
+      EXPECT_EQ(client.post(kNoContext, url, "a/b", "text")->body(), "ok");
+      go_on.send(1);
+      (void)said.recv();
+      EXPECT_EQ(client.post(kNoContext, url, "a/b", "text")->body(), "ok");
+      EXPECT_EQ(server.connections(), 2);
+    }
+  });
+}
+
 TEST_F(ClientTlsTest, VerifiesTheServerAndItsName) {
   net::testing::Authority other("Another authority");
   const auto tls = net::TlsServer::load(server_options()).value();

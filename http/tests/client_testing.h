@@ -5,6 +5,7 @@
 #include <tuza/http/router.h>
 #include <tuza/http/tests/http_testing.h>
 #include <tuza/netpoll/tests/raw_socket.h>
+#include <tuza/netpoll/tls.h>
 #include <tuza/sched/detail/lock_guard.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/sync/wait_group.h>
@@ -12,6 +13,7 @@
 #include <array>
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -26,8 +28,9 @@ class ScriptedServer {
  public:
   using Script = std::function<void(net::Conn& conn, int connection)>;
 
-  explicit ScriptedServer(Script script)
+  explicit ScriptedServer(Script script, const std::shared_ptr<net::TlsServer>& tls = nullptr)
       : script_(std::move(script)), listener_(net::listen("tcp", "127.0.0.1:0").value()) {
+    if (tls != nullptr) listener_.use_tls(tls);
     group_.go([this] {
       while (auto conn = listener_.accept()) {
         const int number = connections_++;
