@@ -11,8 +11,8 @@
 //     router.handle("POST /notes", [](Request& req, ResponseWriter& res) { res.json(201, store(req.json<Note>())); });
 //
 // Of two members with the same name the last one counts. Text that is not UTF-8 is malformed in a request; in a response
-// its bytes become U+FFFD. A number that its member cannot hold is an error: one that is too large, negative, or has a fraction;
-// so is true. A JsonCodec of your own for a type goes before this one.
+// its bytes become U+FFFD. A number that its member cannot hold is an error: one that is too large, is negative, or has a fraction.
+// So is a boolean where a number belongs. A JsonCodec of your own for a type goes before this one.
 #pragma once
 
 #include <tuza/http/json_codec.h>

@@ -19,7 +19,7 @@ Result<ClientPool::Lease> ClientPool::take(const Context& ctx, std::string_view 
     Connections closing;  // destroyed behind the lock
     std::unique_lock lock(mutex_);
     if (closed_) return std::unexpected(closed());
-    if (run_.ended()) leave_waiters_behind();
+    forget_left_waiters();
     auto at = origins_.find(origin_name);
     if (at == origins_.end()) {
       at = origins_.emplace(std::string(origin_name), Origin{}).first;
@@ -66,10 +66,14 @@ Result<ClientPool::Lease> ClientPool::wait(const Context& ctx, std::unique_lock<
   return std::unexpected(woken.error());
 }
 
-// The goroutines that waited when their tuza::run ended are gone, and with them their stacks, which hold the waiters.
-void ClientPool::leave_waiters_behind() {
-  for (auto& [name, origin] : origins_) origin.waiting = 0;
+// The goroutines that waited when their tuza::run ended are gone, and with them their stacks, which hold the waiters. Before each
+// look at waiters_.
+void ClientPool::forget_left_waiters() {
+  if (!run_.ended()) return;
+  run_.set();
   waiters_.clear();
+  for (auto& [name, origin] : origins_) origin.waiting = 0;
+  std::erase_if(origins_, [](const auto& one) { return one.second.open == 0; });
 }
 
 bool ClientPool::has_place(const Origin& origin) const {
@@ -144,6 +148,7 @@ bool ClientPool::first_needs_place(const Origin& origin) const {
 void ClientPool::keep(Connections&& connection) {
   Connections closing;
   const std::scoped_lock lock(mutex_);
+  forget_left_waiters();
   Origin& origin = *connection.front().origin;
   const bool kept = !closed_ && limits_.idle_per_origin != 0 && limits_.idle_in_all != 0;
   if (!kept || first_needs_place(origin)) {
@@ -166,6 +171,7 @@ void ClientPool::keep(Connections&& connection) {
 
 void ClientPool::free_place(Origin& origin) {
   const std::scoped_lock lock(mutex_);
+  forget_left_waiters();
   --origin.open;
   --open_;
   serve_one();
@@ -208,7 +214,7 @@ void ClientPool::close() {
   close_idle();
   const std::scoped_lock lock(mutex_);
   closed_ = true;
-  if (run_.ended()) leave_waiters_behind();
+  forget_left_waiters();
   for (Waiter* waiter : std::exchange(waiters_, {})) waiter->ready.release();
 }
 

@@ -84,7 +84,7 @@ class ClientPool : public std::enable_shared_from_this<ClientPool> {
   };
 
   Result<Lease> wait(const Context& ctx, std::unique_lock<Mutex>& lock, Origin& origin);
-  void leave_waiters_behind();
+  void forget_left_waiters();
   [[nodiscard]] bool has_place(const Origin& origin) const;
   bool make_place(Origin& origin, Connections& closing);
   void serve_one();
@@ -104,7 +104,7 @@ class ClientPool : public std::enable_shared_from_this<ClientPool> {
   std::size_t open_ = 0;
   Connections idle_;            // the oldest first
   std::list<Waiter*> waiters_;  // in the order of their coming
-  rt::RunMark run_;             // in which somebody has waited
+  rt::RunMark run_;             // in which somebody has last waited
   std::optional<DelayedCall> sweeper_;
   bool sweeping_ = false;  // the sweeper is armed
   bool closed_ = false;

@@ -1,6 +1,7 @@
 #include <tuza/http/middleware/request_id.h>
 
 #include <tuza/http/serve/context_for.h>
+#include <tuza/http/serve/only_header.h>
 #include <tuza/http/wire/chars.h>
 
 #include <algorithm>
@@ -38,17 +39,6 @@ bool is_id(std::string_view text) {
   });
 }
 
-// The value of the only field of that name; nullopt if there is none, or more than one.
-std::optional<std::string_view> only(const Request& request, std::string_view name) {
-  std::optional<std::string_view> found;
-  for (const HeaderField field : request.headers()) {
-    if (!equals_ignoring_case(field.name, name)) continue;
-    if (found) return std::nullopt;
-    found = field.value;
-  }
-  return found;
-}
-
 // splitmix64, by Steele, Lea and Flood: consecutive numbers give values without a pattern.
 std::uint64_t mixed(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -81,8 +71,8 @@ class RequestIds {
     char* const trace = made.trace_.data();
     std::optional<std::string_view> parent, id;
     if (options_.trust_client) {
-      parent = only(request, "traceparent");
-      id = only(request, options_.header);
+      parent = only_header(request, "traceparent");
+      id = only_header(request, options_.header);
     }
     std::string_view("00-").copy(trace, 3);
     if (parent && is_traceparent(*parent)) {

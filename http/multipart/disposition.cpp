@@ -50,35 +50,11 @@ std::string decoded_as_browsers_encode(std::string_view text) {
   return out;
 }
 
-// The bytes of the UTF-8 sequence at the beginning of `text`; 0 if it is none.
-std::size_t utf8_bytes(std::string_view text) {
-  const auto byte = [text](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-  };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t bytes = first >= 0xc2 && first < 0xe0   ? 2
-                            : first >= 0xe0 && first < 0xf0 ? 3
-                            : first >= 0xf0 && first < 0xf5 ? 4
-                                                            : 0;
-  for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  if ((first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) >= 0xa0) ||
-      (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) >= 0x90)) {
-    return 0;
-  }
-  return bytes;
-}
-
 // Those that control, that mean something to a shell or a file system, and those that turn the direction of writing, so that
 // "exe.png" may be shown for what ends with ".exe".
-bool is_harmful(std::string_view character) {
-  if (character.size() == 1) {
-    const auto byte = static_cast<unsigned char>(character[0]);
-    return byte < 0x20 || byte == 0x7f || std::string_view("<>:\"|?*/\\").contains(character[0]);
-  }
-  return detail::is_deceptive(detail::utf8_char(character).code);
+bool is_harmful(char32_t code) {
+  if (code >= 0x80) return detail::is_deceptive(code);
+  return code < 0x20 || code == 0x7f || std::string_view("<>:\"|?*/\\").contains(static_cast<char>(code));
 }
 
 }  // namespace
@@ -147,12 +123,12 @@ std::string safe_file_name(std::string_view file_name) {
   file_name.remove_prefix(file_name.find_last_of("/\\") + 1);  // npos + 1 is 0
   std::string safe;
   while (!file_name.empty()) {
-    const std::size_t bytes = utf8_bytes(file_name);
+    const auto [bytes, code] = detail::utf8_char(file_name);
     const std::string_view character = file_name.substr(0, std::max<std::size_t>(bytes, 1));
     file_name.remove_prefix(character.size());
     if (safe.empty() && (character == "." || character == " ")) continue;
     if (safe.size() + character.size() > kSafeNameBytes) break;
-    safe += bytes == 0 || is_harmful(character) ? std::string_view("_") : character;
+    safe += bytes == 0 || is_harmful(code) ? std::string_view("_") : character;
   }
   while (safe.ends_with('.') || safe.ends_with(' ')) safe.pop_back();
   return safe.empty() ? "file" : safe;

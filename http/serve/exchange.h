@@ -89,7 +89,6 @@ class Exchange {
   void drop_prepared_body();
   void set_status(int code);
   void set_header(std::string_view name, std::string_view value);
-  void set_vary(std::string_view value);
   void add_header(std::string_view name, std::string_view value);
   void remove_header(std::string_view name);
   void add_trailer(std::string_view name, std::string_view value);
@@ -255,6 +254,7 @@ class Exchange {
   Contexts contexts_;
 
  private:
+  void set_vary(std::string_view value);
   void begin_stream();
   Result<void> send_piece(std::string_view data, const Context* ctx);
   Result<void> hold_back(net::FileSlice& slice);

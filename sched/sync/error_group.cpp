@@ -25,7 +25,8 @@ ErrorGroup::~ErrorGroup() {
   if (members_.load(std::memory_order_acquire) != 0) made_.cancel();
   if (run_.ended()) return;
   running_.wait();
-  if (is_cause_ && !is_known_ && std::uncaught_exceptions() <= exceptions_) log_failure();
+  if (is_cause_ && !known_.load(std::memory_order_relaxed) && std::uncaught_exceptions() <= exceptions_)
+    log_failure();
 }
 
 void ErrorGroup::log_failure() const {
@@ -73,7 +74,7 @@ void ErrorGroup::fail(std::exception_ptr thrown) {
 
 Result<void> ErrorGroup::outcome() {
   made_.cancel();
-  is_known_ = true;
+  known_.store(true, std::memory_order_relaxed);
   if (thrown_ != nullptr) std::rethrow_exception(thrown_);
   if (error_) return std::unexpected(*error_);
   return {};

@@ -176,11 +176,12 @@ class ErrorGroup {
   WaitGroup running_;
   rt::RunMark run_;  // the run in which goroutines were last started
   std::atomic<std::int64_t> members_{0};
+  std::atomic<bool> known_{
+      false};  // somebody has waited; relaxed: waits have returned when the group is destroyed
   std::atomic<bool> failed_{false};  // its setter writes the next three; read when no goroutine runs
   std::optional<Error> error_;
   std::exception_ptr thrown_;
   bool is_cause_ = false;  // of the context's end
-  bool is_known_ = false;  // to whom has waited
 };
 
 }  // namespace tuza
