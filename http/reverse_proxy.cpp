@@ -11,6 +11,7 @@
 #include <tuza/http/status_error.h>
 #include <tuza/http/wire/chars.h>
 #include <tuza/http/wire/field.h>
+#include <tuza/netpoll/poll/descriptor_limit.h>
 #include <tuza/sched/log.h>
 
 #include <algorithm>
@@ -201,7 +202,7 @@ std::optional<Error> ReverseProxy::Impl::attempt(Upstream& upstream, ProxiedCall
     return {};
   }
   const Error& error = got.error();
-  upstreams_->failed(upstream, error);
+  if (!net::is_out_of_resources(error)) upstreams_->failed(upstream, error);
   const bool idempotent = is_idempotent(req.method()) || req.header("Idempotency-Key");
   const bool repeatable = idempotent && !call.streams && !error.is(Errc::kBadMessage);
   if (repeatable || !out.sent()) return error;
@@ -224,7 +225,7 @@ void ReverseProxy::Impl::answer(Upstream& upstream, Request& req, ResponseWriter
 void ReverseProxy::Impl::fail(std::string_view upstream, Request& req, ResponseWriter& res,
                               const Error& error) const {
   log_failure(upstream, error);
-  const int status = error.timeout() ? 504 : 502;
+  const int status = error.timeout() ? 504 : net::is_out_of_resources(error) ? 503 : 502;
   if (!options_.on_failure) return res.error(status);
   options_.on_failure(req, res, {.status = status, .error = error, .upstream = upstream});
 }

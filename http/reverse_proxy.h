@@ -16,7 +16,8 @@
 // idempotent methods, or an Idempotency-Key, with a body of at most repeatable_bytes_max. An upstream that fails several times in
 // a row is left out for a while; then one request finds out. If all are left out, the one that has waited longest is asked.
 //
-// Without an answer the client gets 502, or 504 after a timeout. An answer that breaks off does so for the client, too.
+// Without an answer the client gets 502, or 504 after a timeout, or 503 if this process had no descriptor to ask with, which is
+// not held against the upstream. An answer that breaks off does so for the client, too.
 //
 // Thread-safe; copies share everything, and the end of the last one waits for health checks and lookups that are under way. Errors
 // of the options are std::invalid_argument.
@@ -65,7 +66,7 @@ struct HealthCheck {
 
 // Why a request was not answered by an upstream.
 struct ProxyFailure {
-  int status;                 // 502, or 504 after a timeout
+  int status;                 // 502; 504 after a timeout; 503 if this process had no descriptor to ask with
   const Error& error;         // of the last try
   std::string_view upstream;  // as in UpstreamStats; empty: there was none
 };

@@ -49,12 +49,6 @@ Handler checked(Handler handler) {
   return handler;
 }
 
-bool is_out_of_resources(const Error& error) {
-  return error.is(std::errc::too_many_files_open) || error.is(std::errc::too_many_files_open_in_system) ||
-         error.is(std::errc::no_buffer_space) || error.is(std::errc::not_enough_memory) ||
-         error.is(std::errc::no_space_on_device);  // epoll_ctl: fs.epoll.max_user_watches
-}
-
 void say_out_of_resources(const Error& error, std::size_t open) try {
   static LogLimiter limiter;
   limiter.log(LogLevel::kWarning, "tuza: " + error.message() + "; new connections wait, or are closed (" +
@@ -67,8 +61,8 @@ void say_out_of_resources(const Error& error, std::size_t open) try {
 
 std::size_t connections_allowed() {
   const std::size_t descriptors = descriptors_allowed();
-  return std::max(
-      {descriptors - std::min(descriptors, kDescriptorsForOthers), descriptors / 2, std::size_t{1}});
+  const std::size_t others = std::clamp(descriptors / 4, kDescriptorsForOthers, kDescriptorsForCalls);
+  return std::max({descriptors - std::min(descriptors, others), descriptors / 2, std::size_t{1}});
 }
 
 // A descriptor kept in reserve. When no other is left, closing it frees a number to accept one client and
@@ -208,9 +202,9 @@ Result<void> Server::accept_loop() {
     if (conn.error().closed()) return {};
     if (!is_out_of_resources(conn.error())) return std::unexpected(conn.error());
     say_out_of_resources(conn.error(), connections());
-    spare.drop_one_connection(listener_);
-    // Sleep in short steps: a connection that ends makes room, and shutdown() should not be delayed.
     const std::size_t open = connections();
+    if (make_room() == 0) spare.drop_one_connection(listener_);
+    // Sleep in short steps: a connection that ends makes room, and shutdown() should not be delayed.
     for (auto waited = 0ms; waited < pause && connections() >= open && !draining_.load(); waited += 5ms) {
       sleep_for(5ms);
     }

@@ -11,9 +11,9 @@
 //     });
 //
 // Out of descriptors (EMFILE and similar) the loop neither spins nor gives up. It logs at most once a second.
-// It accepts and closes one connection of the backlog, by means of a descriptor kept in reserve, so that this
-// client learns at once that it is not served. It then waits 5 ms, doubling up to 1 s, and continues as soon
-// as a connection ends. The other connections wait in the backlog meanwhile.
+// It closes the connections that have been idle for longest. If none is idle, it accepts and closes one connection of the backlog,
+// by means of a descriptor kept in reserve, so that this client learns at once that it is not served. It then waits 5 ms, doubling
+// up to 1 s, and continues as soon as a connection ends. The other connections wait in the backlog meanwhile.
 //
 // An exception that escapes the handler ends the process, as from any goroutine. A Result that it returns: conn_handler.h.
 #pragma once
@@ -109,8 +109,8 @@ struct ServeStats {
   std::uint64_t made_room = 0;          // idle ones that were closed for new ones
 };
 
-// The descriptor limit of the process, less 32 for other uses (but at least half of the limit). Several
-// servers should divide this number among them. At least 1.
+// The descriptor limit of the process, less a quarter, from 32 to 1,024, for what the handlers open: files, databases, other
+// servers (but at least half of the limit). Several servers should divide this number among them. At least 1.
 [[nodiscard]] std::size_t connections_allowed();
 
 class Server {

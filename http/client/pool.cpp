@@ -35,6 +35,7 @@ Result<ClientPool::Lease> ClientPool::take(const Context& ctx, std::string_view 
     if (has_place(origin) || make_place(origin, closing)) {
       ++origin.open;
       ++open_;
+      ++dialling_;
       return Lease(shared_from_this(), origin, {});
     }
     return wait(ctx, lock, origin);
@@ -43,27 +44,56 @@ Result<ClientPool::Lease> ClientPool::take(const Context& ctx, std::string_view 
 
 Result<ClientPool::Lease> ClientPool::wait(const Context& ctx, std::unique_lock<Mutex>& lock,
                                            Origin& origin) {
-  run_.set();
   Waiter me{.origin = origin};
-  const auto place = waiters_.insert(waiters_.end(), &me);
-  ++origin.waiting;
-  lock.unlock();
-  const Result<void> woken = me.ready.acquire(ctx);
-  lock.lock();
-  --origin.waiting;
+  const Result<void> woken = wait_to_be_served(ctx, lock, me);
   if (!me.served) {
-    if (!closed_) waiters_.erase(place);  // otherwise close() has emptied the list
     forget_unused(origin);
-    return std::unexpected(woken ? closed() : woken.error());
+    return std::unexpected(woken.error());
   }
   Lease lease(shared_from_this(), origin, std::move(me.given));
   lock.unlock();
   if (woken) {
-    if (lease.has_conn() && !lease.is_fresh()) lease.connection_.clear();  // the place stays
+    if (lease.has_conn() && !lease.is_fresh()) lease.drop_conn();
     return lease;
   }
   if (lease.has_conn()) lease.keep();  // otherwise the end of the lease gives the place away
   return std::unexpected(woken.error());
+}
+
+// An error may come too late: then `me` has been served nevertheless.
+Result<void> ClientPool::wait_to_be_served(const Context& ctx, std::unique_lock<Mutex>& lock, Waiter& me) {
+  run_.set();
+  const auto place = waiters_.insert(waiters_.end(), &me);
+  ++me.origin.waiting;
+  lock.unlock();
+  const Result<void> woken = me.ready.acquire(ctx);
+  lock.lock();
+  --me.origin.waiting;
+  if (me.served) return woken;
+  if (!closed_) waiters_.erase(place);  // otherwise close() has emptied the list
+  return std::unexpected(woken ? closed() : woken.error());
+}
+
+// Whoever gets a descriptor first has it: the caller may find none again, and come back.
+Result<bool> ClientPool::wait_for_room(const Context& ctx, Lease& lease) {
+  if (const Result<void> going_on = ctx.check(); !going_on) return std::unexpected(going_on.error());
+  Connections closing;
+  std::unique_lock lock(mutex_);
+  if (closed_) return std::unexpected(closed());
+  forget_left_waiters();
+  if (!idle_.empty()) {
+    drop_idle(idle_.begin(), closing);
+    return true;
+  }
+  if (open_ == dialling_) return false;
+  Waiter me{.origin = *lease.origin_, .has_place = true};
+  const Result<void> woken = wait_to_be_served(ctx, lock, me);
+  lease.connection_ = std::move(me.given);
+  lock.unlock();
+  if (!woken && lease.has_conn()) lease.keep();
+  if (!woken) return std::unexpected(woken.error());
+  if (lease.has_conn() && !lease.is_fresh()) lease.drop_conn();
+  return true;
 }
 
 // The goroutines that waited when their tuza::run ended are gone, and with them their stacks, which hold the waiters. Before each
@@ -91,16 +121,22 @@ bool ClientPool::make_place(Origin& origin, Connections& closing) {
   return true;
 }
 
-// Something has become free, one connection or one place: gives it to the first caller that it serves.
-void ClientPool::serve_one() {
+// Something has become free, one connection or one place: gives it to the first caller that it serves. `room`: a connection
+// has been closed, or will not be made.
+void ClientPool::serve_one(bool room) {
   for (auto at = waiters_.begin(); at != waiters_.end(); ++at) {
     Waiter& waiter = **at;
     Origin& origin = waiter.origin;
     if (!origin.idle.empty()) {
+      if (waiter.has_place) lose_place(origin, true);
       give(waiter, take_idle(origin.idle.back()));
+    } else if (waiter.has_place) {
+      if (!room) continue;
+      give(waiter, {});
     } else if (has_place(origin)) {
       ++origin.open;
       ++open_;
+      ++dialling_;
       give(waiter, {});
     } else {
       continue;
@@ -127,18 +163,18 @@ ClientPool::Connections ClientPool::take_idle(Connections::iterator at) {
 void ClientPool::drop_idle(Connections::iterator at, Connections& closing) {
   Origin& origin = *at->origin;
   closing.splice(closing.end(), take_idle(at));
-  --origin.open;
-  --open_;
+  lose_place(origin, false);
   forget_unused(origin);
 }
 
-// Whether the first caller that a connection to `origin` could serve needs only its place: it wants another origin, and the
-// limit of all connections is what keeps it waiting.
+// Whether the first caller that a connection to `origin` could serve needs only its place, or its descriptor: it wants another
+// origin, and the limit of all connections, or of the process, is what keeps it waiting.
 bool ClientPool::first_needs_place(const Origin& origin) const {
-  if (limits_.in_all == 0) return false;
   for (const Waiter* waiter : waiters_) {
     const Origin& wanted = waiter->origin;
     if (&wanted == &origin) return false;
+    if (waiter->has_place) return true;
+    if (limits_.in_all == 0) continue;
     if (limits_.per_origin == 0 || wanted.open < limits_.per_origin) return true;
   }
   return false;
@@ -153,9 +189,8 @@ void ClientPool::keep(Connections&& connection) {
   const bool kept = !closed_ && limits_.idle_per_origin != 0 && limits_.idle_in_all != 0;
   if (!kept || first_needs_place(origin)) {
     closing = std::move(connection);
-    --origin.open;
-    --open_;
-    serve_one();
+    lose_place(origin, false);
+    serve_one(true);
     forget_unused(origin);
     return;
   }
@@ -163,19 +198,24 @@ void ClientPool::keep(Connections&& connection) {
   const Connections::iterator at = connection.begin();
   idle_.splice(idle_.end(), connection);
   origin.idle.push_back(at);
-  serve_one();
+  serve_one(false);
   while (origin.idle.size() > limits_.idle_per_origin) drop_idle(origin.idle.front(), closing);
   while (idle_.size() > limits_.idle_in_all) drop_idle(idle_.begin(), closing);
   if (!idle_.empty() && !std::exchange(sweeping_, true)) arm(limits_.idle_timeout);
 }
 
-void ClientPool::free_place(Origin& origin) {
+void ClientPool::free_place(Origin& origin, bool dialling) {
   const std::scoped_lock lock(mutex_);
   forget_left_waiters();
+  lose_place(origin, dialling);
+  serve_one(true);
+  forget_unused(origin);
+}
+
+void ClientPool::lose_place(Origin& origin, bool dialling) {
   --origin.open;
   --open_;
-  serve_one();
-  forget_unused(origin);
+  if (dialling) --dialling_;
 }
 
 // A crawler sees many origins once.
@@ -224,8 +264,15 @@ ClientPool::Counts ClientPool::counts() const {
 }
 
 void ClientPool::Lease::set_conn(net::Conn conn, bool tls) {
-  connection_.clear();
   connection_.push_back(Connection{std::move(conn), origin_, tls});
+  const std::scoped_lock lock(pool_->mutex_);
+  --pool_->dialling_;
+}
+
+void ClientPool::Lease::drop_conn() {
+  connection_.clear();
+  const std::scoped_lock lock(pool_->mutex_);
+  ++pool_->dialling_;
 }
 
 // What a peer sends unasked would be taken for the next response. Over TLS it may be a ticket, which a read takes off.
@@ -247,8 +294,9 @@ void ClientPool::Lease::keep() {
 void ClientPool::Lease::end() {
   const auto pool = std::exchange(pool_, nullptr);
   if (pool == nullptr) return;
+  const bool dialling = connection_.empty();
   connection_.clear();
-  pool->free_place(*origin_);
+  pool->free_place(*origin_, dialling);
 }
 
 }  // namespace tuza::http

@@ -8,7 +8,10 @@
 // first come, first served, and stop waiting with their context: what was given to one that has just stopped goes to the
 // next. The last connection that was given back is used first, so that those of a quiet time grow old and are closed.
 //
-// Thread-safe. Only take() parks; it never dials: a lease without a connection is for its owner to dial.
+// Where the process has no descriptor for a connection that a place would allow, its owner keeps the place, and waits until a
+// connection is given back to it, or closed: Lease::wait_for_room().
+//
+// Thread-safe. take() and wait_for_room() park; neither dials: a lease without a connection is for its owner to dial.
 #pragma once
 
 #include <tuza/netpoll/conn.h>
@@ -78,22 +81,26 @@ class ClientPool : public std::enable_shared_from_this<ClientPool> {
   using Origins = std::map<std::string, Origin, std::less<>>;
   struct Waiter {
     Origin& origin;
+    bool has_place = false;
     Connections given{};  // empty: a place without a connection
     bool served = false;
     Semaphore ready{0};
   };
 
   Result<Lease> wait(const Context& ctx, std::unique_lock<Mutex>& lock, Origin& origin);
+  [[nodiscard]] Result<void> wait_to_be_served(const Context& ctx, std::unique_lock<Mutex>& lock, Waiter& me);
+  [[nodiscard]] Result<bool> wait_for_room(const Context& ctx, Lease& lease);
   void forget_left_waiters();
   [[nodiscard]] bool has_place(const Origin& origin) const;
   bool make_place(Origin& origin, Connections& closing);
-  void serve_one();
+  void serve_one(bool room);
   void give(Waiter& waiter, Connections&& connection);
   Connections take_idle(Connections::iterator at);
   void keep(Connections&& connection);
   void drop_idle(Connections::iterator at, Connections& closing);
   [[nodiscard]] bool first_needs_place(const Origin& origin) const;
-  void free_place(Origin& origin);
+  void lose_place(Origin& origin, bool dialling);
+  void free_place(Origin& origin, bool dialling);
   void forget_unused(Origin& origin);
   void sweep();
   void arm(std::chrono::nanoseconds delay);
@@ -102,6 +109,7 @@ class ClientPool : public std::enable_shared_from_this<ClientPool> {
   mutable Mutex mutex_;
   Origins origins_;
   std::size_t open_ = 0;
+  std::size_t dialling_ = 0;    // of those, the places without a connection
   Connections idle_;            // the oldest first
   std::list<Waiter*> waiters_;  // in the order of their coming
   rt::RunMark run_;             // in which somebody has last waited
@@ -130,7 +138,12 @@ class ClientPool::Lease {
   // Whether nothing has come, not even the end, since the last response. Parks for a moment.
   [[nodiscard]] bool is_fresh();
   [[nodiscard]] net::Conn& conn() { return connection_.front().conn; }
-  // A connection that a caller has been given although it wants a fresh one is closed.
+  // For a place without a connection, where there is no descriptor for one: waits for a connection that is given back, or for the
+  // descriptor of one that is closed. False: there is none to wait for. Parks.
+  [[nodiscard]] Result<bool> wait_for_room(const Context& ctx) { return pool_->wait_for_room(ctx, *this); }
+  // Closes the connection. The place stays.
+  void drop_conn();
+  // In a place without a connection.
   void set_conn(net::Conn conn, bool tls);
   // Gives the connection back for others. The lease is over.
   void keep();

@@ -4,11 +4,14 @@
 #include <tuza/http/client/middleware_chain.h>
 #include <tuza/http/client/proxy_dial.h>
 #include <tuza/http/client/redirect.h>
+#include <tuza/netpoll/poll/descriptor_limit.h>
 #include <tuza/sched/errorf.h>
+#include <tuza/sched/time/clock.h>
 
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -179,11 +182,29 @@ Result<ClientPool::Lease> ClientState::connect(const Context& ctx, net::TimePoin
     lease = pool_->take(limited.ctx(), pool_key(hop), fresh);
   }
   if (!lease) return lease;
-  kept = lease->has_conn() && !fresh;
+  if (fresh && lease->has_conn()) lease->drop_conn();
+  kept = lease->has_conn();
   if (kept) return lease;
-  if (Result<void> dialled = dial(ctx, deadline, hop, *lease); !dialled)
-    return std::unexpected(dialled.error());
+  if (Result<void> filled = fill(ctx, deadline, hop, *lease, fresh, kept); !filled)
+    return std::unexpected(filled.error());
   return lease;
+}
+
+// Dials for a place without a connection. Without a descriptor for that, it waits until others need theirs no longer.
+Result<void> ClientState::fill(const Context& ctx, net::TimePoint deadline, const Hop& hop,
+                               ClientPool::Lease& lease, bool fresh, bool& kept) {
+  std::optional<CancellableContext> patience;
+  for (;;) {
+    Result<void> dialled = dial(ctx, deadline, hop, lease);
+    if (dialled || !net::is_out_of_resources(dialled.error())) return dialled;
+    if (!patience) patience.emplace(with_deadline(ctx, sooner(deadline, options_.dial_timeout)));
+    const Result<bool> room = lease.wait_for_room(patience->ctx());
+    if (!room && (ctx.done() || deadline <= now())) return std::unexpected(room.error());
+    if (!room || !*room) return dialled;
+    if (fresh && lease.has_conn()) lease.drop_conn();
+    kept = lease.has_conn();
+    if (kept) return {};
+  }
 }
 
 Result<net::Conn> ClientState::dial_plain(const Context& ctx, const Hop& hop) const {

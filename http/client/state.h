@@ -63,6 +63,8 @@ class ClientState : public std::enable_shared_from_this<ClientState> {
                                                                ClientRequest& request);
   [[nodiscard]] Result<ClientPool::Lease> connect(const Context& ctx, net::TimePoint deadline, const Hop& hop,
                                                   bool fresh, bool& kept);
+  [[nodiscard]] Result<void> fill(const Context& ctx, net::TimePoint deadline, const Hop& hop,
+                                  ClientPool::Lease& lease, bool fresh, bool& kept);
   [[nodiscard]] Result<void> dial(const Context& ctx, net::TimePoint deadline, const Hop& hop,
                                   ClientPool::Lease& lease);
   [[nodiscard]] Result<net::Conn> dial_plain(const Context& ctx, const Hop& hop) const;

@@ -1,5 +1,6 @@
 #include <tuza/http/proxy/health_checks.h>
 
+#include <tuza/netpoll/poll/descriptor_limit.h>
 #include <tuza/sched/errorf.h>
 #include <tuza/sched/time/sleep.h>
 
@@ -45,7 +46,8 @@ class Checks {
   void run(const Context& stop) {
     while (!stop.done()) {
       const Result<void> passed = ask(stop);
-      if (!stop.done()) note(passed);
+      const bool asked = passed || !net::is_out_of_resources(passed.error());
+      if (asked && !stop.done()) note(passed);
       (void)sleep_for(stop, health_.every);
     }
   }

@@ -87,7 +87,7 @@ void close_ends() {
 }
 
 void know_the_limit() {
-  EXPECT_EQ(connections_allowed(), 1024 - 32u) << "what is usual, where the system does not say";
+  EXPECT_EQ(connections_allowed(), 1024 - 256u) << "what is usual, where the system does not say";
 }
 
 struct Using {

@@ -3,10 +3,9 @@
 #include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/socket/socket_name.h>
 #include <tuza/netpoll/tests/netpoll_testing.h>
+#include <tuza/netpoll/tests/no_more_descriptors.h>
 #include <tuza/sched/arch/calls.h>
 
-#include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <tuza/sched/arch/syscall.h>
@@ -14,58 +13,12 @@
 #include <tuza/sched/time/sleep.h>
 
 #include <algorithm>
-#include <filesystem>
 
 namespace tuza::net::testing {
 namespace {
 
 class ServeLimitsTest : public WithProcs {};
 TUZA_WITH_PROCS(ServeLimitsTest);
-
-int highest_open() {
-  int highest = -1;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
-    const int fd = std::stoi(entry.path().filename());
-    if (sys::invoke(SYS_fcntl, fd, F_GETFD) >= 0) highest = std::max(highest, fd);  // not the directory's
-  }
-  return highest;
-}
-
-// For a scope, the process can open no more descriptors: every free number below the highest is filled, and
-// the limit is set right above.
-class NoMoreDescriptors {
- public:
-  NoMoreDescriptors() {
-    sys::invoke(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &before_);
-    const int highest = highest_open();
-    for (;;) {
-      const int fd = static_cast<int>(sys::invoke(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC));
-      EXPECT_GE(fd, 0);
-      fillers_.push_back(fd);
-      if (fd > highest) break;
-    }
-    struct rlimit now = before_;
-    now.rlim_cur = static_cast<rlim_t>(fillers_.back()) + 1;
-    EXPECT_EQ(sys::invoke(SYS_prlimit64, 0, RLIMIT_NOFILE, &now, nullptr), 0);
-  }
-  ~NoMoreDescriptors() {
-    free_some(fillers_.size());
-    EXPECT_EQ(sys::invoke(SYS_prlimit64, 0, RLIMIT_NOFILE, &before_, nullptr), 0);
-  }
-  NoMoreDescriptors(const NoMoreDescriptors&) = delete;
-  NoMoreDescriptors& operator=(const NoMoreDescriptors&) = delete;
-
-  void free_some(std::size_t n) {
-    for (; n > 0 && !fillers_.empty(); --n) {
-      sys::invoke(SYS_close, fillers_.back());
-      fillers_.pop_back();
-    }
-  }
-
- private:
-  struct rlimit before_{};
-  std::vector<int> fillers_;
-};
 
 // A client whose socket exists already, so that it can connect when no descriptors are left.
 class EarlyClient {
@@ -110,9 +63,17 @@ class CountLines {
   CountLines& operator=(const CountLines&) = delete;
 };
 
+// Its connections are never idle, and none of them goes for a new one.
+void busy_echo(Session& session) {
+  for (std::string got; !(got = read_some(session.conn())).empty();) {
+    if (got.starts_with("<") || !session.conn().write_all(got)) return;
+  }
+}
+
 // Echoes, with room for more connections than there are descriptors.
 struct EchoServer {
-  EchoServer() {
+  explicit EchoServer(Server::Handler how)
+      : server(listen_on_loopback(), std::move(how), {.max_connections = 1000}) {
     serving.go([this] { EXPECT_TRUE(server.serve()); });
   }
   void end() {
@@ -121,13 +82,13 @@ struct EchoServer {
   }
 
   CountLines lines;
-  Server server{listen_on_loopback(), &echo, {.max_connections = 1000}};
+  Server server;
   WaitGroup serving;
 };
 
 TEST_P(ServeLimitsTest, OutOfDescriptorsItServesOpenConnectionsAndRecovers) {
   run_with(GetParam(), [] {
-    EchoServer running;
+    EchoServer running(&busy_echo);
     Server& server = running.server;
     Conn old = dial("tcp", to_string(server.endpoint())).value();
     ASSERT_TRUE(answers(old));
@@ -149,6 +110,8 @@ TEST_P(ServeLimitsTest, OutOfDescriptorsItServesOpenConnectionsAndRecovers) {
     Conn fresh = dial("tcp", to_string(server.endpoint())).value();
     EXPECT_TRUE(answers(fresh));
     EXPECT_TRUE(answers(old));
+    for (Conn* conn : {&old, &fresh}) conn->close();
+    clients.clear();
     running.end();
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - begin).count();
     EXPECT_LE(g_lines, seconds + 1) << "at most one line a second";
@@ -157,7 +120,7 @@ TEST_P(ServeLimitsTest, OutOfDescriptorsItServesOpenConnectionsAndRecovers) {
 
 TEST_P(ServeLimitsTest, AConnectionThatEndsMakesRoomForOneThatWaits) {
   run_with(GetParam(), [] {
-    EchoServer running;
+    EchoServer running(&echo);
     Server& server = running.server;
     std::vector<EarlyClient> first(3), second(3);
     for (EarlyClient& client : first) {
@@ -178,7 +141,7 @@ TEST_P(ServeLimitsTest, AConnectionThatEndsMakesRoomForOneThatWaits) {
 
 TEST_P(ServeLimitsTest, ItSaysThatItIsOutOfDescriptors) {
   run_with(GetParam(), [] {
-    EchoServer running;
+    EchoServer running(&busy_echo);
     Server& server = running.server;
     Conn old = dial("tcp", to_string(server.endpoint())).value();
     ASSERT_TRUE(answers(old));
@@ -192,7 +155,27 @@ TEST_P(ServeLimitsTest, ItSaysThatItIsOutOfDescriptors) {
       EXPECT_TRUE(client.is_turned_away());
     }
     EXPECT_EQ(g_lines, 1);
+    old.close();
     running.end();  // not kept up by the pause of the accept loop
+  });
+}
+
+TEST_P(ServeLimitsTest, OutOfDescriptorsIdleConnectionsGo) {
+  run_with(GetParam(), [] {
+    EchoServer running(&echo);
+    Server& server = running.server;
+    std::vector<EarlyClient> clients(5);
+    clients[0].connect(server.endpoint());
+    ASSERT_TRUE(clients[0].is_served());
+    const NoMoreDescriptors limit;
+    for (std::size_t i = 1; i < clients.size(); ++i) {
+      clients[i].connect(server.endpoint());
+      EXPECT_TRUE(clients[i].is_served()) << "the one before it is idle";
+    }
+    EXPECT_TRUE(clients[0].is_turned_away());
+    EXPECT_LE(server.connections(), 2u);
+    EXPECT_GE(server.stats().made_room, 3u);
+    running.end();
   });
 }
 
