@@ -54,12 +54,20 @@ int main(int argc, char** argv) {
   });
   const auto every =
       app.setting("proxy.health_every", std::chrono::milliseconds(5'000), "Time between checks");
+  every.check([](std::chrono::milliseconds time) -> tuza::Result<void> {
+    if (time.count() > 0) return {};
+    return std::unexpected(tuza::errorf("must be above 0s"));
+  });
   const auto resolve_every = app.setting("proxy.resolve_every", std::chrono::milliseconds(0),
                                          "Above 0: a server for each address of a name");
   const auto timeout = app.setting("proxy.timeout", std::chrono::milliseconds(30'000), "Wait for an answer");
+  const auto stall_timeout =
+      app.setting("proxy.stall_timeout", std::chrono::milliseconds(60'000),
+                  "Wait for more of an answer, or until a server takes more of an upload; 0s: no limit");
   return app.run(argc, argv, [&] {
     tuza::http::ReverseProxyOptions options{.upstreams = *upstreams, .balance = balance_of(*balance)};
     options.client.head_timeout = *timeout;
+    options.client.stall_timeout = *stall_timeout;
     options.resolve_every = *resolve_every;
     options.health.path = *health;
     options.health.every = *every;

@@ -83,6 +83,9 @@ struct ClientOptions {
   std::chrono::milliseconds head_timeout{
       30'000};                           // from the end of the request to the end of the response's head
   std::chrono::milliseconds timeout{0};  // of everything, from the call to the end of the body
+  // Of each wait for the server within a body: until it takes more of the request's, or until more of the response's arrives.
+  // An event stream needs a server that says something more often, or a longer time.
+  std::chrono::milliseconds stall_timeout{300'000};
   // With ClientRequest::expect_continue(): the body is sent after this time, even if the server has said nothing.
   std::chrono::milliseconds continue_timeout{1'000};
 

@@ -37,7 +37,7 @@ struct ServerOptions {
   std::chrono::milliseconds idle_timeout{75'000};    // between requests, and before the first
   // From the head of a request to the end of Request::context(), and of nothing else; 0: no limit.
   std::chrono::milliseconds request_timeout{0};
-  // The body must arrive within this time plus the time it takes at the minimum rate.
+  // All waits of the handler for the body may take this time, plus the time that the body takes at the minimum rate.
   std::chrono::milliseconds body_timeout{30'000};
   std::size_t body_rate_min_bytes_per_second = 1 << 10;
   // Time limit for reading the unread rest of a body after the handler has answered, to keep the connection. The answer

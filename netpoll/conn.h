@@ -149,6 +149,8 @@ class Conn {
   [[nodiscard]] Result<void> set_linger_zero();
 
   [[nodiscard]] Result<void> set_no_delay(bool on);  // initially on; TCP only
+  // Whether the system probes a peer that has said nothing for a minute; one that does not answer for 135 s more is an error of
+  // the calls that wait for it. Initially on; TCP only.
   [[nodiscard]] Result<void> set_keep_alive(bool on);
 
   // TCP only; EAFNOSUPPORT otherwise. The remote address of an accepted connection is known from then on, also after

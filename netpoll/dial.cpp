@@ -3,6 +3,7 @@
 #include <tuza/netpoll/dial.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/socket/conn_parts.h>
+#include <tuza/netpoll/socket/keep_alive.h>
 #include <tuza/netpoll/socket/new_socket.h>
 #include <tuza/netpoll/socket/resolve_for.h>
 #include <tuza/netpoll/socket/socket_name.h>
@@ -97,7 +98,10 @@ Result<Conn> connect_once(const SocketName& peer, std::string_view address, Time
   const bool tcp = peer.storage.ss_family != AF_UNIX;
   NewSocket socket(peer.storage.ss_family, tcp ? IPPROTO_TCP : 0);
   if (socket.fd() < 0) return fail(Error::from_errno(static_cast<int>(-socket.fd()), "dial"));
-  if (tcp) socket.set(IPPROTO_TCP, TCP_NODELAY, 1);
+  if (tcp) {
+    socket.set(IPPROTO_TCP, TCP_NODELAY, 1);
+    keep_alive(socket);
+  }
   // Connect before registering: the poller would report a socket that is not yet connecting as hung up.
   long begun = 0;
   if (Result<void> called = call_peer(socket, peer, deadline, ctx, begun); !called) {

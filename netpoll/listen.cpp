@@ -5,6 +5,7 @@
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/socket/backlog.h>
 #include <tuza/netpoll/socket/conn_parts.h>
+#include <tuza/netpoll/socket/keep_alive.h>
 #include <tuza/netpoll/socket/new_socket.h>
 #include <tuza/netpoll/socket/resolve_for.h>
 #include <tuza/netpoll/socket/socket_name.h>
@@ -31,8 +32,9 @@ long bind_and_listen(const NewSocket& socket, const Endpoint& endpoint, std::str
   if (error == 0 && endpoint.address().is_v6()) {
     error = socket.set(IPPROTO_IPV6, IPV6_V6ONLY, network == "tcp6" ? 1 : 0);
   }
-  // Accepted connections inherit this option, which saves one system call for each.
+  // Accepted connections inherit these options, which saves system calls for each.
   if (error == 0) error = socket.set(IPPROTO_TCP, TCP_NODELAY, 1);
+  keep_alive(socket);
   const SocketName name = SocketName::of(endpoint);
   if (error == 0) error = sys::bind(socket.fd(), name.address(), name.length);
   if (error == 0) error = sys::listen(socket.fd(), options.backlog);

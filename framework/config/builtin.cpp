@@ -90,10 +90,10 @@ void add_http(Schema& schema) {
                 "take; 0s: no limit");
   http.duration(
       "body_timeout", standard.body_timeout, 1, 24 * kHour,
-      "Time allowed for a request body, in addition to what http.body_rate_min allows; longer: 408");
+      "Time allowed to wait for a request body, in addition to what http.body_rate_min allows; longer: 408");
   http.size("body_rate_min", standard.body_rate_min_bytes_per_second, 1, kGiB,
-            "Minimum rate of a request body, in bytes per second. The body may take as long as it would at "
-            "this rate, plus http.body_timeout");
+            "Minimum rate of a request body, in bytes per second. Waits for the body may take as long as it "
+            "would at this rate, plus http.body_timeout");
   http.duration("skip_timeout", standard.skip_timeout, 0, kHour,
                 "Maximum time to read the part of a body that the handler did not read, in order to keep the "
                 "connection");

@@ -23,10 +23,11 @@ void BodySending::send() {
     if (!thrown_) throw;  // not a C++ exception: goexit()
   }
   if (thrown_ || sender_.source_error()) return conn_.close();  // nobody would answer
-  if (!sent_ || limits_.head_timeout.count() == 0) return;
   const LockGuard lock(mutex_);
-  if (!head_arrived_)
-    conn_.set_read_deadline(std::min(limits_.deadline, net::time_after_now(limits_.head_timeout)));
+  if (head_arrived_) return;
+  if (!sent_ && sent_.error().timeout()) return conn_.set_read_deadline(net::TimePoint::min());
+  if (limits_.head_timeout.count() == 0) return;
+  conn_.set_read_deadline(std::min(limits_.deadline, net::time_after_now(limits_.head_timeout)));
 }
 
 void BodySending::head_arrived() {

@@ -3,6 +3,7 @@
 #include <tuza/http/client/request_sender.h>
 #include <tuza/http/serve/pooled_read.h>
 #include <tuza/http/wire/framing.h>
+#include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/socket/conn_parts.h>
 
 #include <algorithm>
@@ -13,6 +14,8 @@
 
 namespace tuza::http {
 namespace {
+
+using namespace std::chrono_literals;
 
 rt::PerPCache& exchange_cache() {
   static rt::PerPCache instance;
@@ -73,13 +76,24 @@ Result<void> ClientExchange::run(ClientPool::Lease lease, const Hop& hop) {
   asked_ = hop.method;
   asked_to_upgrade_ = !hop.upgrade.empty();
   offered_codings_ = hop.offers_codings;
-  conn().set_write_deadline(deadline_);
+  limit_writes(deadline_);
   if (Result<void> talked = talk(hop); !talked) {
     lease_.reset();
     return talked;
   }
   begin_body();
   return {};
+}
+
+// The deadline of everything, or the time of each wait: one replaces the other.
+void ClientExchange::limit_writes(net::TimePoint deadline) {
+  conn().set_write_deadline(deadline);
+  conn().set_write_timeout(deadline == net::kNoDeadline ? options().stall_timeout : 0ms);
+}
+
+void ClientExchange::limit_body_read() {
+  const std::chrono::milliseconds limit = options().stall_timeout;
+  conn().set_read_deadline(limit.count() == 0 ? deadline_ : std::min(deadline_, net::time_after_now(limit)));
 }
 
 Result<void> ClientExchange::talk(const Hop& hop) {
@@ -107,6 +121,7 @@ Result<void> ClientExchange::send_whole(RequestSender& sender) {
 
 // Sends in a goroutine of its own, until the answer is there, or until it has been read.
 Result<void> ClientExchange::send_beside(const RequestSender& sender, bool keeps_sending) {
+  limit_writes(net::kNoDeadline);  // deadline_ ends the read below, and with it the sending
   sending_.emplace(sender, conn(), ctx_,
                    BodySending::Limits{.deadline = deadline_, .head_timeout = options().head_timeout});
   if (Result<void> begun = sending_->begin(); !begun) {
@@ -190,7 +205,10 @@ Result<bool> ClientExchange::feed() {
 
 // After 101 the connection stays, for hijack().
 void ClientExchange::begin_body() {
-  if (head_.status == 101) return conn().set_deadline(net::kNoDeadline);
+  if (head_.status == 101) {
+    conn().set_write_timeout(0ms);
+    return conn().set_deadline(net::kNoDeadline);
+  }
   if (head_.chunked) {
     body_.begin_chunks(chunks_, kChunkOverheadMax);
   } else if (head_.until_close) {
@@ -199,7 +217,6 @@ void ClientExchange::begin_body() {
     body_.begin_length(head_.content_length);
   }
   if (body_.complete()) return finish();
-  conn().set_read_deadline(deadline_);
   if (offered_codings_) begin_decoding();
 }
 
@@ -237,7 +254,16 @@ Result<HijackedStream> ClientExchange::hijack() {
 
 net::Conn* ClientExchange::bare_body() {
   const bool bare = lease_ && !failed_ && !coding_ && body_.remaining() > 0 && input_.empty();
-  return bare && net::detail::ConnParts::transport(conn()) == nullptr ? &conn() : nullptr;
+  if (!bare || net::detail::ConnParts::transport(conn()) != nullptr) return nullptr;
+  conn().set_read_deadline(deadline_);  // who splices waits for the other side, too
+  return &conn();
+}
+
+Result<void> ClientExchange::wait_for_bare_body() {
+  limit_body_read();
+  const Result<void> ready = net::detail::ConnParts::descriptor(conn()).wait_for_data(&ctx_);
+  if (!ready) return fail(ready.error());
+  return {};
 }
 
 void ClientExchange::took_body(std::uint64_t bytes) {
@@ -274,6 +300,7 @@ Result<std::size_t> ClientExchange::read_received(std::span<std::byte> into) {
     if (body_.complete()) finish();
     if (*taken > 0 || body_.complete()) return *taken;
     const bool direct = body_.reads_directly();
+    limit_body_read();
     const Result<std::size_t> n = conn().read(ctx_, direct ? body_.direct(into) : input_.space());
     if (!n) return fail(n.error());
     if (*n == 0) {

@@ -53,9 +53,7 @@ class ClientExchange : public rt::CacheNode {
   [[nodiscard]] bool answered() const { return answered_; }
 
   // The rest of the body must come within the time of a head.
-  void hurry() {
-    if (lease_) conn().set_read_deadline(head_deadline());
-  }
+  void hurry() { deadline_ = head_deadline(); }
 
   // -- For ClientResponse, after run().
   [[nodiscard]] const ResponseHead& head() const { return head_; }
@@ -73,6 +71,7 @@ class ClientExchange : public rt::CacheNode {
   // The connection, if the rest of the body is what will arrive there next, up to body_remaining() bytes, and nobody here needs
   // to see it; otherwise null. What is taken out of it is to be told.
   [[nodiscard]] net::Conn* bare_body();
+  [[nodiscard]] Result<void> wait_for_bare_body();
   [[nodiscard]] std::uint64_t body_remaining() const { return body_.remaining(); }
   void took_body(std::uint64_t bytes);
   // An error of that connection; all further reads of the body fail with it.
@@ -88,6 +87,8 @@ class ClientExchange : public rt::CacheNode {
   [[nodiscard]] Result<bool> feed();
   [[nodiscard]] Result<void> frame();
   [[nodiscard]] net::TimePoint head_deadline() const;
+  void limit_writes(net::TimePoint deadline);
+  void limit_body_read();
   void begin_body();
   void begin_decoding();
   void finish();

@@ -52,22 +52,37 @@ bool RequestLoop::send_before_body() {
   return flush();
 }
 
-// The body must keep up with the minimum rate, after a grace period that covers slow starts.
-void RequestLoop::set_body_deadline() {
-  if (body_.started_ns == 0) body_.started_ns = rt::clock_now_ns();
-  const std::chrono::duration<double> at_rate(
-      static_cast<double>(body_.received) /
-      static_cast<double>(std::max<std::size_t>(options_.body_rate_min_bytes_per_second, 1)));
-  const std::int64_t by_ns = rt::time_after(
-      rt::time_after(body_.started_ns, rt::whole_ns(options_.body_timeout)), rt::whole_ns(at_rate));
-  conn().set_read_deadline(std::min(net::TimePoint(std::chrono::nanoseconds(by_ns)), body_.deadline));
-}
+// A wait for the body, which must keep up with the minimum rate, after a grace period that covers slow starts. All waits count;
+// what the handler does between them does not: the client is not to blame for an upstream that takes the body slowly.
+class RequestLoop::BodyWait {
+ public:
+  explicit BodyWait(RequestLoop& loop) : body_(loop.body_) {
+    const ServerOptions& options = loop.options_;
+    const std::chrono::duration<double> at_rate(
+        static_cast<double>(body_.received) /
+        static_cast<double>(std::max<std::size_t>(options.body_rate_min_bytes_per_second, 1)));
+    const std::int64_t by_ns =
+        rt::time_after(rt::time_after(begun_ns_ - body_.waited_ns, rt::whole_ns(options.body_timeout)),
+                       rt::whole_ns(at_rate));
+    loop.conn().set_read_deadline(std::min(net::TimePoint(std::chrono::nanoseconds(by_ns)), body_.deadline));
+  }
+  ~BodyWait() { body_.waited_ns += rt::clock_now_ns() - begun_ns_; }
+  BodyWait(const BodyWait&) = delete;
+  BodyWait& operator=(const BodyWait&) = delete;
+
+ private:
+  Body& body_;
+  const std::int64_t begun_ns_ = rt::clock_now_ns();
+};
 
 // A read that ended with the caller's context takes nothing from the body: it may go on.
 Result<std::size_t> RequestLoop::read_for_body(std::span<std::byte> into, const Context* ctx) {
-  set_body_deadline();
   if (!body_.separate && !send_before_body()) return fail_body(kCutOff);
-  const Result<std::size_t> got = ctx != nullptr ? conn().read(*ctx, into) : conn().read(into);
+  const auto read = [&] {
+    const BodyWait wait(*this);
+    return ctx != nullptr ? conn().read(*ctx, into) : conn().read(into);
+  };
+  const Result<std::size_t> got = read();
   if (got && *got > 0) return got;
   if (got) return fail_body(kCutOff);
   if (ctx != nullptr && ctx->done()) return got;
@@ -95,13 +110,16 @@ net::Spliced RequestLoop::splice_to(net::Conn& to, std::uint64_t most, const Con
   const bool bare = !body_.error && body_.reader.remaining() > 0 && buffers_->input.empty() &&
                     ConnParts::transport(conn()) == nullptr && ConnParts::transport(to) == nullptr;
   if (!bare) return {.possible = false};
-  set_body_deadline();
   net::Descriptor& from = ConnParts::descriptor(conn());
+  const auto wait_for_data = [&] {
+    const BodyWait wait(*this);
+    return from.wait_for_data(&ctx);
+  };
   net::Spliced spliced;
-  if (const Result<void> ready = from.wait_for_data(&ctx); !ready) {
+  if (const Result<void> ready = wait_for_data(); !ready) {
     spliced.read_error = ready.error();
   } else {
-    // Waits for the upstream alone, which must not be held against the client: its time is measured by the waits for it.
+    // Waits for the upstream alone, which must not be held against the client.
     conn().set_read_deadline(body_.deadline);
     most = std::min({most, body_.reader.remaining(), kSplicedMax});
     // Counted before it is passed on: an upstream that has all of it may answer at once, and the head of that answer closes

@@ -72,7 +72,7 @@ class RequestLoop final : public Exchange {
     BodyReader reader;
     std::uint64_t received = 0;
     bool continue_wanted = false;  // the client waits for "100 Continue" before it sends the body
-    std::int64_t started_ns = 0;   // when the handler first had to wait for the body
+    std::int64_t waited_ns = 0;    // for the body, so far
     net::TimePoint deadline = net::kNoDeadline;  // in addition to the deadline from the minimum rate
     std::optional<BadRequest> error;
     // Another goroutine may read the body than writes the response: all this is the reader's.
@@ -83,6 +83,7 @@ class RequestLoop final : public Exchange {
   static constexpr std::uint64_t kSkippedBodyMax = 256 << 10;
 
   class InHandler;
+  class BodyWait;
   [[nodiscard]] net::Conn& conn() { return session_.conn(); }
 
   // Exchange
@@ -135,7 +136,6 @@ class RequestLoop final : public Exchange {
   void received_of_body(std::uint64_t bytes);
   Result<std::size_t> take_from_body(std::span<std::byte> into, const Context* ctx);
   bool send_before_body();
-  void set_body_deadline();
 
   void append_head(const std::optional<std::uint64_t>& length);
   void append_chunk(std::string_view data);

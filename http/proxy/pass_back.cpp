@@ -7,8 +7,6 @@
 #include <tuza/http/wire/field.h>
 #include <tuza/http/wire/input.h>
 #include <tuza/netpoll/copy.h>
-#include <tuza/netpoll/poll/descriptor.h>
-#include <tuza/netpoll/socket/conn_parts.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -54,8 +52,8 @@ Result<bool> splice_more(Request& req, ClientResponse& answer) {
     if (spliced.read_error) return upstream.fail(*spliced.read_error);
     if (spliced.write_error) return false;
     if (spliced.bytes < kPassedPiece || upstream.bare_body() == nullptr) break;
-    if (const Result<void> ready = net::detail::ConnParts::descriptor(*from).wait_for_data(&ctx); !ready)
-      return upstream.fail(ready.error());
+    if (const Result<void> ready = upstream.wait_for_bare_body(); !ready)
+      return std::unexpected(ready.error());
   }
   return true;
 }

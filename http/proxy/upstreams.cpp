@@ -30,6 +30,9 @@ std::uint64_t mixed(std::uint64_t x) {
 }
 
 Url url_of(const std::string& text) {
+  if (text == kUnixSocket)
+    throw std::invalid_argument("ReverseProxyOptions: upstream " + text +
+                                ": the path of a socket is missing");
   if (text.starts_with(kUnixSocket)) return Url{.https = false, .authority = "localhost", .target = "/"};
   Result<Url> url = Url::parse(text);
   if (!url)

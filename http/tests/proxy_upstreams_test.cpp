@@ -155,7 +155,8 @@ TEST_P(ProxyUpstreamsTest, BalancesByKey) {
 }
 
 TEST(ReverseProxyOptions, AreChecked) {
-  for (const char* bad : {"", "10.0.0.1:80", "ftp://a", "http://a/path", "http://a/?q", "http://a:99999"})
+  for (const char* bad :
+       {"", "10.0.0.1:80", "ftp://a", "http://a/path", "http://a/?q", "http://a:99999", "unix:"})
     EXPECT_THROW(ReverseProxy({.upstreams = {bad}}), std::invalid_argument) << bad;
   EXPECT_THROW(ReverseProxy({}), std::invalid_argument);
   EXPECT_THROW(ReverseProxy({.upstreams = {"http://a"}, .client = {.headers_max = 1000}}),

@@ -80,6 +80,31 @@ TEST_P(TimeoutsTest, ABodyMustComeWithinBodyTimeoutAtTheMinimumRate) {
   });
 }
 
+// Waits for the client count together; what the handler does between them is not the client's fault.
+TEST_P(TimeoutsTest, ABodyMayWaitForTheHandler) {
+  const ServerOptions options{.body_timeout = 30s, .body_rate_min_bytes_per_second = 1 << 20};
+  const auto busy = [](Request& req, ResponseWriter& res) {
+    std::array<std::byte, 4> some{};
+    for (Result<std::size_t> n = req.read_body(some); n && *n > 0; n = req.read_body(some))
+      tuza::sleep_for(100s);
+    res.text("ok");
+  };
+  timed(GetParam(), busy, options, [](Timed t) {
+    t.raw.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 40\r\n\r\n" + std::string(40, 'x'));
+    t.raw.read_until([&] { return t.raw.received().find("ok") != std::string::npos; }, kPatient);
+    EXPECT_TRUE(t.raw.received().starts_with("HTTP/1.1 200 ")) << t.raw.received();
+    EXPECT_EQ(t.clock.elapsed(), 1'000s);
+    t.raw.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 40\r\n\r\nsome");
+    for (int i = 0; i < 3; ++i) {
+      tuza::sleep_for(108s);  // the handler waits for 8 s of them
+      t.raw.send("some");
+    }
+    t.raw.read_until([&] { return t.raw.received().find("408") != std::string::npos; }, kPatient);
+    const auto took = std::chrono::round<std::chrono::seconds>(t.clock.elapsed()) - 1'000s;
+    EXPECT_EQ(took, 3 * 108s + 100s + 6s) << "30 s of waiting";
+  });
+}
+
 TEST_P(TimeoutsTest, TheContextOfARequestEndsAfterRequestTimeout) {
   const auto waits = [](Request& req, ResponseWriter& res) {
     const Context ctx = req.context();

@@ -35,6 +35,24 @@ TEST_P(TcpTest, BytesGoBothWays) {
   });
 }
 
+bool is_probed(Conn& conn) {
+  int on = 0;
+  socklen_t size = sizeof on;
+  const Result<long> asked = detail::ConnParts::descriptor(conn).control(
+      "getsockopt", [&](int fd) { return long{::getsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, &size)}; });
+  return asked == 0 && on != 0;
+}
+
+TEST_P(TcpTest, APeerThatHasVanishedIsNoticed) {
+  run_with(GetParam(), [] {
+    TcpPair pair = tcp_pair();
+    EXPECT_TRUE(is_probed(pair.client));
+    EXPECT_TRUE(is_probed(pair.server)) << "as its listener says";
+    ASSERT_TRUE(pair.client.set_keep_alive(false));
+    EXPECT_FALSE(is_probed(pair.client));
+  });
+}
+
 TEST_P(TcpTest, ReadTakesWhatIsThereAndLeavesTheRest) {
   run_with(GetParam(), [] {
     TcpPair pair = tcp_pair();
