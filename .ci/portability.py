@@ -20,7 +20,7 @@ LINUX = re.compile(r"""
   | \bsys::(?:call|invoke)\b | \bsyscall\(
   | \bMAP_(?:FIXED_NOREPLACE|GROWSDOWN|HUGETLB|NORESERVE|POPULATE|STACK)\b
   | \bMSG_(?:ERRQUEUE|FASTOPEN|MORE|ZEROCOPY)\b | \bPOLLRDHUP\b
-  | \bSO_(?:BUSY_POLL|INCOMING_CPU|PEERCRED)\b | \bTCP_(?!NODELAY\b)\w+
+  | \bSO_(?:BUSY_POLL|INCOMING_CPU|PEERCRED)\b | \bTCP_(?!(?:NODELAY|KEEP\w+)\b)\w+
   | \b(?:AT_EMPTY_PATH|F_SETPIPE_SZ|O_DIRECT|O_NOATIME|O_PATH|O_TMPFILE)\b
   | \b(?:cpu_set_t|dl_iterate_phdr|mallinfo2?|malloc_usable_size|mallopt|memfd_create|prctl|process_vm_readv
         |sched_[gs]etaffinity|signalfd|timerfd_\w+)\b

@@ -50,7 +50,7 @@ class Words(unittest.TestCase):
         self.assertEqual(found("""
             #include <sys/mman.h>
             sys::accept4(fd, SOCK_NONBLOCK | SOCK_CLOEXEC); sys::pipe2(ends, O_CLOEXEC); MAP_PRIVATE | MAP_ANONYMOUS;
-            send(fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT); IPPROTO_TCP, TCP_NODELAY; POLLIN; SO_REUSEADDR; list.splice(at, other);
+            send(fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT); IPPROTO_TCP, TCP_NODELAY; TCP_KEEPIDLE; POLLIN; SO_REUSEADDR; list.splice(at, other);
             """), [])
 
     def test_comments_and_messages_may_name_it(self):

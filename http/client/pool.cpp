@@ -1,5 +1,7 @@
 #include <tuza/http/client/pool.h>
 
+#include <tuza/netpoll/socket/conn_parts.h>
+#include <tuza/netpoll/socket/transport.h>
 #include <tuza/sched/time/clock.h>
 
 #include <mutex>
@@ -275,13 +277,16 @@ void ClientPool::Lease::drop_conn() {
   ++pool_->dialling_;
 }
 
-// What a peer sends unasked would be taken for the next response. Over TLS it may be a ticket, which a read takes off.
+// What a peer sends unasked would be taken for the next response. Over TLS it may be a ticket, which a read takes off; it may also
+// have been read already, together with the last response.
 bool ClientPool::Lease::is_fresh() {
   constexpr std::chrono::milliseconds kBriefly{1};
   char byte = 0;
   const Result<std::size_t> n = conn().peek(std::span(&byte, 1));
-  if (!n) return n.error().is(std::errc::operation_would_block);
-  if (*n == 0 || !connection_.front().tls) return false;
+  if (!n && !n.error().is(std::errc::operation_would_block)) return false;
+  net::Transport* const layer = net::detail::ConnParts::transport(conn());
+  if (!n && (layer == nullptr || !layer->may_hold_data())) return true;
+  if ((n && *n == 0) || !connection_.front().tls) return false;
   conn().set_read_deadline(net::kNoDeadline);
   const auto [ctx, cancel] = with_timeout(Context::background(), kBriefly);
   return !conn().read(ctx, std::span(&byte, 1)) && ctx.done();

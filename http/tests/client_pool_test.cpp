@@ -350,6 +350,30 @@ TEST_F(ClientTlsTest, LooksIntoWhatHasComeOnAKeptConnection) {
   });
 }
 
+// What came in one piece with the response has left the socket: only the TLS layer knows of it.
+TEST_F(ClientTlsTest, LooksIntoWhatHasComeWithTheLastResponse) {
+  const auto tls = net::TlsServer::load(server_options()).value();
+  run_with(2, [&] {
+    const std::string body(20'000, 'x');
+    for (const bool evil : {true, false}) {
+      const auto script = [&](net::Conn& conn, int) {
+        for (int i = 0; i < 3 && !ScriptedServer::read_request(conn).empty(); ++i) {
+          std::string all = "HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n" + body;
+          if (evil) all += "HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n" + std::string(20'000, 'E');
+          (void)conn.write_all(all);
+        }
+        wait_for_end(conn);
+      };
+      ScriptedServer server(script, tls);
+      Client client({.tls = {.ca_file = authority_.file()}});
+      for (int i = 0; i < 3; ++i)
+        EXPECT_TRUE(client.post(kNoContext, "https" + server.url().substr(4), "a/b", "text")->body() == body)
+            << i;
+      EXPECT_EQ(server.connections(), evil ? 3 : 1);
+    }
+  });
+}
+
 TEST_F(ClientTlsTest, VerifiesTheServerAndItsName) {
   net::testing::Authority other("Another authority");
   const auto tls = net::TlsServer::load(server_options()).value();

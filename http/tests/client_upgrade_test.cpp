@@ -36,8 +36,9 @@ TEST_P(ClientUpgradeTest, TheConnectionIsTheCallersAfter101) {
     std::string asked;
     ScriptedServer server([&](net::Conn& conn, int) {
       asked = ScriptedServer::read_request(conn);
-      (void)conn.write_all(std::string(kSwitch) +
-                           "early ");  // the first bytes of the protocol, with the head
+      std::string first(kSwitch);
+      first += "early ";  // of the protocol, with the head
+      (void)conn.write_all(first);
       std::array<char, 64> piece;
       while (const auto n = conn.read(std::span(piece))) {
         if (*n == 0 || !conn.write_all(std::string_view(piece.data(), *n))) return;

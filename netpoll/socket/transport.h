@@ -59,6 +59,8 @@ class Transport {
   // The socket is about to be closed: announces the end of the stream if that needs no waiting. Does not
   // park.
   virtual void closing() = 0;
+  // Whether a read may find something before it asks the socket. Nobody else may read meanwhile. Does not park.
+  [[nodiscard]] virtual bool may_hold_data() { return false; }
   // Null: there is a socket below.
   [[nodiscard]] virtual SocketStandIn* stand_in() { return nullptr; }
 };

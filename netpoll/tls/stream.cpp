@@ -444,6 +444,11 @@ void Stream::outlast_answer(TimePoint by) {
   }
 }
 
+bool Stream::may_hold_data() {
+  const Hold lock(reading_);
+  return may_have_plaintext_;
+}
+
 void Stream::closing() {
   if (!open() || aborted_.load(std::memory_order_relaxed) || !writing_.try_lock()) return;
   if (ssl_mutex_.try_lock()) {

@@ -67,6 +67,7 @@ class Stream final : public Transport {
   void farewell() override;
   void aborting() override { aborted_.store(true, std::memory_order_relaxed); }
   void closing() override;
+  bool may_hold_data() override;
 
  private:
   // Result of a call into OpenSSL.
