@@ -15,10 +15,14 @@
 #include <tuza/sched/log.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -62,6 +66,16 @@ void log_loop(const Request& req) {
   std::string line = "tuza: a request goes round in a loop, because an upstream leads back to its proxy: ";
   detail::append_log_escaped(line, req.target().substr(0, 1000));
   limiter.log(LogLevel::kError, line);
+}
+
+// RFC 9110 7.6.2: how many servers more a request may be passed on to. nullopt: as many as there are.
+std::optional<std::uint32_t> forwards_left(const Request& req) {
+  if (req.method() != Method::kOptions && req.method() != Method::kTrace) return {};
+  const std::string_view digits = req.header("Max-Forwards").value_or("");
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  if (error != std::errc{} || end != digits.data() + digits.size()) return {};
+  return number;
 }
 
 // What all tries of one request share.
@@ -115,6 +129,8 @@ void ReverseProxy::Impl::serve(Request& req, ResponseWriter& res) {
     log_loop(req);
     return res.error(508);
   }
+  // A TRACE would be answered with the client's own fields, which are nobody else's business.
+  if (forwards_left(req) == 0) return req.method() == Method::kOptions ? res.status(204) : res.error(405);
   ProxiedCall call(req);
   if (!receive_body(call)) return;
   background_.ready(req.context());
@@ -155,6 +171,7 @@ void ReverseProxy::Impl::prepare(ProxiedCall& call, ClientRequest& out) const {
   Request& req = call.req;
   pass_fields(req, call.hop, out);
   if (options_.keep_host && !req.host().empty()) out.add_header("Host", req.host());
+  if (const auto left = forwards_left(req)) out.set_header("Max-Forwards", std::to_string(*left - 1));
   via_.add(req, out);
   add_forwarded(req, options_.forwarded, out);
   if (call.streams) {
@@ -174,7 +191,8 @@ void ReverseProxy::Impl::prepare(ProxiedCall& call, ClientRequest& out) const {
     if (call.separate) out.keep_sending();
   } else if (!call.body.empty()) {
     out.set_body(std::string(call.body));
-  } else if (const auto protocol = req.header("Upgrade"); protocol && call.hop.upgrades()) {
+  } else if (const auto protocol = req.header("Upgrade");
+             protocol && call.hop.upgrades() && req.version_minor() > 0) {  // RFC 9110 7.8
     const bool allowed = std::ranges::any_of(
         options_.upgrades, [&](const std::string& one) { return equals_ignoring_case(one, *protocol); });
     if (allowed) out.set_upgrade(*protocol);
@@ -198,7 +216,9 @@ std::optional<Error> ReverseProxy::Impl::attempt(Upstream& upstream, ProxiedCall
   }
   if (call.unreadable) return {};
   if (const Context& ctx = req.context(); ctx.done()) {
-    res.error(ctx.cause().timeout() ? 504 : kClientClosedRequest);
+    const bool late = ctx.cause().timeout();
+    if (!late) res.close();  // it may have ended its own direction only
+    res.error(late ? 504 : kClientClosedRequest);
     return {};
   }
   const Error& error = got.error();

@@ -10,7 +10,13 @@ namespace tuza::http {
 namespace {
 
 std::unexpected<Error> bad(std::string_view text, std::string_view why) {
-  std::string shown(text.substr(0, 200));
+  std::string shown(text);
+  // Credentials stand in front of the last "@" of the authority.
+  const std::size_t slashes = shown.find("//");
+  const std::size_t begin = slashes == std::string::npos ? 0 : slashes + 2;
+  const std::size_t at = shown.substr(0, shown.find_first_of("/?#", begin)).rfind('@');
+  if (at != std::string::npos && at > begin) shown.replace(begin, at - begin, "...");
+  shown.resize(std::min<std::size_t>(shown.size(), 200));
   std::replace_if(shown.begin(), shown.end(), [](char c) { return has_control_char({&c, 1}); }, '?');
   return std::unexpected(Error(Errc::kBadAddress, "parse url", shown + ": " + std::string(why)));
 }

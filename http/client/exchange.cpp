@@ -2,7 +2,9 @@
 
 #include <tuza/http/client/request_sender.h>
 #include <tuza/http/serve/pooled_read.h>
+#include <tuza/http/wire/chars.h>
 #include <tuza/http/wire/framing.h>
+#include <tuza/http/wire/list.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/socket/conn_parts.h>
 
@@ -10,6 +12,7 @@
 #include <array>
 #include <exception>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 namespace tuza::http {
@@ -30,6 +33,25 @@ constexpr std::size_t kChunkOverheadMax = 64 << 10;
 
 Error bad_response(const ParseError& error) {
   return {Errc::kBadMessage, "read response", std::string(error.text)};
+}
+
+bool is_listed(std::string_view item, std::string_view list) {
+  while (!list.empty()) {
+    if (equals_ignoring_case(take_item(list, ','), item)) return true;
+  }
+  return false;
+}
+
+// RFC 9110 7.8: whether the server goes on with protocols that it was asked for. HTTP/1.0 knows no Upgrade.
+bool is_upgrade(std::string_view asked, const ReceivedHeaders& answer) {
+  bool named = false;
+  for (const auto& [name, value] : answer) {
+    if (!equals_ignoring_case(name, "Upgrade")) continue;
+    for (std::string_view rest = value; !rest.empty(); named = true) {
+      if (!is_listed(take_item(rest, ','), asked)) return false;
+    }
+  }
+  return named;
 }
 
 Error cut_off(const char* where) { return {Errc::kEndOfStream, "read response", where}; }
@@ -74,7 +96,7 @@ Result<void> ClientExchange::run(ClientPool::Lease lease, const Hop& hop) {
   lease_ = std::move(lease);
   url_ = hop.url;
   asked_ = hop.method;
-  asked_to_upgrade_ = !hop.upgrade.empty();
+  asked_upgrade_ = hop.upgrade;
   offered_codings_ = hop.offers_codings;
   limit_writes(deadline_);
   if (Result<void> talked = talk(hop); !talked) {
@@ -85,15 +107,15 @@ Result<void> ClientExchange::run(ClientPool::Lease lease, const Hop& hop) {
   return {};
 }
 
-// The deadline of everything, or the time of each wait: one replaces the other.
+// One replaces the other: a deadline, also of what may stall, or the time of each wait.
 void ClientExchange::limit_writes(net::TimePoint deadline) {
-  conn().set_write_deadline(deadline);
-  conn().set_write_timeout(deadline == net::kNoDeadline ? options().stall_timeout : 0ms);
+  const bool waits = deadline == net::kNoDeadline;
+  conn().set_write_deadline(waits ? deadline : sooner(deadline, options().stall_timeout));
+  conn().set_write_timeout(waits ? options().stall_timeout : 0ms);
 }
 
 void ClientExchange::limit_body_read() {
-  const std::chrono::milliseconds limit = options().stall_timeout;
-  conn().set_read_deadline(limit.count() == 0 ? deadline_ : std::min(deadline_, net::time_after_now(limit)));
+  conn().set_read_deadline(sooner(deadline_, options().stall_timeout));
 }
 
 Result<void> ClientExchange::talk(const Hop& hop) {
@@ -148,10 +170,7 @@ Result<bool> ClientExchange::end_sending() {
   return whole;
 }
 
-net::TimePoint ClientExchange::head_deadline() const {
-  if (options().head_timeout.count() == 0) return deadline_;
-  return std::min(deadline_, net::time_after_now(options().head_timeout));
-}
+net::TimePoint ClientExchange::head_deadline() const { return sooner(deadline_, options().head_timeout); }
 
 Result<void> ClientExchange::read_final_head() {
   for (int interim = 0; interim <= kInterimMax; ++interim) {
@@ -191,8 +210,8 @@ Result<bool> ClientExchange::feed() {
   head_begun_ = false;
   if (const auto framed = frame_response(input_.request(), head_, asked_); !framed)
     return std::unexpected(bad_response(framed.error()));
-  // RFC 9110 7.8: HTTP/1.0 knows no Upgrade.
-  if (head_.status == 101 && (!asked_to_upgrade_ || head_.version_minor == 0))
+  if (head_.status == 101 &&
+      (head_.version_minor == 0 || !is_upgrade(asked_upgrade_, {head_, input_.request()})))
     return std::unexpected(Error(Errc::kBadMessage, "read response", "an upgrade that was not asked for"));
   if (!is_final()) {
     input_.end_request();

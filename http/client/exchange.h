@@ -106,7 +106,7 @@ class ClientExchange : public rt::CacheNode {
   std::optional<BodySending> sending_;      // a body that needs more than one write; ends before the lease
   Method asked_{};
   bool answered_ = false;
-  bool asked_to_upgrade_ = false;
+  std::string asked_upgrade_;  // empty: none
   bool offered_codings_ = false;
   bool head_begun_ = false;
   bool reusable_ = false;        // the whole request has been sent, and a head has answered it

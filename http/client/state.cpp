@@ -49,10 +49,6 @@ bool may_be_repeated(const Hop& hop) {
          (is_idempotent(hop.method) || HeaderLines(hop.fields).find("Idempotency-Key"));
 }
 
-net::TimePoint sooner(net::TimePoint deadline, std::chrono::milliseconds limit) {
-  return limit.count() == 0 ? deadline : std::min(deadline, net::time_after_now(limit));
-}
-
 // Where an HTTP proxy forwards requests, a tunnel is another connection, although to the same origin.
 std::string pool_key(const Hop& hop) {
   const bool tunnel = hop.proxy != nullptr && !hop.url.https && !hop.upgrade.empty();

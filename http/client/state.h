@@ -9,6 +9,7 @@
 #include <tuza/netpoll/tls.h>
 #include <tuza/sched/sync/mutex.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -37,6 +38,11 @@ struct Hop {
     return proxy != nullptr && proxy->kind == Proxy::Kind::kHttp && !url.https && upgrade.empty();
   }
 };
+
+// The deadline, or the end of a limit that begins now, of which 0 is none.
+inline net::TimePoint sooner(net::TimePoint deadline, std::chrono::milliseconds limit) {
+  return limit.count() == 0 ? deadline : std::min(deadline, net::time_after_now(limit));
+}
 
 class ClientState : public std::enable_shared_from_this<ClientState> {
  public:

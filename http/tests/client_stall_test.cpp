@@ -134,6 +134,27 @@ TEST_P(ClientStallTest, TheLimitOfEverythingHoldsMeanwhile) {
   });
 }
 
+// A request that fits into one write is not sent beside the wait for its answer.
+TEST_P(ClientStallTest, TheSoonerLimitHoldsForASmallBody) {
+  run_with(GetParam(), [] {
+    FakeClock clock;
+    Server server([](Request& req, ResponseWriter&) { stop(req); }, {.buffer_bytes = 4 << 10});
+    const auto dial = [&server](const Context&, const Url&) { return server.dial(); };
+    const auto took = [&](std::chrono::milliseconds timeout, std::chrono::milliseconds stall_timeout) {
+      Client client({.dial = dial, .timeout = timeout, .stall_timeout = stall_timeout});
+      const auto before = clock.elapsed();
+      const auto answer = client.post(Context(), "http://site/", "a/b", std::string(60'000, 'x'));
+      EXPECT_TRUE(answer.error().timeout());
+      return clock.elapsed() - before;
+    };
+    EXPECT_EQ(took(50s, 20s), 20s);
+    EXPECT_EQ(took(20s, 50s), 20s);
+    EXPECT_EQ(took(20s, 0s), 20s);
+    EXPECT_EQ(took(0s, 20s), 20s);
+    EXPECT_EQ(server.close(), "");
+  });
+}
+
 TEST_P(ClientStallTest, AProxySays504ForAnUploadAndBreaksAnAnswerOff) {
   run_with(GetParam(), [] {
     FakeClock clock;

@@ -80,6 +80,12 @@ TEST_P(ClientUpgradeTest, AServerMayDeclineAndMayNotInsist) {
 
     ScriptedServer insists{std::string(kSwitch)};
     EXPECT_TRUE(client.get(kNoContext, insists.url()).error().is(Errc::kBadMessage));
+    for (const char* asked : {"other", "echo2", "ech"}) {
+      ClientRequest other(Method::kGet, insists.url());
+      EXPECT_TRUE(client.send(kNoContext, other.set_upgrade(asked)).error().is(Errc::kBadMessage)) << asked;
+    }
+    ClientRequest one_of(Method::kGet, insists.url());
+    EXPECT_EQ(client.send(kNoContext, one_of.set_upgrade("other, ECHO"))->status(), 101);
     EXPECT_THROW(ClientRequest(Method::kGet, "http://a/").set_upgrade("a\r\nb"), std::invalid_argument);
     EXPECT_THROW(ClientRequest(Method::kGet, "http://a/").set_header("upgrade", "a"), std::invalid_argument);
   });

@@ -35,6 +35,28 @@ TEST_P(ProxyLoopTest, SaysThatItIsThere) {
   });
 }
 
+// RFC 9110 7.6.2
+TEST_P(ProxyLoopTest, CountsForwardsWhereTheClientAsksForThat) {
+  run_with(GetParam(), [] {
+    TestServer upstream(
+        [](Request& req, ResponseWriter& res) { res.text(req.header("Max-Forwards").value_or("none")); });
+    TestServer proxy(ReverseProxy({.upstreams = {url_of(upstream, "")}}));
+    const auto ask = [&](const std::string& method, const std::string& value) {
+      const Response res =
+          fetch(proxy.address(), method + " / HTTP/1.1\r\nHost: a\r\nMax-Forwards: " + value +
+                                     "\r\nConnection: close\r\n\r\n");
+      return std::to_string(res.status) + " " + res.body;
+    };
+    EXPECT_EQ(ask("OPTIONS", "10"), "200 9");
+    EXPECT_EQ(ask("OPTIONS", "1"), "200 0");
+    EXPECT_EQ(ask("OPTIONS", "0"), "204 ");
+    EXPECT_TRUE(ask("TRACE", "0").starts_with("405 "));
+    EXPECT_EQ(ask("OPTIONS", "x"), "200 x");
+    EXPECT_EQ(ask("OPTIONS", "99999999999"), "200 99999999999");
+    EXPECT_EQ(ask("GET", "0"), "200 0") << "of other methods nothing is said";
+  });
+}
+
 // The server of a proxy, which knows its address only when it exists already.
 struct ProxyOf {
   ProxyOf() : server([this](Request& req, ResponseWriter& res) { (*proxy)(req, res); }) {}

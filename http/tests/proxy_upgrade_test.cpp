@@ -74,6 +74,8 @@ TEST_P(ProxyUpgradeTest, PassesNoOtherUpgradeOn) {
     for (const char* protocol : {"h2c", "websocket, h2c", "h2c, websocket"})
       EXPECT_EQ(fetch(proxy.address(), asking_for(protocol)).body, "none") << protocol;
     EXPECT_EQ(fetch(proxy.address(), asking_for("WebSocket")).body, "WebSocket");
+    constexpr std::string_view kOld = "GET / HTTP/1.0\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+    EXPECT_EQ(fetch(proxy.address(), kOld).body, "none") << "HTTP/1.0 knows no Upgrade";
     ScriptedServer other("HTTP/1.1 101 OK\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n");
     TestServer second(ReverseProxy({.upstreams = {other.url("")}}));
     EXPECT_EQ(fetch(second.address(), asking_for("websocket")).status, 502);

@@ -380,6 +380,16 @@ TEST_P(ReverseProxyTest, AClientThatGoesAwayTakesTheRequestWithIt) {
     ended.acquire();
     {
       RawClient client(proxy.address());
+      client.send(get("/wait"));
+      begun.acquire();
+      ASSERT_TRUE(client.conn().close_write());
+      client.read_until_closed();
+      EXPECT_TRUE(client.received().starts_with("HTTP/1.1 499 ")) << client.received();
+      EXPECT_TRUE(client.received().contains("\r\nConnection: close\r\n")) << client.received();
+    }
+    ended.acquire();
+    {
+      RawClient client(proxy.address());
       client.send(get("/stream"));
       client.read_until([&] { return client.received().size() > 100'000; });
     }

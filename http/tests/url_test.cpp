@@ -67,6 +67,13 @@ TEST(Urls, AreRefused) {
     EXPECT_EQ(parsed(text), "refused") << text;
   }
   EXPECT_EQ(Url::parse("http://h:99999/").error().subject(), "http://h:99999/: port out of range");
+  for (const std::string& text :
+       {std::string("http://user:secret@h:x/a@b"), std::string("http://user:secret@h/"),
+        "http://user:secret" + std::string(300, 't') + "@h/"}) {
+    const std::string said = Url::parse(text).error().message();
+    EXPECT_FALSE(said.contains("secret") || said.contains("ttt") || said.contains("user")) << said;
+    EXPECT_TRUE(said.contains("http://...@h")) << said;
+  }
   EXPECT_FALSE(Url::parse("http://h/\x1b[31m").error().message().contains('\x1b'));
 }
 

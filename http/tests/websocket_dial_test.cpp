@@ -230,7 +230,7 @@ TEST_P(WebSocketDialTest, AnAnswerThatIsNoneToTheHandshakeIsRefused) {
       {std::string(kUpgraded), "another key"},
       {std::string(kUpgraded) + accepted + accepted, "another key"},
       {"HTTP/1.0 101 X\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" + accepted, "not asked for"},
-      {"HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n" + accepted, "something else"},
+      {"HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n" + accepted, "not asked for"},
       {"HTTP/1.1 101 X\r\nUpgrade: websocket\r\n" + accepted, "something else"},
       {std::string(kUpgraded) + accepted + "Sec-WebSocket-Protocol: a\r\n", ""},
       {std::string(kUpgraded) + accepted + "Sec-WebSocket-Protocol: c\r\n", "subprotocol"},
