@@ -80,8 +80,6 @@ bool Server::meet_client(Session& session, AddressCounts::Held& held) {
 // A client waits. False: the server shuts down.
 bool Server::wait_for_slot() {
   static LogLimiter limit_reached;
-  // How long interrupted sessions may take to end before others are interrupted.
-  constexpr auto kPatience = 50ms;
   for (auto waited = kPatience; !slots_->try_acquire(); waited += 1ms) {
     if (draining_.load(std::memory_order_relaxed)) return false;
     if (waited >= kPatience) {

@@ -1,6 +1,8 @@
 #include <tuza/netpoll/serve.h>
 
 #include <fcntl.h>
+#include <poll.h>
+#include <time.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/poll/descriptor_limit.h>
 #include <tuza/netpoll/socket/backlog.h>
@@ -26,6 +28,8 @@ namespace tuza::net {
 namespace {
 
 using namespace std::chrono_literals;
+
+constexpr auto kStep = 5ms;
 
 std::int64_t limit_on_connections(const ServeOptions& options) {
   return static_cast<std::int64_t>(options.max_connections != 0 ? options.max_connections
@@ -75,6 +79,17 @@ class SpareDescriptor {
   }
   SpareDescriptor(const SpareDescriptor&) = delete;
   SpareDescriptor& operator=(const SpareDescriptor&) = delete;
+
+  // Whether somebody waits. accept(2) asks for a descriptor before it looks, and fails without one where nobody does, too.
+  static bool is_wanted(Listener& listener) {
+    if (listener.backlog_ != nullptr) return true;
+    const Result<long> ready = listener.descriptor_->control("poll", [](int fd) {
+      struct pollfd listening{.fd = fd, .events = POLLIN, .revents = 0};
+      struct timespec at_once{};
+      return sys::poll(&listening, 1, &at_once);
+    });
+    return !ready || *ready != 0;
+  }
 
   // Takes the oldest connection out of the backlog and closes it. Another thread may take the freed
   // descriptor first; then no connection is turned away, and the reserve is reopened when a descriptor is
@@ -185,7 +200,7 @@ Result<void> Server::serve() {
 }
 
 Result<void> Server::accept_loop() {
-  constexpr auto kFirstPause = 5ms;
+  constexpr std::chrono::milliseconds kFirstPause = kStep;
   SpareDescriptor spare;
   std::chrono::milliseconds pause = kFirstPause;
   while (!draining_.load(std::memory_order_relaxed)) {
@@ -201,16 +216,26 @@ Result<void> Server::accept_loop() {
     }
     if (conn.error().closed()) return {};
     if (!is_out_of_resources(conn.error())) return std::unexpected(conn.error());
-    say_out_of_resources(conn.error(), connections());
-    const std::size_t open = connections();
-    if (make_room() == 0) spare.drop_one_connection(listener_);
-    // Sleep in short steps: a connection that ends makes room, and shutdown() should not be delayed.
-    for (auto waited = 0ms; waited < pause && connections() >= open && !draining_.load(); waited += 5ms) {
-      sleep_for(5ms);
+    if (spare.is_wanted(listener_)) {
+      outlast_shortage(conn.error(), spare, pause);
+    } else {
+      sleep_for(kStep);
     }
-    pause = std::min<std::chrono::milliseconds>(pause * 2, 1s);
   }
   return {};
+}
+
+// Somebody waits, and cannot be accepted. `pause`: for how long, if nobody can go for him.
+void Server::outlast_shortage(const Error& error, SpareDescriptor& spare, std::chrono::milliseconds& pause) {
+  const std::size_t open = connections();
+  say_out_of_resources(error, open);
+  const bool some_go = make_room() > 0;
+  if (!some_go) spare.drop_one_connection(listener_);
+  const auto patience = some_go ? kPatience : pause;
+  // Sleep in short steps: a connection that ends makes room, and shutdown() should not be delayed.
+  for (auto waited = 0ms; waited < patience && connections() >= open && !draining_.load(); waited += kStep)
+    sleep_for(kStep);
+  if (!some_go) pause = std::min<std::chrono::milliseconds>(pause * 2, 1s);
 }
 
 void Server::start(Conn conn, AddressCounts::Held held) {

@@ -41,6 +41,7 @@
 namespace tuza::net {
 
 class Server;
+class SpareDescriptor;
 
 // One connection of a Server, while its handler runs. Lives on the handler's goroutine.
 class Session {
@@ -154,9 +155,12 @@ class Server {
   static constexpr std::chrono::milliseconds kNoticeTime{1000};
 
  private:
+  // How long interrupted sessions may take to end before others are interrupted, or a client is turned away.
+  static constexpr std::chrono::milliseconds kPatience{50};
   friend class Session;
   void begin_run();
   [[nodiscard]] Result<void> accept_loop();
+  void outlast_shortage(const Error& error, SpareDescriptor& spare, std::chrono::milliseconds& pause);
   void admit(Conn conn);
   void start(Conn conn, AddressCounts::Held held);
   void run(Conn conn, AddressCounts::Held held);

@@ -162,7 +162,15 @@ TEST_P(ServeLimitsTest, ItSaysThatItIsOutOfDescriptors) {
 
 TEST_P(ServeLimitsTest, OutOfDescriptorsIdleConnectionsGo) {
   run_with(GetParam(), [] {
-    EchoServer running(&echo);
+    std::atomic<int> turns = 0;  // which a session has announced to be idle before
+    EchoServer running([&turns](Session& session) {
+      for (std::string got; session.begin_idle();) {
+        ++turns;
+        got = read_some(session.conn());
+        session.end_idle();
+        if (got.empty() || got.starts_with("<") || !session.conn().write_all(got)) return;
+      }
+    });
     Server& server = running.server;
     std::vector<EarlyClient> clients(5);
     clients[0].connect(server.endpoint());
@@ -170,6 +178,7 @@ TEST_P(ServeLimitsTest, OutOfDescriptorsIdleConnectionsGo) {
     const NoMoreDescriptors limit;
     bool served = true;
     for (std::size_t i = 1; i < clients.size() && served; ++i) {
+      yield_until([&] { return turns == 2 * static_cast<int>(i); });
       clients[i].connect(server.endpoint());
       EXPECT_TRUE(served = clients[i].is_served()) << "the one before it is idle";
     }
