@@ -44,7 +44,8 @@ void ExchangeBuffers::give_back(ExchangeBuffers* buffers) {
     if (text->capacity() > kSurplusBytes) std::string().swap(*text);
   }
   buffers->input.give_back_above(kSurplusBytes);
-  if (buffers->head.fields.capacity() > kSurplusFields) buffers->head.fields = {};
+  if (buffers->head.fields.capacity() > kSurplusFields)
+    decltype(buffers->head.fields)().swap(buffers->head.fields);
   if (!cache().put_surplus(buffers)) delete buffers;
 }
 
