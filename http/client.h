@@ -56,6 +56,8 @@ namespace tuza::http {
 class BodySplicer;
 class ClientExchange;
 class ClientState;
+class HopFields;
+class Request;
 
 struct ClientOptions {
   // -- Connections. Callers that find no place wait, first come, first served.
@@ -184,6 +186,7 @@ class ClientRequest {
   friend class MiddlewareChain;
   friend class RequestSender;
   friend class ReverseProxy;
+  friend void pass_fields(const Request& in, const HopFields& hop, ClientRequest& out);
   [[nodiscard]] bool has_body() const { return !without_body_ && (source_ || has_text_); }
 
   Method method_;

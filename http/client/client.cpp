@@ -23,10 +23,6 @@ void require_own(std::string_view name) {
   if (ours) throw std::invalid_argument(std::string(name) + " is set by the client");
 }
 
-void append_line(std::string& lines, std::string_view name, std::string_view value) {
-  lines.append(name).append(": ").append(trim(value)).append("\r\n");
-}
-
 constexpr std::size_t kWholePiece = 16 << 10;
 constexpr std::size_t kWholeReserved = 1 << 20;
 
@@ -37,14 +33,14 @@ constexpr std::size_t kWholeReserved = 1 << 20;
 ClientRequest& ClientRequest::add_header(std::string_view name, std::string_view value) {
   require_field(name, value);
   require_own(name);
-  append_line(fields_, name, value);
+  append_field_line(fields_, name, trim(value));
   return *this;
 }
 
 ClientRequest& ClientRequest::remove_header(std::string_view name) {
   std::string lines;
   for (const auto& [other, kept] : headers()) {
-    if (!equals_ignoring_case(other, name)) append_line(lines, other, kept);
+    if (!equals_ignoring_case(other, name)) append_field_line(lines, other, trim(kept));
   }
   fields_ = std::move(lines);
   return *this;
@@ -55,7 +51,7 @@ ClientRequest& ClientRequest::set_header(std::string_view name, std::string_view
   require_own(name);
   const std::string kept(value);  // perhaps one of the fields that are removed
   if (header(name)) remove_header(name);
-  append_line(fields_, name, kept);
+  append_field_line(fields_, name, trim(kept));
   return *this;
 }
 
@@ -68,7 +64,7 @@ ClientRequest& ClientRequest::set_upgrade(std::string_view protocols) {
 ClientRequest& ClientRequest::add_trailer(std::string_view name, std::string_view value) {
   require_field(name, value);
   if (!may_be_trailer(name)) throw std::invalid_argument(std::string(name) + " cannot be a trailer");
-  append_line(trailers_, name, value);
+  append_field_line(trailers_, name, trim(value));
   return *this;
 }
 

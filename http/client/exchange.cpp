@@ -336,6 +336,23 @@ Result<std::size_t> ClientExchange::read_received(std::span<std::byte> into) {
   return std::size_t{0};
 }
 
+Result<std::size_t> ClientExchange::read_now(std::span<std::byte> into) {
+  if (failed_) return std::unexpected(*failed_);
+  if (coding_ || body_.complete() || into.empty()) return std::size_t{0};
+  const auto taken = body_.take(input_, into);
+  if (!taken) return fail(bad_response(taken.error()));
+  if (body_.complete()) finish();
+  if (*taken > 0 || body_.complete()) return *taken;
+  if (!body_.reads_directly() || net::detail::ConnParts::transport(conn()) != nullptr) return std::size_t{0};
+  const Result<std::size_t> n = net::detail::ConnParts::descriptor(conn()).read_now(body_.direct(into));
+  if (!n && n.error().is(std::errc::operation_would_block)) return std::size_t{0};
+  if (!n) return fail(n.error());
+  if (*n == 0) return n;  // the end is there for read_received(), too
+  body_.took(*n);
+  if (body_.complete()) finish();
+  return n;
+}
+
 // The end of a chunk may have arrived behind its data, and with it the end of the body.
 bool ClientExchange::would_wait() {
   if (failed_ || body_.complete()) return false;

@@ -67,6 +67,8 @@ class ClientExchange : public rt::CacheNode {
   [[nodiscard]] Result<std::size_t> read_body(std::span<std::byte> into);
   // The body as the server has sent it.
   [[nodiscard]] Result<std::size_t> read_received(std::span<std::byte> into);
+  // The same, and what has arrived only: 0 at the end, and where read_received() may have to wait.
+  [[nodiscard]] Result<std::size_t> read_now(std::span<std::byte> into);
   [[nodiscard]] Result<HijackedStream> hijack();
   // The connection, if the rest of the body is what will arrive there next, up to body_remaining() bytes, and nobody here needs
   // to see it; otherwise null. What is taken out of it is to be told.

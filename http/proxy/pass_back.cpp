@@ -18,7 +18,14 @@
 namespace tuza::http {
 namespace {
 
+// Of a long body; the rest goes by splice(2), which costs more than copying below some 64 KiB.
 constexpr std::size_t kPassedPiece = 32 << 10;
+constexpr std::size_t kCopiedMax = 64 << 10;
+
+std::size_t piece_of(const ClientResponse& answer) {
+  const std::uint64_t length = answer.content_length().value_or(kPassedPiece);
+  return length <= kCopiedMax ? static_cast<std::size_t>(length) : kPassedPiece;
+}
 
 std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -31,7 +38,7 @@ void set_length(Request& req, ResponseWriter& res, const ClientResponse& answer)
     if (length) return res.set_header("Content-Length", *length);
     return req.exchange().forget_length();
   }
-  if (const auto length = answer.content_length()) res.set_header("Content-Length", std::to_string(*length));
+  if (const auto length = answer.content_length()) req.exchange().declare_length(*length);
 }
 
 // What has been written goes out before a wait for more: a stream of events is of no use otherwise. A head alone waits for
@@ -58,19 +65,26 @@ Result<bool> splice_more(Request& req, ClientResponse& answer) {
   return true;
 }
 
+// Waits for some of the body, and takes what has arrived by then. 0: its end.
+Result<std::size_t> read_piece(ClientResponse& answer, std::span<std::byte> into) {
+  Result<std::size_t> all = answer.read(into);
+  for (std::size_t n = all.value_or(0); n > 0 && *all < into.size(); *all += n)
+    n = answer.exchange().read_now(into.subspan(*all)).value_or(0);  // an error shows again in the next read
+  return all;
+}
+
 Result<void> pass_body(Request& req, ResponseWriter& res, ClientResponse& answer) {
-  const std::size_t size =
-      std::min<std::uint64_t>(answer.content_length().value_or(kPassedPiece), kPassedPiece);
+  const std::size_t size = piece_of(answer);
   if (size == 0) return {};
   const auto memory = std::make_unique_for_overwrite<std::byte[]>(size);
   const std::span<std::byte> room(memory.get(), size);
   for (;;) {
     if (!flush_before_wait(req, res, answer)) return {};  // the client has gone
-    const Result<std::size_t> n = answer.read(room);
+    const Result<std::size_t> n = read_piece(answer, room);
     if (!n) return std::unexpected(n.error());
     if (*n == 0) return {};
     if (!res.write(req.context(), as_text(room.first(*n)))) return {};
-    if (*n < kPassedPiece) continue;
+    if (*n < size) continue;
     const Result<bool> goes_on = splice_more(req, answer);
     if (!goes_on) return std::unexpected(goes_on.error());
     if (!*goes_on) return {};
@@ -84,7 +98,7 @@ Result<void> pass_back(Request& req, ResponseWriter& res, ClientResponse& answer
   if (answer.status() > 599)
     return std::unexpected(Error(Errc::kBadMessage, "read response", "status out of range"));
   res.status(answer.status());
-  pass_fields(answer, res);
+  pass_fields(answer, req.exchange());
   set_length(req, res, answer);
   if (options.on_response) options.on_response(answer, res);
   if (Result<void> passed = pass_body(req, res, answer); !passed) return passed;
@@ -99,7 +113,7 @@ Result<void> pass_tunnel(Request& req, ResponseWriter& res, ClientResponse& answ
   const std::string_view protocol = answer.header("Upgrade").value_or("");
   if (!equals_ignoring_case(protocol, req.header("Upgrade").value_or("")))
     return std::unexpected(Error(Errc::kBadMessage, "read response", "an upgrade to another protocol"));
-  pass_fields(answer, res);
+  pass_fields(answer, req.exchange());
   std::string first = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n";
   first.append("Upgrade: ").append(protocol).append("\r\n");
   first.append(req.exchange().buffers().extra).append("\r\n");

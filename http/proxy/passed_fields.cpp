@@ -1,12 +1,15 @@
 #include <tuza/http/proxy/passed_fields.h>
 
 #include <tuza/http/middleware/real_ip.h>
+#include <tuza/http/serve/exchange.h>
 #include <tuza/http/wire/chars.h>
+#include <tuza/http/wire/field.h>
 #include <tuza/http/wire/list.h>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <span>
 #include <string>
@@ -81,7 +84,14 @@ bool HopFields::contains(std::string_view name) const {
   constexpr std::array<std::string_view, 10> kAlways{
       "Connection", "Keep-Alive",          "Proxy-Connection", "TE",     "Transfer-Encoding",
       "Upgrade",    "Proxy-Authorization", "Content-Length",   "Expect", "Proxy-Authenticate"};
-  return is_one_of(name, kAlways) || is_one_of(name, named_);
+  constexpr std::uint32_t kLengths = [&] {
+    std::uint32_t lengths = 0;
+    for (const std::string_view one : kAlways) lengths |= 1U << one.size();
+    return lengths;
+  }();
+  const bool may_be =
+      name.size() < 32 && (kLengths >> name.size() & 1) != 0;  // most are none by their length
+  return (may_be && is_one_of(name, kAlways)) || is_one_of(name, named_);
 }
 
 std::string_view address_of(std::string_view peer) {
@@ -92,20 +102,25 @@ bool says_who_asks(std::string_view name) {
   return begins_as(name, "X-Forwarded-") || is_named(name, "Forwarded") || is_named(name, "X-Real-IP");
 }
 
+// A parser has accepted what comes in: it needs no second look.
 void pass_fields(const Request& in, const HopFields& hop, ClientRequest& out) {
+  constexpr std::size_t kUsual = 512;  // with what a proxy adds
+  out.fields_.reserve(kUsual);
   for (const auto& [name, value] : in.headers()) {
     if (!equals_ignoring_case(name, "Host") && !says_who_asks(name) && !hop.contains(name))
-      out.add_header(name, value);
+      append_field_line(out.fields_, name, value);
   }
 }
 
-void pass_fields(const ClientResponse& in, ResponseWriter& out) {
+void pass_fields(const ClientResponse& in, Exchange& out) {
   const HopFields hop(in.headers());
-  const HeaderLines set = out.headers();
+  const std::string& lines = out.buffers().extra;
+  const HeaderLines set(lines);
   const auto set_before = static_cast<std::size_t>(std::distance(set.begin(), set.end()));
   for (const auto& [name, value] : in.headers()) {
     if (hop.contains(name)) continue;
-    if (adds_up(name) || !is_among(out.headers(), set_before, name)) out.add_header(name, value);
+    const bool stays = set_before > 0 && !adds_up(name) && is_among(HeaderLines(lines), set_before, name);
+    if (!stays) out.add_received_header(name, value);
   }
 }
 

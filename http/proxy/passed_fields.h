@@ -35,7 +35,7 @@ class HopFields {
 [[nodiscard]] bool says_who_asks(std::string_view name);
 // All but those; not Host, and nothing that says who the client is.
 void pass_fields(const Request& in, const HopFields& hop, ClientRequest& out);
-void pass_fields(const ClientResponse& in, ResponseWriter& out);
+void pass_fields(const ClientResponse& in, Exchange& out);
 // Who the client is, as this server knows it.
 void add_forwarded(const Request& in, ForwardedFields kind, ClientRequest& out);
 

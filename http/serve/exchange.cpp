@@ -169,6 +169,10 @@ void Exchange::add_header(std::string_view name, std::string_view value) {
     response_.declared_length = length;
     return;
   }
+  add_received_header(name, value);
+}
+
+void Exchange::add_received_header(std::string_view name, std::string_view value) {
   response_.has_content_type = response_.has_content_type || equals_ignoring_case(name, "Content-Type");
   response_.has_date = response_.has_date || equals_ignoring_case(name, "Date");
   response_.has_server = response_.has_server || equals_ignoring_case(name, "Server");

@@ -90,6 +90,8 @@ class Exchange {
   void set_status(int code);
   void set_header(std::string_view name, std::string_view value);
   void add_header(std::string_view name, std::string_view value);
+  // The same for a field that a parser has accepted, and that is neither Content-Length nor one of the connection. Before the head.
+  void add_received_header(std::string_view name, std::string_view value);
   void remove_header(std::string_view name);
   void add_trailer(std::string_view name, std::string_view value);
   [[nodiscard]] std::optional<std::string_view> response_header(std::string_view name);
@@ -157,6 +159,7 @@ class Exchange {
   [[nodiscard]] std::optional<std::uint64_t> declared_length() const { return response_.declared_length; }
   // Bytes of the body that the handler has written, also where they go nowhere (HEAD).
   [[nodiscard]] std::uint64_t written() const { return response_.written; }
+  void declare_length(std::uint64_t bytes) { response_.declared_length = bytes; }
   // A response to HEAD whose length nobody knows.
   void forget_length();
   [[nodiscard]] bool wrote_all_it_declared() const;

@@ -343,6 +343,22 @@ Result<std::size_t> Descriptor::read(LazyBuffer& into, const Context* ctx) {
   return read_locked({}, &into, ctx);
 }
 
+Result<std::size_t> Descriptor::read_now(std::span<std::byte> into) {
+  const Use use(*this, Side::kRead, nullptr);
+  if (!use) return std::unexpected(refusal("read", nullptr));
+  if (Result<void> may = may_begin(Side::kRead, "read", nullptr); !may) return std::unexpected(may.error());
+  long n = -EAGAIN;
+  if (!drained_ || hung_up_.load(std::memory_order_acquire)) {
+    do n = sys::read(fd_, into.data(), into.size());
+    while (n == -EINTR);
+    // As in read_locked(). Where nothing was there, an edge announces the next byte.
+    drained_ =
+        n == -EAGAIN || (Poller::kReportsUrgentData && n >= 0 && static_cast<std::size_t>(n) < into.size());
+  }
+  if (n < 0) return std::unexpected(Error::from_errno(static_cast<int>(-n), "read"));
+  return static_cast<std::size_t>(n);
+}
+
 Result<void> Descriptor::write_all(std::span<const std::byte> data, const Context* ctx) {
   return write_on(data, ctx);
 }

@@ -106,6 +106,8 @@ class Descriptor {
   Result<std::size_t> read(std::span<std::byte> into, const Context* ctx = nullptr);
   // The same for a reader that takes a buffer only when there is data to read. Parks.
   Result<std::size_t> read(LazyBuffer& into, const Context* ctx = nullptr);
+  // Reads what is there, or fails with EAGAIN. Not in memory. Parks only while somebody else reads.
+  Result<std::size_t> read_now(std::span<std::byte> into);
   // Writes all of `data`, or returns an error after a part may have been sent. Sockets only. Parks.
   Result<void> write_all(std::span<const std::byte> data, const Context* ctx = nullptr);
   // The same for several pieces, gathered into as few system calls as possible. Changes `pieces`. Parks.

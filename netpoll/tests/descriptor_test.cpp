@@ -170,6 +170,31 @@ TEST_P(DescriptorTest, AShortReadIsNotFollowedByAUselessOne) {
 }
 #endif
 
+TEST_P(DescriptorTest, AReadOfWhatIsThereWaitsForNothingAndLosesNothing) {
+  run_with(GetParam(), [] {
+    TcpPair pair = tcp_pair();
+    Descriptor& d = detail::ConnParts::descriptor(pair.client);
+    std::array<char, 4> piece{};
+    const auto now = [&]() -> std::string {
+      const Result<std::size_t> n = d.read_now(std::as_writable_bytes(std::span(piece)));
+      if (n) return {piece.data(), *n};
+      return n.error().is(std::errc::operation_would_block) ? "nothing" : n.error().message();
+    };
+    for (int i = 0; i < 50; ++i) {
+      EXPECT_EQ(now(), "nothing");
+      ASSERT_TRUE(pair.server.write_all("onetwo"));
+      EXPECT_EQ(read_some(pair.client, 2), "on") << "the edge is still there for one who waits";
+      EXPECT_EQ(now(), "etwo");
+      EXPECT_EQ(now(), "nothing");
+    }
+    pair.server.close();
+    EXPECT_EQ(read_some(pair.client), "");
+    EXPECT_EQ(now(), "");
+    d.set_deadline(Side::kRead, 1);
+    EXPECT_NE(now(), "");
+  });
+}
+
 TEST_P(DescriptorTest, ABufferIsTakenOnlyWhenThereIsSomethingToRead) {
   run_with(GetParam(), [] {
     LocalPair pair = local_pair();
