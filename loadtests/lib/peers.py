@@ -22,6 +22,7 @@ http {
   fastcgi_temp_path {dir}/fastcgi;
   uwsgi_temp_path {dir}/uwsgi;
   scgi_temp_path {dir}/scgi;
+  @OUTSIDE
   server {
     listen 127.0.0.1:{port} @SSL backlog=4096;
     @KEYS
@@ -32,15 +33,16 @@ http {
 PLAINTEXT = 'location = /plaintext { default_type text/plain; return 200 "Hello, World!"; }'
 
 
-def nginx(certificate=None, locations=PLAINTEXT, name="nginx"):
-    """The Spec of nginx, or None if it is not installed. `locations`: of its server, with {port} and {dir}."""
+def nginx(certificate=None, locations=PLAINTEXT, name="nginx", outside=""):
+    """The Spec of nginx, or None if it is not installed. `locations`: of its server; `outside`: beside it. With {port} and {dir}."""
     program = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
     if program is None:
         return None
     ssl = ""
     if certificate:
         ssl = f"ssl_certificate {certificate.certificate}; ssl_certificate_key {certificate.key}; ssl_protocols TLSv1.3;"
-    text = NGINX.replace("@SSL", "ssl" if certificate else "").replace("@KEYS", ssl).replace("@LOCATIONS", locations)
+    text = NGINX.replace("@SSL", "ssl" if certificate else "").replace("@KEYS", ssl)
+    text = text.replace("@LOCATIONS", locations).replace("@OUTSIDE", outside)
     return servers.Spec(name, (program, "-e", "stderr", "-p", "{dir}", "-c", "{dir}/nginx.conf"),
                         "https" if certificate else "http", (("nginx.conf", text),))
 
