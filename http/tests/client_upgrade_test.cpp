@@ -33,9 +33,9 @@ std::string read_exactly(HijackedStream& stream, std::size_t size) {
 
 TEST_P(ClientUpgradeTest, TheConnectionIsTheCallersAfter101) {
   run_with(GetParam(), [] {
-    std::string asked;
+    AskedFor asked_for;
     ScriptedServer server([&](net::Conn& conn, int) {
-      asked = ScriptedServer::read_request(conn);
+      asked_for.add(ScriptedServer::read_request(conn));
       std::string first(kSwitch);
       first += "early ";  // of the protocol, with the head
       (void)conn.write_all(first);
@@ -52,6 +52,7 @@ TEST_P(ClientUpgradeTest, TheConnectionIsTheCallersAfter101) {
       ASSERT_TRUE(res) << res.error().message();
       EXPECT_EQ(res->status(), 101);
       EXPECT_EQ(res->header("Upgrade"), "echo");
+      const std::string asked = asked_for.take().at(0);
       EXPECT_TRUE(asked.contains("\r\nConnection: Upgrade\r\nUpgrade: echo\r\n")) << asked;
       Result<HijackedStream> stream = res->hijack();
       ASSERT_TRUE(stream) << stream.error().message();

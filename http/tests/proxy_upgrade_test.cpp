@@ -29,9 +29,9 @@ void one_word(net::Conn& conn, int) {
 
 TEST_P(ProxyUpgradeTest, PassesUpgradedConnectionsOn) {
   run_with(GetParam(), [] {
-    std::string asked;
+    AskedFor asked_for;
     ScriptedServer upstream([&](net::Conn& conn, int) {
-      asked = ScriptedServer::read_request(conn);
+      asked_for.add(ScriptedServer::read_request(conn));
       (void)conn.write_all(
           "HTTP/1.1 101 OK\r\nUpgrade: echo\r\nConnection: upgrade\r\nX-Key: 1\r\n\r\nfirst ");
       std::array<char, 64> piece;
@@ -55,6 +55,7 @@ TEST_P(ProxyUpgradeTest, PassesUpgradedConnectionsOn) {
     EXPECT_EQ(client.received(),
               "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\nX-Key: "
               "1\r\n\r\nfirst early late last");
+    const std::string asked = asked_for.take().at(0);
     EXPECT_TRUE(asked.contains("\r\nConnection: Upgrade\r\nUpgrade: echo\r\n")) << asked;
     EXPECT_TRUE(asked.contains("\r\nX-Mine: 1\r\n")) << asked;
     EXPECT_EQ(handler.stats()[0].failures, 0u);
