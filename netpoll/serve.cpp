@@ -80,9 +80,12 @@ class SpareDescriptor {
   SpareDescriptor(const SpareDescriptor&) = delete;
   SpareDescriptor& operator=(const SpareDescriptor&) = delete;
 
-  // Whether somebody waits. accept(2) asks for a descriptor before it looks, and fails without one where nobody does, too.
-  static bool is_wanted(Listener& listener) {
-    if (listener.backlog_ != nullptr) return true;
+  // Whether the error concerns somebody. accept(2) asks for a descriptor before it looks for a client, and fails without one where
+  // nobody waits, too; other errors come behind a client, who is lost.
+  static bool is_wanted(Listener& listener, const Error& error) {
+    const bool came_first =
+        error.is(std::errc::too_many_files_open) || error.is(std::errc::too_many_files_open_in_system);
+    if (!came_first || listener.backlog_ != nullptr) return true;
     const Result<long> ready = listener.descriptor_->control("poll", [](int fd) {
       struct pollfd listening{.fd = fd, .events = POLLIN, .revents = 0};
       struct timespec at_once{};
@@ -216,7 +219,7 @@ Result<void> Server::accept_loop() {
     }
     if (conn.error().closed()) return {};
     if (!is_out_of_resources(conn.error())) return std::unexpected(conn.error());
-    if (spare.is_wanted(listener_)) {
+    if (spare.is_wanted(listener_, conn.error())) {
       outlast_shortage(conn.error(), spare, pause);
     } else {
       sleep_for(kStep);
@@ -225,7 +228,7 @@ Result<void> Server::accept_loop() {
   return {};
 }
 
-// Somebody waits, and cannot be accepted. `pause`: for how long, if nobody can go for him.
+// Somebody waits, or has come in vain. `pause`: for how long, if nobody can go for him.
 void Server::outlast_shortage(const Error& error, SpareDescriptor& spare, std::chrono::milliseconds& pause) {
   const std::size_t open = connections();
   say_out_of_resources(error, open);

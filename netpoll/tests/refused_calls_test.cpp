@@ -11,9 +11,14 @@
 #include <sys/socket.h>
 #include <tuza/netpoll/poll/descriptor_pool.h>
 #include <tuza/netpoll/poll/poller.h>
+#include <tuza/netpoll/socket/socket_name.h>
+#include <tuza/netpoll/tests/raw_socket.h>
 #include <tuza/netpoll/tests/refused_testing.h>
+#include <tuza/sched/log.h>
 
+#include <atomic>
 #include <ostream>
+#include <string_view>
 
 namespace tuza::net::testing {
 namespace {
@@ -422,6 +427,32 @@ TEST(RefusedAccept, ForGoodEndsServe) {
 
 TEST(RefusedAccept, ForWantOfDescriptorsDoesNotEndServe) {
   const Ended ended = tuza::testing::in_fork([] { serve_without(EMFILE); });
+  EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
+}
+
+// A connection that has been accepted, and that the poller then does not take.
+void serve_without_watches() {
+  static std::atomic<int> said{0};
+  RefusedCalls kernel(SYS_epoll_ctl, ENOSPC);
+  set_log_sink([](LogLevel, std::string_view line) { said += line.contains("No space left") ? 1 : 0; });
+  run(RunOptions{.max_procs = 2}, [&] {
+    Listener listener = listen_on_loopback();
+    Server server(listener, echo);
+    WaitGroup group;
+    group.go([&] { EXPECT_TRUE(server.serve()); });
+    wait_until_parked(1, WaitReason::kIoRead);
+    kernel.refuse_from_now_on();
+    const RawSocket client = RawSocket::calling(SocketName::of(listener.endpoint()));
+    for (int turn = 0; turn < 10'000 && said == 0; ++turn) sleep_for(1ms);
+    EXPECT_EQ(said, 1) << "one client was lost, and nobody else waited";
+    server.shutdown(far_away());
+    group.wait();
+  });
+  end_child(kernel);
+}
+
+TEST(RefusedAccept, OfThePollerIsSaid) {
+  const Ended ended = tuza::testing::in_fork(serve_without_watches);
   EXPECT_TRUE(ended.with_code(7)) << ended.status << ended.said;
 }
 
