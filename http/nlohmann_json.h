@@ -12,7 +12,7 @@
 //
 // Of two members with the same name the last one counts. Text that is not UTF-8 is malformed in a request; in a response
 // its bytes become U+FFFD. A number that its member cannot hold is an error: one that is too large, is negative, or has a fraction.
-// So is a boolean where a number belongs. A JsonCodec of your own for a type goes before this one.
+// A boolean in place of a number is an error, too. A JsonCodec of your own for a type takes precedence over this one.
 #pragma once
 
 #include <tuza/http/json_codec.h>

@@ -130,7 +130,7 @@ void ReverseProxy::Impl::serve(Request& req, ResponseWriter& res) {
     return res.error(508);
   }
   // A TRACE would be answered with the client's own fields, which are nobody else's business.
-  if (forwards_left(req) == 0) return req.method() == Method::kOptions ? res.status(204) : res.error(405);
+  if (forwards_left(req) == 0) return req.method() == Method::kOptions ? res.status(204) : res.error(501);
   ProxiedCall call(req);
   if (!receive_body(call)) return;
   background_.ready(req.context());

@@ -3,8 +3,8 @@
 //     owner:    begin ---> head of the answer ---> [ body of the answer ] ---> end()
 //     sending:    `-------- pieces of the source ----------- until the last, or until end()
 //
-// The limit for the head of the answer begins with the end of the request, so that the sending sets the read deadline; once
-// the head is there, it must not: both happen under one lock.
+// The limit for the head of the answer begins with the end of the request, and a server that takes no more of the request will
+// not answer it: the sending sets the read deadline. Once the head is there, it must not: both happen under one lock.
 //
 // Thread-unsafe: one owner. The connection must outlive it.
 #pragma once

@@ -1,6 +1,7 @@
 #include <tuza/http/client/exchange.h>
 
 #include <tuza/http/client/request_sender.h>
+#include <tuza/http/serve/field_lists.h>
 #include <tuza/http/serve/pooled_read.h>
 #include <tuza/http/wire/chars.h>
 #include <tuza/http/wire/framing.h>
@@ -42,16 +43,14 @@ bool is_listed(std::string_view item, std::string_view list) {
   return false;
 }
 
-// RFC 9110 7.8: whether the server goes on with protocols that it was asked for. HTTP/1.0 knows no Upgrade.
+// RFC 9110 7.8: whether the server goes on with protocols that it was asked for, and with no other.
 bool is_upgrade(std::string_view asked, const ReceivedHeaders& answer) {
-  bool named = false;
-  for (const auto& [name, value] : answer) {
-    if (!equals_ignoring_case(name, "Upgrade")) continue;
-    for (std::string_view rest = value; !rest.empty(); named = true) {
-      if (!is_listed(take_item(rest, ','), asked)) return false;
-    }
-  }
-  return named;
+  bool named = false, all_asked_for = true;
+  each_element(answer, "Upgrade", [&](std::string_view protocol) {
+    named = true;
+    all_asked_for = all_asked_for && is_listed(protocol, asked);
+  });
+  return named && all_asked_for;
 }
 
 Error cut_off(const char* where) { return {Errc::kEndOfStream, "read response", where}; }
@@ -210,6 +209,7 @@ Result<bool> ClientExchange::feed() {
   head_begun_ = false;
   if (const auto framed = frame_response(input_.request(), head_, asked_); !framed)
     return std::unexpected(bad_response(framed.error()));
+  // HTTP/1.0 knows no Upgrade.
   if (head_.status == 101 &&
       (head_.version_minor == 0 || !is_upgrade(asked_upgrade_, {head_, input_.request()})))
     return std::unexpected(Error(Errc::kBadMessage, "read response", "an upgrade that was not asked for"));

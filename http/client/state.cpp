@@ -178,28 +178,26 @@ Result<ClientPool::Lease> ClientState::connect(const Context& ctx, net::TimePoin
     lease = pool_->take(limited.ctx(), pool_key(hop), fresh);
   }
   if (!lease) return lease;
-  if (fresh && lease->has_conn()) lease->drop_conn();
-  kept = lease->has_conn();
-  if (kept) return lease;
   if (Result<void> filled = fill(ctx, deadline, hop, *lease, fresh, kept); !filled)
     return std::unexpected(filled.error());
   return lease;
 }
 
-// Dials for a place without a connection. Without a descriptor for that, it waits until others need theirs no longer.
+// A place without a connection, or with one that is not wanted, is dialled for. Without a descriptor for that, it waits until
+// others need theirs no longer.
 Result<void> ClientState::fill(const Context& ctx, net::TimePoint deadline, const Hop& hop,
                                ClientPool::Lease& lease, bool fresh, bool& kept) {
   std::optional<CancellableContext> patience;
   for (;;) {
+    if (fresh && lease.has_conn()) lease.drop_conn();
+    kept = lease.has_conn();
+    if (kept) return {};
     Result<void> dialled = dial(ctx, deadline, hop, lease);
     if (dialled || !net::is_out_of_resources(dialled.error())) return dialled;
     if (!patience) patience.emplace(with_deadline(ctx, sooner(deadline, options_.dial_timeout)));
     const Result<bool> room = lease.wait_for_room(patience->ctx());
     if (!room && (ctx.done() || deadline <= now())) return std::unexpected(room.error());
     if (!room || !*room) return dialled;
-    if (fresh && lease.has_conn()) lease.drop_conn();
-    kept = lease.has_conn();
-    if (kept) return {};
   }
 }
 

@@ -2,9 +2,9 @@
 
 #include <tuza/http/middleware/real_ip.h>
 #include <tuza/http/serve/exchange.h>
+#include <tuza/http/serve/field_lists.h>
 #include <tuza/http/wire/chars.h>
 #include <tuza/http/wire/field.h>
-#include <tuza/http/wire/list.h>
 
 #include <algorithm>
 #include <array>
@@ -66,18 +66,13 @@ void append_pair(std::string& list, std::string_view name, std::string_view valu
 }  // namespace
 
 HopFields::HopFields(const ReceivedHeaders& headers) {
-  for (const auto& [name, value] : headers) {
-    if (!equals_ignoring_case(name, "Connection")) continue;
-    std::string_view list = value;
-    while (!list.empty()) {
-      const std::string_view option = take_item(list, ',');
-      if (equals_ignoring_case(option, "upgrade")) {
-        upgrades_ = true;
-      } else if (!equals_ignoring_case(option, "keep-alive") && !equals_ignoring_case(option, "close")) {
-        named_.push_back(option);
-      }
+  each_element(headers, "Connection", [this](std::string_view option) {
+    if (equals_ignoring_case(option, "upgrade")) {
+      upgrades_ = true;
+    } else if (!equals_ignoring_case(option, "keep-alive") && !equals_ignoring_case(option, "close")) {
+      named_.push_back(option);
     }
-  }
+  });
 }
 
 bool HopFields::contains(std::string_view name) const {
@@ -115,7 +110,7 @@ void pass_fields(const Request& in, const HopFields& hop, ClientRequest& out) {
 void pass_fields(const ClientResponse& in, Exchange& out) {
   const HopFields hop(in.headers());
   const std::string& lines = out.buffers().extra;
-  const HeaderLines set(lines);
+  const HeaderLines set(lines);  // grows below
   const auto set_before = static_cast<std::size_t>(std::distance(set.begin(), set.end()));
   for (const auto& [name, value] : in.headers()) {
     if (hop.contains(name)) continue;

@@ -1,7 +1,7 @@
 #include <tuza/http/proxy/via.h>
 
+#include <tuza/http/serve/field_lists.h>
 #include <tuza/http/wire/chars.h>
-#include <tuza/http/wire/list.h>
 
 #include <algorithm>
 #include <array>
@@ -37,11 +37,7 @@ Via::Via(std::string_view name) : name_(name) {
 bool Via::loops(const Request& req) const {
   if (name_.empty()) return false;
   std::size_t passes = 0;
-  for (const auto& [name, value] : req.headers()) {
-    if (!equals_ignoring_case(name, "Via")) continue;
-    std::string_view list = value;
-    while (!list.empty()) passes += names(take_item(list, ','), name_) ? 1 : 0;
-  }
+  each_element(req.headers(), "Via", [&](std::string_view entry) { passes += names(entry, name_) ? 1 : 0; });
   return passes >= kPassesMax;
 }
 

@@ -1,17 +1,17 @@
-// Header fields of the opening handshake, of a request or of a response. Thread-safe; the results are views of the fields.
+// Header fields that are lists, of a request or of a response: several fields of a name are one list (RFC 9110 5.3). Thread-safe; the
+// elements are views of the fields.
 #pragma once
 
 #include <tuza/http/header_range.h>
 #include <tuza/http/wire/chars.h>
 #include <tuza/http/wire/list.h>
 
-#include <optional>
 #include <string>
 #include <string_view>
 
-namespace tuza::http::websocket {
+namespace tuza::http {
 
-// The elements of all fields of that name, which are lists.
+// Calls `visit` with each element that is not empty.
 template <class Visit>
 void each_element(ReceivedHeaders headers, std::string_view name, Visit visit) {
   for (const HeaderField field : headers) {
@@ -28,17 +28,6 @@ inline bool lists(ReceivedHeaders headers, std::string_view name, std::string_vi
   return found;
 }
 
-// The value of a field that must occur once; nullopt otherwise.
-inline std::optional<std::string_view> single(ReceivedHeaders headers, std::string_view name) {
-  std::optional<std::string_view> value;
-  for (const HeaderField field : headers) {
-    if (!equals_ignoring_case(field.name, name)) continue;
-    if (value) return std::nullopt;
-    value = field.value;
-  }
-  return value;
-}
-
 // All fields of that name as one list.
 inline std::string joined(ReceivedHeaders headers, std::string_view name) {
   std::string all;
@@ -50,4 +39,4 @@ inline std::string joined(ReceivedHeaders headers, std::string_view name) {
   return all;
 }
 
-}  // namespace tuza::http::websocket
+}  // namespace tuza::http

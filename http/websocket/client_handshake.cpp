@@ -1,7 +1,8 @@
 #include <tuza/http/websocket/client_handshake.h>
 
+#include <tuza/http/serve/field_lists.h>
+#include <tuza/http/serve/only_header.h>
 #include <tuza/http/websocket/deflate_answer.h>
-#include <tuza/http/websocket/field_lists.h>
 #include <tuza/http/wire/base64.h>
 #include <tuza/http/wire/chars.h>
 
@@ -49,7 +50,7 @@ std::expected<Agreement, std::string_view> read_answer(ReceivedHeaders headers, 
                                                        const DialOptions& options) {
   if (!lists(headers, "Connection", "upgrade") || !lists(headers, "Upgrade", "websocket"))
     return std::unexpected("an upgrade to something else");
-  if (single(headers, "Sec-WebSocket-Accept") != accept_of(key))
+  if (only_header(headers, "Sec-WebSocket-Accept") != accept_of(key))
     return std::unexpected("the Sec-WebSocket-Accept of another key");
   Agreement agreement;
   if (const std::string chosen = joined(headers, "Sec-WebSocket-Protocol"); !chosen.empty()) {

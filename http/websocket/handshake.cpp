@@ -2,7 +2,8 @@
 
 #include <tuza/http/header_range.h>
 #include <tuza/http/method.h>
-#include <tuza/http/websocket/field_lists.h>
+#include <tuza/http/serve/field_lists.h>
+#include <tuza/http/serve/only_header.h>
 #include <tuza/http/wire/base64.h>
 #include <tuza/http/wire/chars.h>
 
@@ -76,13 +77,13 @@ std::expected<Agreement, Refusal> agree(const Request& request, const Options& o
     return refuse(426, "a WebSocket is served here\n");
   }
   if (request.method() != Method::kGet) return refuse(400, "a WebSocket begins with GET\n");
-  if (single(request.headers(), "Sec-WebSocket-Version") != "13")
+  if (only_header(request.headers(), "Sec-WebSocket-Version") != "13")
     return refuse(426, "the version of WebSocket is 13\n");
-  const std::optional<std::string_view> key = single(request.headers(), "Sec-WebSocket-Key");
+  const std::optional<std::string_view> key = only_header(request.headers(), "Sec-WebSocket-Key");
   const std::optional<std::string> bytes = key ? decode_base64(*key) : std::nullopt;
   if (!bytes || bytes->size() != kKeyBytes) return refuse(400, "malformed Sec-WebSocket-Key\n");
   const bool has_origin = request.header("Origin").has_value();
-  const std::optional<std::string_view> origin = single(request.headers(), "Origin");
+  const std::optional<std::string_view> origin = only_header(request.headers(), "Origin");
   if (has_origin && (!origin || !allows_origin(options, *origin, request.host()))) {
     return refuse(403, "cross-origin request refused\n");
   }

@@ -8,7 +8,7 @@
 // anybody wait for a pong: it is sent as far as there is room, and a goroutine sends its rest:
 //
 //   reader or writer:  try_write(pong) -> all sent, or rest_ -> goroutine: waits for room, sends rest_
-//                                                       `----> or whoever sends a frame before that: rest_ first
+//                                                       `----> or the next writer, if it comes sooner: rest_ first
 //
 // Thread-safe.
 #pragma once
