@@ -16,6 +16,10 @@
 // the query is cancelled on the server, its cause is returned, and the connection is closed: what the server has done
 // is unknown. The server's notices go to the log.
 //
+// A statement that comes for the second time is prepared on the server, which then plans it no more at every call: let
+// values be parameters. A plan that a change of the schema makes useless is made anew; only a transaction that has begun
+// fails, once. Through pgbouncer in its transaction mode: ConnectionOptions{.prepared_max = 0}.
+//
 // Header-only, since Tuza itself does not link libpq: link PostgreSQL::PostgreSQL (libpq-dev).
 #pragma once
 
@@ -25,6 +29,7 @@
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/context.h>
 
+#include <cstddef>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -67,14 +72,21 @@ class Rows {
   detail::ResultOwner result_;
 };
 
+struct ConnectionOptions {
+  // Statements that a connection keeps prepared, those used latest. 0: none is prepared, which a proxy needs that gives a
+  // client another connection of the server with each transaction.
+  std::size_t prepared_max = 256;
+};
+
 class Connection {
  public:
   // `conninfo`: key=value pairs or a URI, as everywhere with libpq; its connect_timeout is not looked at. Looking up a
   // host's name does not end with `ctx`.
-  [[nodiscard]] static Result<Connection> open(const Context& ctx, const std::string& conninfo) {
+  [[nodiscard]] static Result<Connection> open(const Context& ctx, const std::string& conninfo,
+                                               const ConnectionOptions& options = {}) {
     Result<detail::ConnOwner> conn = detail::connect(ctx, conninfo);
     if (!conn) return std::unexpected(conn.error());
-    return Connection(*std::move(conn));
+    return Connection(*std::move(conn), options);
   }
 
   // One statement. `parameters` are the values of $1, $2, ...: texts, integers, floating-point numbers, bools,
@@ -86,7 +98,7 @@ class Connection {
   }
   [[nodiscard]] Result<Rows> query(const Context& ctx, const std::string& sql,
                                    const std::vector<std::optional<std::string>>& parameters) {
-    Result<detail::ResultOwner> result = detail::execute(ctx, conn_, sql, parameters);
+    Result<detail::ResultOwner> result = detail::execute(ctx, conn_, statements_, sql, parameters);
     if (!result) return std::unexpected(result.error());
     return Rows(*std::move(result));
   }
@@ -97,8 +109,10 @@ class Connection {
   [[nodiscard]] PGconn* native() { return conn_.get(); }
 
  private:
-  explicit Connection(detail::ConnOwner conn) : conn_(std::move(conn)) {}
+  Connection(detail::ConnOwner conn, const ConnectionOptions& options)
+      : conn_(std::move(conn)), statements_(options.prepared_max) {}
   detail::ConnOwner conn_;
+  detail::PreparedStatements statements_;
 };
 
 }  // namespace tuza::postgres

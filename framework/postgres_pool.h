@@ -27,17 +27,18 @@ namespace tuza::postgres {
 class Pool {
  public:
   // Connects to nothing yet.
-  Pool(std::string conninfo, const ResourceLimits& limits)
-      : connections_({.open = [conninfo = std::move(conninfo)](
-                                  const Context& ctx) { return Connection::open(ctx, conninfo); },
+  Pool(std::string conninfo, const ResourceLimits& limits, const ConnectionOptions& options = {})
+      : connections_({.open = [conninfo = std::move(conninfo), options](
+                                  const Context& ctx) { return Connection::open(ctx, conninfo, options); },
                       .reset =
                           [](Connection& db) {
                             return db.usable() && PQtransactionStatus(db.native()) == PQTRANS_IDLE;
                           },
                       .limits = limits}) {}
   // At most `connections` at once, at least one.
-  Pool(std::string conninfo, std::size_t connections)
-      : Pool(std::move(conninfo), ResourceLimits{.open_max = std::max<std::size_t>(connections, 1)}) {}
+  Pool(std::string conninfo, std::size_t connections, const ConnectionOptions& options = {})
+      : Pool(std::move(conninfo), ResourceLimits{.open_max = std::max<std::size_t>(connections, 1)},
+             options) {}
 
   // One statement, as Connection::query(). Waits for a free connection first. Parks.
   template <class... Parameters>

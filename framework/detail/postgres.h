@@ -2,6 +2,7 @@
 #pragma once
 
 #include <libpq-fe.h>
+#include <tuza/framework/detail/postgres_statements.h>
 #include <tuza/netpoll/wait_fd.h>
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/log.h>
@@ -128,16 +129,8 @@ inline Result<ResultOwner> next_result(const Context& ctx, PGconn* conn) {
   return ResultOwner(PQgetResult(conn));
 }
 
-inline Result<ResultOwner> send_and_receive(const Context& ctx, PGconn* conn, const std::string& sql,
-                                            const std::vector<std::optional<std::string>>& parameters) {
-  std::vector<const char*> values;
-  std::vector<int> sizes;
-  for (const std::optional<std::string>& value : parameters) {
-    values.push_back(value ? value->c_str() : nullptr);
-    sizes.push_back(value ? static_cast<int>(value->size()) : 0);
-  }
-  const int sent = PQsendQueryParams(conn, sql.c_str(), static_cast<int>(values.size()), nullptr,
-                                     values.data(), sizes.data(), nullptr, 0);
+// The last result of what libpq was asked to send; `sent` is what its function has returned.
+inline Result<ResultOwner> exchange(const Context& ctx, PGconn* conn, int sent) {
   if (sent == 0) return std::unexpected(lost(conn, "postgres query"));
   if (const Result<void> flushed = flush(ctx, conn); !flushed) return std::unexpected(flushed.error());
   ResultOwner last;
@@ -154,6 +147,105 @@ inline Result<ResultOwner> send_and_receive(const Context& ctx, PGconn* conn, co
   return last;
 }
 
+// The parameters of a statement, as libpq takes them.
+class Values {
+ public:
+  explicit Values(const std::vector<std::optional<std::string>>& values) {
+    pointers_.reserve(values.size());
+    sizes_.reserve(values.size());
+    for (const std::optional<std::string>& value : values) {
+      pointers_.push_back(value ? value->c_str() : nullptr);
+      sizes_.push_back(value ? static_cast<int>(value->size()) : 0);
+    }
+  }
+  [[nodiscard]] int count() const { return static_cast<int>(sizes_.size()); }
+  [[nodiscard]] const char* const* pointers() const { return pointers_.data(); }
+  [[nodiscard]] const int* sizes() const { return sizes_.data(); }
+
+ private:
+  std::vector<const char*> pointers_;
+  std::vector<int> sizes_;
+};
+
+inline bool succeeded(const PGresult* result) {
+  const ExecStatusType status = PQresultStatus(result);
+  return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK || status == PGRES_EMPTY_QUERY;
+}
+inline std::string_view field(const PGresult* result, int code) {
+  const char* text = PQresultErrorField(result, code);
+  return text != nullptr ? text : "";
+}
+
+inline Result<ResultOwner> run_unprepared(const Context& ctx, PGconn* conn, const std::string& sql,
+                                          const Values& values) {
+  return exchange(ctx, conn,
+                  PQsendQueryParams(conn, sql.c_str(), values.count(), nullptr, values.pointers(),
+                                    values.sizes(), nullptr, 0));
+}
+
+// What the server answers to the request to prepare the statement.
+inline Result<ResultOwner> prepare(const Context& ctx, PGconn* conn, PreparedStatements& statements,
+                                   PreparedStatements::Statement& statement) {
+  // In a transaction, a name that the server does not know would be the end of it.
+  if (PQtransactionStatus(conn) == PQTRANS_IDLE) {
+    for (const std::string& name : statements.take_to_close()) {
+      Result<ResultOwner> closed = run_unprepared(ctx, conn, "DEALLOCATE " + name, Values({}));
+      if (!closed) return closed;
+    }
+  }
+  std::string name = statements.new_name();
+  Result<ResultOwner> result =
+      exchange(ctx, conn, PQsendPrepare(conn, name.c_str(), statement.sql.c_str(), 0, nullptr));
+  if (result && succeeded(result->get())) statement.name = std::move(name);
+  return result;
+}
+
+inline Result<ResultOwner> run_prepared(const Context& ctx, PGconn* conn, PreparedStatements& statements,
+                                        PreparedStatements::Statement& statement, const Values& values) {
+  if (statement.name.empty()) {
+    Result<ResultOwner> prepared = prepare(ctx, conn, statements, statement);
+    if (!prepared || !succeeded(prepared->get())) return prepared;
+  }
+  return exchange(ctx, conn,
+                  PQsendQueryPrepared(conn, statement.name.c_str(), values.count(), values.pointers(),
+                                      values.sizes(), nullptr, 0));
+}
+
+// Whether the server has refused even to begin, for a reason that lies in preparing: the statement may run again without.
+// What the error shows to be of no more use is forgotten: tables, types and the search path change under a prepared
+// statement.
+inline bool never_began(const PGresult* refused, PreparedStatements& statements,
+                        PreparedStatements::Statement& statement) {
+  const std::string_view state = field(refused, PG_DIAG_SQLSTATE);
+  if (statement.name.empty()) {
+    if (state != "42P05") return false;
+    // Its name is taken: a proxy lets its clients share the connections of the server.
+    statements.stop();
+    return true;
+  }
+  if (state == "26000" && field(refused, PG_DIAG_MESSAGE_PRIMARY).contains(statement.name)) {
+    statements.forget_all();
+    return true;
+  }
+  const std::string_view kind = state.substr(0, 2);
+  // The types of its parameters are those of its first day, so "no such operator" and "not a number" may be its fault.
+  if (kind == "0A" || kind == "22" || kind == "42" || kind == "XX") statements.forget(statement);
+  // "cached plan must not change result type". Messages are translated; the function's name is not (as pgjdbc does it).
+  return state == "0A000" && field(refused, PG_DIAG_SOURCE_FUNCTION) == "RevalidateCachedQuery";
+}
+
+inline Result<ResultOwner> run(const Context& ctx, PGconn* conn, PreparedStatements& statements,
+                               const std::string& sql, const Values& values) {
+  PreparedStatements::Statement* statement = statements.seen_before(sql);
+  if (statement == nullptr) return run_unprepared(ctx, conn, sql, values);
+  Result<ResultOwner> result = run_prepared(ctx, conn, statements, *statement, values);
+  if (!result || succeeded(result->get())) return result;
+  const bool again = never_began(result->get(), statements, *statement);
+  // In a transaction the refusal has been the end of it.
+  return again && PQtransactionStatus(conn) == PQTRANS_IDLE ? run_unprepared(ctx, conn, sql, values)
+                                                            : std::move(result);
+}
+
 // The server stops the query soon after. A connection of its own carries the request, which libpq makes by blocking
 // calls.
 inline void cancel(PGconn* conn) {
@@ -165,34 +257,29 @@ inline void cancel(PGconn* conn) {
 }
 
 // Closes the connection if it cannot be used any more: the answer to the query is still to come.
-inline Result<ResultOwner> execute(const Context& ctx, ConnOwner& conn, const std::string& sql,
+inline Result<ResultOwner> execute(const Context& ctx, ConnOwner& conn, PreparedStatements& statements,
+                                   const std::string& sql,
                                    const std::vector<std::optional<std::string>>& parameters) {
-  if (conn == nullptr) return std::unexpected(Error(Errc::kClosed, "postgres query"));
+  constexpr std::string_view kOp = "postgres query";
+  if (conn == nullptr) return std::unexpected(Error(Errc::kClosed, kOp));
   if (ctx.done()) return std::unexpected(ctx.cause());
-  for (const std::optional<std::string>& value : parameters) {
-    // As the server would: libpq itself would send what is before the zero byte.
-    if (value && value->contains('\0')) {
-      return std::unexpected(
-          Error(std::error_code(pack("22021"), category()), "postgres query", "a parameter has a zero byte"));
-    }
+  // As the server would: libpq itself would send what is before the zero byte.
+  const auto zero_byte = [](const std::optional<std::string>& text) { return text && text->contains('\0'); };
+  if (sql.contains('\0') || std::ranges::any_of(parameters, zero_byte)) {
+    const std::error_code code(pack("22021"), category());
+    return std::unexpected(Error(code, kOp, "a zero byte in the statement or a parameter"));
   }
-  Result<ResultOwner> result = send_and_receive(ctx, conn.get(), sql, parameters);
+  Result<ResultOwner> result = run(ctx, conn.get(), statements, sql, Values(parameters));
   if (!result) {
     if (ctx.done()) cancel(conn.get());
     conn.reset();
     return result;
   }
-  switch (PQresultStatus(result->get())) {
-    case PGRES_TUPLES_OK:
-    case PGRES_COMMAND_OK:
-    case PGRES_EMPTY_QUERY: return result;
-    default: break;
-  }
-  const char* state = PQresultErrorField(result->get(), PG_DIAG_SQLSTATE);
-  if (state == nullptr) return std::unexpected(lost(conn.get(), "postgres query"));
-  const char* text = PQresultErrorField(result->get(), PG_DIAG_MESSAGE_PRIMARY);
-  return std::unexpected(
-      Error(std::error_code(pack(state), category()), "postgres query", text != nullptr ? text : ""));
+  if (succeeded(result->get())) return result;
+  const std::string_view state = field(result->get(), PG_DIAG_SQLSTATE);
+  if (state.empty()) return std::unexpected(lost(conn.get(), kOp));
+  const std::string_view text = field(result->get(), PG_DIAG_MESSAGE_PRIMARY);
+  return std::unexpected(Error(std::error_code(pack(state), category()), kOp, std::string(text)));
 }
 
 }  // namespace detail

@@ -16,6 +16,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tuza::postgres {
 namespace {
@@ -65,6 +66,7 @@ TEST_P(PostgresTest, ParametersOfAllKinds) {
     const auto zero = db.query(kNoLimit, "SELECT $1::text", std::string("a\0b", 3));
     ASSERT_FALSE(zero);
     EXPECT_EQ(zero.error().code(), sqlstate("22021"));
+    EXPECT_EQ(db.query(kNoLimit, std::string("SELECT 1\0", 9)).error().code(), sqlstate("22021"));
     EXPECT_EQ(rows.integer(0, 5), 7);
     EXPECT_EQ(rows.text(0, 6), "é");
   });
@@ -254,6 +256,105 @@ TEST_P(PostgresTest, CopyIsRefused) {
   run_with(GetParam(), [] {
     Connection db = connect();
     EXPECT_TRUE(db.query(kNoLimit, "COPY (SELECT 1) TO STDOUT").error().is(std::errc::not_supported));
+  });
+}
+
+// The statements that the server has prepared, but for the one that looks.
+std::vector<std::string> prepared(Connection& db) {
+  const Rows rows = db.query(kNoLimit,
+                             "SELECT statement FROM pg_prepared_statements WHERE statement NOT LIKE '%'"
+                             " || 'pg_prepared%' ORDER BY prepare_time")
+                        .value();
+  std::vector<std::string> statements;
+  for (int i = 0; i < rows.size(); ++i) statements.emplace_back(rows.text(i, 0));
+  return statements;
+}
+using Statements = std::vector<std::string>;
+
+TEST_P(PostgresTest, AStatementIsPreparedWhenItComesAgain) {
+  run_with(GetParam(), [] {
+    Connection db = connect();
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(db.query(kNoLimit, "SELECT $1::int + 1", i).value().integer(0, 0), i + 1);
+      EXPECT_EQ(prepared(db), i == 0 ? Statements{} : Statements{"SELECT $1::int + 1"});
+    }
+    const auto wrong = db.query(kNoLimit, "SELECT $1::int + 1", "one");
+    ASSERT_FALSE(wrong);
+    EXPECT_EQ(wrong.error().code(), sqlstate("22P02"));
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(db.query(kNoLimit, "SELEC").error().code(), sqlstate("42601"));
+    Connection never = Connection::open(kNoLimit, server(), {.prepared_max = 0}).value();
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(never.query(kNoLimit, "SELECT 1"));
+    EXPECT_EQ(prepared(never), Statements{});
+  });
+}
+
+TEST_P(PostgresTest, TheServerKeepsNoMoreThanTheLimit) {
+  run_with(GetParam(), [] {
+    Connection db = Connection::open(kNoLimit, server(), {.prepared_max = 3}).value();
+    for (int i = 0; i < 20; ++i) {
+      const std::string sql = "SELECT " + std::to_string(i);
+      for (int time = 0; time < 3; ++time) EXPECT_EQ(db.query(kNoLimit, sql).value().integer(0, 0), i);
+    }
+    EXPECT_EQ(prepared(db), (Statements{"SELECT 17", "SELECT 18", "SELECT 19"}));
+  });
+}
+
+// Between two runs of a prepared statement, `change` happens. The next run succeeds, or the one behind it.
+void expect_healed(Connection& db, const std::string& change, const std::string& sql, const auto& parameter,
+                   bool at_once) {
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(db.query(kNoLimit, sql, parameter)) << sql;
+  ASSERT_TRUE(db.query(kNoLimit, change)) << change;
+  const auto first = db.query(kNoLimit, sql, parameter);
+  EXPECT_EQ(first.has_value(), at_once) << change << ": " << (first ? "" : first.error().message());
+  for (int i = 0; i < 3; ++i) {
+    const auto later = db.query(kNoLimit, sql, parameter);
+    EXPECT_TRUE(later) << change << ": " << later.error().message();
+  }
+}
+
+TEST_P(PostgresTest, PreparedStatementsOutliveChangesOfTheSchema) {
+  run_with(GetParam(), [] {
+    Connection db = connect();
+    EXPECT_TRUE(db.query(kNoLimit, "CREATE TEMP TABLE t(a int)"));
+    EXPECT_TRUE(db.query(kNoLimit, "INSERT INTO t VALUES (1)"));
+    const std::string sql = "SELECT * FROM t WHERE a = $1";
+    expect_healed(db, "ALTER TABLE t ADD COLUMN b int", sql, 1, true);
+    EXPECT_EQ(db.query(kNoLimit, sql, 1).value().columns(), 2);
+    expect_healed(db, "DISCARD PLANS", sql, 1, true);
+    expect_healed(db, "DEALLOCATE ALL", sql, 1, true);
+    expect_healed(db, "ALTER TABLE t ALTER COLUMN a TYPE text", sql, 1, false);
+    EXPECT_EQ(db.query(kNoLimit, sql, "one").value().size(), 0);
+    EXPECT_EQ(prepared(db).size(), 1u);
+  });
+}
+
+TEST_P(PostgresTest, ATransactionEndsWithAStaleStatementAndTheNextSucceeds) {
+  run_with(GetParam(), [] {
+    Connection db = connect();
+    EXPECT_TRUE(db.query(kNoLimit, "CREATE TEMP TABLE t(a int)"));
+    for (const char* change : {"ALTER TABLE t ADD COLUMN b int", "DEALLOCATE ALL"}) {
+      for (int i = 0; i < 3; ++i) EXPECT_TRUE(db.query(kNoLimit, "SELECT * FROM t"));
+      EXPECT_TRUE(db.query(kNoLimit, "BEGIN"));
+      EXPECT_TRUE(db.query(kNoLimit, change));
+      EXPECT_FALSE(db.query(kNoLimit, "SELECT * FROM t")) << change;
+      for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(db.query(kNoLimit, "SELECT * FROM t").error().code(), sqlstate("25P02"));
+      }
+      EXPECT_TRUE(db.query(kNoLimit, "ROLLBACK")) << change;
+      for (int i = 0; i < 3; ++i) EXPECT_TRUE(db.query(kNoLimit, "SELECT * FROM t")) << change;
+    }
+  });
+}
+
+// As behind a proxy that lets two clients share one connection.
+TEST_P(PostgresTest, ANameThatIsTakenEndsPreparing) {
+  run_with(GetParam(), [] {
+    Connection db = connect();
+    EXPECT_TRUE(db.query(kNoLimit, "PREPARE tuza_1 AS SELECT 'of another'"));
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(db.query(kNoLimit, "SELECT 'own'").value().text(0, 0), "own");
+    }
+    EXPECT_EQ(prepared(db).size(), 1u) << "the other's";
   });
 }
 
