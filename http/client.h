@@ -58,6 +58,7 @@ class ClientExchange;
 class ClientState;
 class HopFields;
 class Request;
+struct Hop;
 
 struct ClientOptions {
   // -- Connections. Callers that find no place wait, first come, first served.
@@ -185,6 +186,7 @@ class ClientRequest {
   friend class ClientState;
   friend class MiddlewareChain;
   friend class RequestSender;
+  friend struct Hop;
   friend class ReverseProxy;
   friend void pass_fields(const Request& in, const HopFields& hop, ClientRequest& out);
   [[nodiscard]] bool has_body() const { return !without_body_ && (source_ || has_text_); }

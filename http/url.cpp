@@ -23,25 +23,28 @@ std::unexpected<Error> bad(std::string_view text, std::string_view why) {
 
 // RFC 3986 3.1: a scheme, if the text begins with one; "a:b" without slashes has one, too.
 std::string_view scheme_of(std::string_view text) {
-  const std::size_t colon = text.find(':');
-  if (colon == std::string_view::npos || text.find_first_of("/?#") < colon) return {};
-  const std::string_view scheme = text.substr(0, colon);
-  const bool well_formed =
-      std::all_of(scheme.begin(), scheme.end(), [](char c) { return is(c, kTokenChar); });
-  return well_formed ? scheme : std::string_view();
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == ':') return text.substr(0, i);
+    if (!is(text[i], kTokenChar) || text[i] == '#') break;
+  }
+  return {};
 }
 
 // What is neither an escape nor allowed in a target as it is, becomes an escape.
 void append_encoded(std::string& out, std::string_view text, CharClass allowed) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const bool escape = text[i] == '%' && !is_percent_escape(text, i);
-    if (byte < 0x80 && !escape && is(text[i], allowed)) {
-      out += text[i];
-    } else {
+  const auto stays = [allowed](char c) {
+    return static_cast<unsigned char>(c) < 0x80 && c != '%' && is(c, allowed);
+  };
+  for (std::size_t i = 0; i < text.size();) {
+    std::size_t end = i;
+    while (end < text.size() && (stays(text[end]) || is_percent_escape(text, end))) ++end;
+    out.append(text.substr(i, end - i));
+    if (end < text.size()) {
+      const auto byte = static_cast<unsigned char>(text[end++]);
       out.append({'%', kHex[byte >> 4], kHex[byte & 15]});
     }
+    i = end;
   }
 }
 
@@ -66,16 +69,19 @@ std::string without_dots(std::string_view path) {
 // `text`: a path and a query, with or without either.
 std::string target_of(std::string_view text) {
   const std::size_t mark = std::min(text.find('?'), text.size());
-  std::string path;
-  append_encoded(path, text.substr(0, mark), kPathChar);
-  std::string target = path.starts_with('/') ? without_dots(path) : "/" + path;
+  std::string target;
+  target.reserve(text.size() + 1);
+  if (!text.starts_with('/')) target += '/';
+  append_encoded(target, text.substr(0, mark), kPathChar);
+  if (target.contains("/.")) target = without_dots(target);
   append_encoded(target, text.substr(mark), kQueryChar);
   return target;
 }
 
 // The authority, and behind it the rest of a URL.
 Result<Url> parse_authority(bool https, std::string_view rest, std::string_view whole) {
-  const std::size_t end = std::min(rest.find_first_of("/?\\"), rest.size());
+  const auto ends = [](char c) { return c == '/' || c == '?' || c == '\\'; };
+  const auto end = static_cast<std::size_t>(std::find_if(rest.begin(), rest.end(), ends) - rest.begin());
   std::string authority(rest.substr(0, end));
   if (authority.contains('@')) return bad(whole, "credentials belong into an Authorization field");
   if (authority.empty() || authority.front() == ':') return bad(whole, "no host");

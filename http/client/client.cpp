@@ -126,14 +126,16 @@ Result<std::string> ClientResponse::body(std::optional<std::size_t> bytes_max) {
     return std::unexpected(
         Error(Errc::kBadMessage, "read response", "body larger than " + std::to_string(most) + " bytes"));
   };
-  const std::uint64_t length = content_length().value_or(0);
+  const bool known = content_length().has_value();
+  const std::uint64_t length = known ? exchange_->body_remaining() : 0;
   if (length > most) return too_large();
   std::string text;
   text.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(length, kWholeReserved)));
   for (;;) {
     const std::size_t before = text.size();
     // One byte beyond the limit tells whether there is more.
-    const std::size_t room = std::min(std::max(text.capacity() - before, kWholePiece), most + 1 - before);
+    std::size_t room = std::min(std::max(text.capacity() - before, kWholePiece), most + 1 - before);
+    if (known) room = std::min(room, static_cast<std::size_t>(length) - before);
     text.resize(before + room);
     const Result<std::size_t> n = read(std::span(text).subspan(before));
     text.resize(before + n.value_or(0));

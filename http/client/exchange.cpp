@@ -93,7 +93,7 @@ void ClientExchange::begin(std::shared_ptr<ClientState> state, const Context& ct
 
 Result<void> ClientExchange::run(ClientPool::Lease lease, const Hop& hop) {
   lease_ = std::move(lease);
-  url_ = hop.url;
+  url_ = hop.url();
   asked_ = hop.method;
   asked_upgrade_ = hop.upgrade;
   offered_codings_ = hop.offers_codings;

@@ -32,8 +32,8 @@ MiddlewareChain::~MiddlewareChain() { request_.without_body_ = false; }
 
 Result<ClientResponse> MiddlewareChain::pass(const Hop& hop) {
   request_.method_ = hop.method;
-  request_.url_ = hop.url;
-  request_.fields_ = hop.fields;
+  if (hop.own_url) request_.url_ = *hop.own_url;
+  if (hop.own_fields) request_.fields_ = *hop.own_fields;
   request_.without_body_ = !hop.with_body;
   return call(0, ctx_, request_);
 }

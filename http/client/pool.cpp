@@ -1,5 +1,6 @@
 #include <tuza/http/client/pool.h>
 
+#include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/socket/transport.h>
 #include <tuza/sched/time/clock.h>
@@ -11,27 +12,31 @@
 namespace tuza::http {
 namespace {
 
+// What servers say to an idle connection, such as a 408 before they close it, comes later; and a poller that has reported nothing
+// for so long may not have looked.
+constexpr std::chrono::milliseconds kMoment{5};
+
 Error closed() { return {Errc::kClosed, "http client"}; }
 
 }  // namespace
 
-Result<ClientPool::Lease> ClientPool::take(const Context& ctx, std::string_view origin_name, bool fresh) {
+Result<ClientPool::Lease> ClientPool::take(const Context& ctx, const OriginView& name, Idle idle) {
   if (const Result<void> going_on = ctx.check(); !going_on) return std::unexpected(going_on.error());
   for (;;) {
     Connections closing;  // destroyed behind the lock
     std::unique_lock lock(mutex_);
     if (closed_) return std::unexpected(closed());
     forget_left_waiters();
-    auto at = origins_.find(origin_name);
+    auto at = origins_.find(name);
     if (at == origins_.end()) {
-      at = origins_.emplace(std::string(origin_name), Origin{}).first;
+      at = origins_.emplace(OriginName{name.https, name.tunnel, std::string(name.authority)}, Origin{}).first;
       at->second.name = &at->first;
     }
     Origin& origin = at->second;
-    if (!fresh && !origin.idle.empty()) {
+    if (idle != Idle::kNone && !origin.idle.empty()) {
       Lease lease(shared_from_this(), origin, take_idle(origin.idle.back()));
       lock.unlock();
-      if (lease.is_fresh()) return lease;
+      if (lease.is_fresh(idle)) return lease;
       continue;  // the lease closes it
     }
     if (has_place(origin) || make_place(origin, closing)) {
@@ -40,12 +45,12 @@ Result<ClientPool::Lease> ClientPool::take(const Context& ctx, std::string_view 
       ++dialling_;
       return Lease(shared_from_this(), origin, {});
     }
-    return wait(ctx, lock, origin);
+    return wait(ctx, lock, origin, idle);
   }
 }
 
-Result<ClientPool::Lease> ClientPool::wait(const Context& ctx, std::unique_lock<Mutex>& lock,
-                                           Origin& origin) {
+Result<ClientPool::Lease> ClientPool::wait(const Context& ctx, std::unique_lock<Mutex>& lock, Origin& origin,
+                                           Idle idle) {
   Waiter me{.origin = origin};
   const Result<void> woken = wait_to_be_served(ctx, lock, me);
   if (!me.served) {
@@ -55,7 +60,7 @@ Result<ClientPool::Lease> ClientPool::wait(const Context& ctx, std::unique_lock<
   Lease lease(shared_from_this(), origin, std::move(me.given));
   lock.unlock();
   if (woken) {
-    if (lease.has_conn() && !lease.is_fresh()) lease.drop_conn();
+    if (lease.has_conn() && !lease.is_fresh(idle)) lease.drop_conn();
     return lease;
   }
   if (lease.has_conn()) lease.keep();  // otherwise the end of the lease gives the place away
@@ -94,7 +99,7 @@ Result<bool> ClientPool::wait_for_room(const Context& ctx, Lease& lease) {
   lock.unlock();
   if (!woken && lease.has_conn()) lease.keep();
   if (!woken) return std::unexpected(woken.error());
-  if (lease.has_conn() && !lease.is_fresh()) lease.drop_conn();
+  if (lease.has_conn() && !lease.is_fresh(Idle::kAsked)) lease.drop_conn();
   return true;
 }
 
@@ -279,12 +284,15 @@ void ClientPool::Lease::drop_conn() {
 
 // What a peer sends unasked would be taken for the next response. Over TLS it may be a ticket, which a read takes off; it may also
 // have been read already, together with the last response.
-bool ClientPool::Lease::is_fresh() {
+bool ClientPool::Lease::is_fresh(Idle idle) {
   constexpr std::chrono::milliseconds kBriefly{1};
+  net::Transport* const layer = net::detail::ConnParts::transport(conn());
+  if (idle == Idle::kReported && layer == nullptr && net::detail::ConnParts::descriptor(conn()).is_quiet() &&
+      now() - connection_.front().idle_since < kMoment)
+    return true;
   char byte = 0;
   const Result<std::size_t> n = conn().peek(std::span(&byte, 1));
   if (!n && !n.error().is(std::errc::operation_would_block)) return false;
-  net::Transport* const layer = net::detail::ConnParts::transport(conn());
   if (!n && (layer == nullptr || !layer->may_hold_data())) return true;
   if ((n && *n == 0) || !connection_.front().tls) return false;
   conn().set_read_deadline(net::kNoDeadline);

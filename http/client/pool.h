@@ -25,7 +25,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -33,6 +32,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 namespace tuza::http {
@@ -47,15 +47,23 @@ class ClientPool : public std::enable_shared_from_this<ClientPool> {
   struct Counts {
     std::size_t open = 0, idle = 0, waiting = 0;
   };
+  // Whose connections serve each other's requests. `tunnel`: to the same server through a proxy that forwards other requests.
+  struct OriginView {
+    bool https = false, tunnel = false;
+    std::string_view authority;
+  };
+  // Which idle connection may serve. kReported: one of which the poller has reported nothing since its last response, if that was
+  // a moment ago; in the worst case it is gone nevertheless, and the request has to be sent again. kAsked: the kernel is asked.
+  enum class Idle : std::uint8_t { kNone, kReported, kAsked };
   class Lease;
 
   explicit ClientPool(const Limits& limits) : limits_(limits) {}
   ClientPool(const ClientPool&) = delete;
   ClientPool& operator=(const ClientPool&) = delete;
 
-  // A place for a connection to `origin`, with an idle one if there is one and not `fresh`. The context's cause if it ends
+  // A place for a connection to `origin`, with an idle one if there is one that may serve. The context's cause if it ends
   // first, Errc::kClosed after close().
-  [[nodiscard]] Result<Lease> take(const Context& ctx, std::string_view origin, bool fresh);
+  [[nodiscard]] Result<Lease> take(const Context& ctx, const OriginView& origin, Idle idle);
   // Closes idle connections now, others when they are given back; callers that wait get Errc::kClosed. May be repeated.
   void close();
   void close_idle();
@@ -72,13 +80,24 @@ class ClientPool : public std::enable_shared_from_this<ClientPool> {
   using Connections =
       std::list<Connection>;  // of one element while in use: it moves between lists, not in memory
   using IdleStack = std::vector<Connections::iterator>;
+  struct OriginName {
+    bool https, tunnel;
+    std::string authority;
+  };
+  struct ByName {
+    using is_transparent = void;
+    bool operator()(const auto& a, const auto& b) const {
+      return std::tuple(a.https, a.tunnel, std::string_view(a.authority)) <
+             std::tuple(b.https, b.tunnel, std::string_view(b.authority));
+    }
+  };
   struct Origin {
-    const std::string* name = nullptr;
+    const OriginName* name = nullptr;
     std::size_t open = 0;
     std::size_t waiting = 0;
     IdleStack idle{};
   };
-  using Origins = std::map<std::string, Origin, std::less<>>;
+  using Origins = std::map<OriginName, Origin, ByName>;
   struct Waiter {
     Origin& origin;
     bool has_place = false;
@@ -87,7 +106,7 @@ class ClientPool : public std::enable_shared_from_this<ClientPool> {
     Semaphore ready{0};
   };
 
-  Result<Lease> wait(const Context& ctx, std::unique_lock<Mutex>& lock, Origin& origin);
+  Result<Lease> wait(const Context& ctx, std::unique_lock<Mutex>& lock, Origin& origin, Idle idle);
   [[nodiscard]] Result<void> wait_to_be_served(const Context& ctx, std::unique_lock<Mutex>& lock, Waiter& me);
   [[nodiscard]] Result<bool> wait_for_room(const Context& ctx, Lease& lease);
   void forget_left_waiters();
@@ -136,7 +155,7 @@ class ClientPool::Lease {
 
   [[nodiscard]] bool has_conn() const { return !connection_.empty(); }
   // Whether nothing has come, not even the end, since the last response. Parks for a moment.
-  [[nodiscard]] bool is_fresh();
+  [[nodiscard]] bool is_fresh(Idle idle);
   [[nodiscard]] net::Conn& conn() { return connection_.front().conn; }
   // For a place without a connection, where there is no descriptor for one: waits for a connection that is given back, or for the
   // descriptor of one that is closed. False: there is none to wait for. Parks.

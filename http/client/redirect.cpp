@@ -18,14 +18,14 @@ bool becomes_get(int status, Method method) {
 
 }  // namespace
 
-void remove_fields(std::string& lines, std::initializer_list<std::string_view> names) {
+std::string without_fields(std::string_view lines, std::initializer_list<std::string_view> names) {
   std::string kept;
   for (const auto& [name, value] : HeaderLines(lines)) {
     const bool gone =
         std::ranges::any_of(names, [&](std::string_view one) { return equals_ignoring_case(one, name); });
     if (!gone) kept.append(name).append(": ").append(value).append("\r\n");
   }
-  lines = std::move(kept);
+  return kept;
 }
 
 std::string without_upgrade(std::string_view url) {
@@ -48,12 +48,13 @@ void redirect(int status, Url next, Hop& hop) {
   if (becomes_get(status, hop.method)) {
     hop.method = Method::kGet;
     hop.with_body = hop.asks_first = false;
-    remove_fields(hop.fields, {"Content-Type", "Content-Encoding", "Content-Language", "Content-Location",
-                               "Last-Modified", "Digest", "Content-Digest"});
+    hop.own_fields =
+        without_fields(hop.fields(), {"Content-Type", "Content-Encoding", "Content-Language",
+                                      "Content-Location", "Last-Modified", "Digest", "Content-Digest"});
   }
-  if (next.https != hop.url.https || next.authority != hop.url.authority)
-    remove_fields(hop.fields, {"Authorization", "Cookie", "Proxy-Authorization", "Host"});
-  hop.url = std::move(next);
+  if (next.https != hop.url().https || next.authority != hop.url().authority)
+    hop.own_fields = without_fields(hop.fields(), {"Authorization", "Cookie", "Proxy-Authorization", "Host"});
+  hop.own_url = std::move(next);
 }
 
 }  // namespace tuza::http

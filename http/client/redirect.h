@@ -19,7 +19,8 @@ void redirect(int status, Url next, Hop& hop);
 // "ws:" is "http:" with an upgrade, and "wss:" "https:" (RFC 6455 3). Other URLs as they are.
 [[nodiscard]] std::string without_upgrade(std::string_view url);
 
-// Of lines "Name: value\r\n".
-void remove_fields(std::string& lines, std::initializer_list<std::string_view> names);
+// Lines "Name: value\r\n" without those of these names.
+[[nodiscard]] std::string without_fields(std::string_view lines,
+                                         std::initializer_list<std::string_view> names);
 
 }  // namespace tuza::http

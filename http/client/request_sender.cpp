@@ -38,10 +38,10 @@ void RequestSender::append_head(const Hop& hop, const ClientOptions& options) {
   out_.clear();
   const bool forwarded = hop.forwarded();
   out_.append(name(hop.method)).append(" ");
-  if (forwarded) out_ += hop.url.origin();  // RFC 9112 3.2.2: a proxy needs all of the URL
-  out_.append(hop.url.target).append(" HTTP/1.1\r\n");
-  const HeaderLines fields(hop.fields);
-  if (!fields.find("Host")) out_.append("Host: ").append(hop.url.authority).append("\r\n");
+  if (forwarded) out_ += hop.url().origin();  // RFC 9112 3.2.2: a proxy needs all of the URL
+  out_.append(hop.url().target).append(" HTTP/1.1\r\n");
+  const HeaderLines fields(hop.fields());
+  if (!fields.find("Host")) out_.append("Host: ").append(hop.url().authority).append("\r\n");
   if (!options.user_agent.empty() && !fields.find("User-Agent"))
     out_.append("User-Agent: ").append(options.user_agent).append("\r\n");
   if (forwarded && !hop.proxy->authorization.empty())
@@ -49,7 +49,7 @@ void RequestSender::append_head(const Hop& hop, const ClientOptions& options) {
   if (hop.offers_codings) out_.append("Accept-Encoding: ").append(known_codings()).append("\r\n");
   if (!hop.upgrade.empty())
     out_.append("Connection: Upgrade\r\nUpgrade: ").append(hop.upgrade).append("\r\n");
-  out_ += hop.fields;
+  out_ += hop.fields();
   append_body_fields(hop);
   out_ += "\r\n";
 }

@@ -46,13 +46,27 @@ bool may_offer_codings(const ClientRequest& request) {
 // The key is of a draft that many services know.
 bool may_be_repeated(const Hop& hop) {
   return hop.can_repeat_body &&
-         (is_idempotent(hop.method) || HeaderLines(hop.fields).find("Idempotency-Key"));
+         (is_idempotent(hop.method) || HeaderLines(hop.fields()).find("Idempotency-Key"));
 }
 
 // Where an HTTP proxy forwards requests, a tunnel is another connection, although to the same origin.
-std::string pool_key(const Hop& hop) {
-  const bool tunnel = hop.proxy != nullptr && !hop.url.https && !hop.upgrade.empty();
-  return tunnel ? "tunnel " + hop.url.origin() : hop.url.origin();
+ClientPool::OriginView origin_of(const Hop& hop) {
+  return {.https = hop.url().https,
+          .tunnel = hop.proxy != nullptr && !hop.url().https && !hop.upgrade.empty(),
+          .authority = hop.url().authority};
+}
+
+// A kept connection may be gone already: not so bad for a request that can be sent again.
+ClientPool::Idle idle_for(const Hop& hop, bool fresh) {
+  if (fresh) return ClientPool::Idle::kNone;
+  return may_be_repeated(hop) ? ClientPool::Idle::kReported : ClientPool::Idle::kAsked;
+}
+
+Result<ClientPool::Lease> take_place(ClientPool& pool, const Context& ctx, net::TimePoint deadline,
+                                     const Hop& hop, bool fresh) {
+  if (deadline == net::kNoDeadline) return pool.take(ctx, origin_of(hop), idle_for(hop, fresh));
+  const auto limited = with_deadline(ctx, deadline);
+  return pool.take(limited.ctx(), origin_of(hop), idle_for(hop, fresh));
 }
 
 void skip_body(ClientResponse& response) {
@@ -93,17 +107,17 @@ Result<void> ClientState::check(const ClientRequest& request) {
 
 Hop ClientState::hop_of(ClientRequest& request) const {
   const bool with_body = request.has_body();
-  std::string fields = request.fields_;
-  if (!proxies_.empty() && request.header(kProxyAuthorization)) remove_fields(fields, {kProxyAuthorization});
+  std::optional<std::string> fields;
+  if (!proxies_.empty() && request.header(kProxyAuthorization))
+    fields = without_fields(request.fields_, {kProxyAuthorization});
   return {.request = request,
-          .url = *request.url_,
           .method = request.method_,
           .with_body = with_body,
           .asks_first = with_body && request.expects_continue_ && (request.source_ || !request.text_.empty()),
           .can_repeat_body = !request.source_,
           .upgrade = request.upgrade_,
           .offers_codings = options_.decompress && may_offer_codings(request),
-          .fields = std::move(fields),
+          .own_fields = std::move(fields),
           .proxy = proxies_.choose(*request.url_)};
 }
 
@@ -139,14 +153,14 @@ Result<ClientResponse> ClientState::follow(const Context& ctx, net::TimePoint de
     if (redirects == options_.redirects_max)
       return std::unexpected(Error(Errc::kBadMessage, "follow redirect", "too many redirects"));
     Result<Url> next =
-        hop.url.resolve(hop.upgrade.empty() ? std::string(*location) : without_upgrade(*location));
+        hop.url().resolve(hop.upgrade.empty() ? std::string(*location) : without_upgrade(*location));
     if (!next) return std::unexpected(errorf("follow redirect: {}", next.error()));
     // What follows an upgrade is not asked for anew: it would go on in plain text for good.
-    if (!hop.upgrade.empty() && hop.url.https && !next->https)
+    if (!hop.upgrade.empty() && hop.url().https && !next->https)
       return std::unexpected(Error(Errc::kBadMessage, "follow redirect", "an upgrade from https to http"));
     skip_body(*response);
     redirect(response->status(), *std::move(next), hop);
-    hop.proxy = proxies_.choose(hop.url);
+    hop.proxy = proxies_.choose(hop.url());
   }
 }
 
@@ -170,13 +184,7 @@ Result<ClientResponse> ClientState::once(const Context& ctx, net::TimePoint dead
 // `kept`: whether the connection has served a request before.
 Result<ClientPool::Lease> ClientState::connect(const Context& ctx, net::TimePoint deadline, const Hop& hop,
                                                bool fresh, bool& kept) {
-  Result<ClientPool::Lease> lease = std::unexpected(Error(Errc::kTimeout, "wait for a connection"));
-  if (deadline == net::kNoDeadline) {
-    lease = pool_->take(ctx, pool_key(hop), fresh);
-  } else {
-    const auto limited = with_deadline(ctx, deadline);
-    lease = pool_->take(limited.ctx(), pool_key(hop), fresh);
-  }
+  Result<ClientPool::Lease> lease = take_place(*pool_, ctx, deadline, hop, fresh);
   if (!lease) return lease;
   if (Result<void> filled = fill(ctx, deadline, hop, *lease, fresh, kept); !filled)
     return std::unexpected(filled.error());
@@ -203,9 +211,9 @@ Result<void> ClientState::fill(const Context& ctx, net::TimePoint deadline, cons
 
 Result<net::Conn> ClientState::dial_plain(const Context& ctx, const Hop& hop) const {
   constexpr std::string_view kUnix = "unix:";
-  if (hop.proxy != nullptr) return dial_through(ctx, *hop.proxy, hop.url, hop.forwarded());
-  if (options_.dial) return options_.dial(ctx, hop.url);
-  const std::string address = options_.address.empty() ? hop.url.address() : options_.address;
+  if (hop.proxy != nullptr) return dial_through(ctx, *hop.proxy, hop.url(), hop.forwarded());
+  if (options_.dial) return options_.dial(ctx, hop.url());
+  const std::string address = options_.address.empty() ? hop.url().address() : options_.address;
   return address.starts_with(kUnix) ? net::dial(ctx, "unix", std::string_view(address).substr(kUnix.size()))
                                     : net::dial(ctx, "tcp", address);
 }
@@ -213,7 +221,7 @@ Result<net::Conn> ClientState::dial_plain(const Context& ctx, const Hop& hop) co
 Result<void> ClientState::dial(const Context& ctx, net::TimePoint deadline, const Hop& hop,
                                ClientPool::Lease& lease) {
   const auto limited = with_deadline(ctx, sooner(deadline, options_.dial_timeout));
-  const Url& url = hop.url;
+  const Url& url = hop.url();
   dialled_.fetch_add(1, std::memory_order_relaxed);
   const bool encrypted = url.https && options_.dial_tls;
   Result<net::Conn> conn = encrypted ? options_.dial_tls(limited.ctx(), url) : dial_plain(limited.ctx(), hop);

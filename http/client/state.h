@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,19 +24,24 @@ class MiddlewareChain;
 // One request of a call: the first, or one that a redirect asks for.
 struct Hop {
   ClientRequest& request;
-  Url url;
   Method method;
   bool with_body;
   bool asks_first;           // "Expect: 100-continue"
   bool can_repeat_body;      // it is a text, or there is none
   std::string_view upgrade;  // protocols, or none
   bool offers_codings;       // the client decodes what it has offered to
-  std::string fields;        // lines "Name: value\r\n"
-  const Proxy* proxy{};      // null: directly to the server of the URL
+  // What differs from the request's.
+  std::optional<std::string> own_fields{};
+  std::optional<Url> own_url{};
+  const Proxy* proxy{};  // null: directly to the server of the URL
+
+  [[nodiscard]] const Url& url() const { return own_url ? *own_url : *request.url_; }
+  // Lines "Name: value\r\n".
+  [[nodiscard]] const std::string& fields() const { return own_fields ? *own_fields : request.fields_; }
 
   // By an HTTP proxy, to which an upgrade would be addressed then: upgrades go through a tunnel (RFC 6455 4.1).
   [[nodiscard]] bool forwarded() const {
-    return proxy != nullptr && proxy->kind == Proxy::Kind::kHttp && !url.https && upgrade.empty();
+    return proxy != nullptr && proxy->kind == Proxy::Kind::kHttp && !url().https && upgrade.empty();
   }
 };
 

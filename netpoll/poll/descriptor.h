@@ -108,6 +108,12 @@ class Descriptor {
   Result<std::size_t> read(LazyBuffer& into, const Context* ctx = nullptr);
   // Reads what is there, or fails with EAGAIN. Not in memory. Parks only while somebody else reads.
   Result<std::size_t> read_now(std::span<std::byte> into);
+  // Whether the last read has drained the socket, and the poller has reported nothing since: no data, no end. Reports take their
+  // time, and come only while some goroutine waits for a descriptor. Not in memory; nobody may read meanwhile. Does not ask the
+  // kernel.
+  [[nodiscard]] bool is_quiet() const {
+    return drained_ && !hung_up_.load(std::memory_order_acquire) && !reader_.has_event();
+  }
   // Writes all of `data`, or returns an error after a part may have been sent. Sockets only. Parks.
   Result<void> write_all(std::span<const std::byte> data, const Context* ctx = nullptr);
   // The same for several pieces, gathered into as few system calls as possible. Changes `pieces`. Parks.

@@ -40,6 +40,9 @@ class WaitSlot {
            state_.compare_exchange_strong(ready, kNil, std::memory_order_acquire, std::memory_order_relaxed);
   }
 
+  // Whether an event has arrived that nobody has consumed.
+  [[nodiscard]] bool has_event() const { return state_.load(std::memory_order_acquire) == kReady; }
+
   // Parks until an event arrives, and consumes it. False: woken for another reason, or `give_up` (which
   // checks the reasons not to wait) was true after the announcement. `pending` tells the end of the runtime
   // how to withdraw the wait (with withdraw()); null for a slot that the runtime outlives. `source`: of the event. A wait

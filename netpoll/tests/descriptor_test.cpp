@@ -195,6 +195,30 @@ TEST_P(DescriptorTest, AReadOfWhatIsThereWaitsForNothingAndLosesNothing) {
   });
 }
 
+TEST_P(DescriptorTest, IsQuietUntilDataOrTheEndIsReported) {
+  run_with(GetParam(), [] {
+    TcpPair pair = tcp_pair(), other = tcp_pair();
+    WaitGroup group;
+    group.go([&] { EXPECT_EQ(read_some(other.client), ""); });  // nobody polls for nobody
+    wait_until_parked(1, WaitReason::kIoRead);
+    Descriptor& d = detail::ConnParts::descriptor(pair.client);
+    std::array<std::byte, 4> piece;
+    EXPECT_FALSE(d.is_quiet()) << "nobody has looked";
+    for (int i = 0; i < 50; ++i) {
+      EXPECT_FALSE(d.read_now(piece));
+      EXPECT_TRUE(d.is_quiet());
+      ASSERT_TRUE(pair.server.write_all("x"));
+      tuza::testing::yield_until([&] { return !d.is_quiet(); });
+      EXPECT_EQ(read_some(pair.client), "x");
+    }
+    EXPECT_FALSE(d.read_now(piece));
+    pair.server.close();
+    tuza::testing::yield_until([&] { return !d.is_quiet(); });
+    other.server.close();
+    group.wait();
+  });
+}
+
 TEST_P(DescriptorTest, ABufferIsTakenOnlyWhenThereIsSomethingToRead) {
   run_with(GetParam(), [] {
     LocalPair pair = local_pair();
