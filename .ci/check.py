@@ -73,7 +73,7 @@ QUARANTINE = {
     "thread_local": ["sched/arch/*", "sched/tests/big_thread_locals.cpp", "sched/tests/lifecycle_test.cpp"],
     # examples/hostile does what programs without any knowledge of Tuza do, and does not park.
     "errno": ["sched/arch/*", "examples/hostile/work.cpp", "examples/docs/*", "loadtests/floor.cpp",
-              "loadtests/stall_client.cpp"],
+              "loadtests/stall_client.cpp", "loadtests/bulk.cpp"],
     "volatile": ["sched/arch/*", "sched/tests/context_test.cpp", "sched/tests/goroutine_test.cpp",
                  "sched/tests/landing_pads_test.cpp", "sched/tests/gdb_target.cpp",
                  "sched/tests/crash_report_test.cpp", "sched/tests/goroutine_dump_test.cpp", "sched/tests/idle_stacks_test.cpp",
