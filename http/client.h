@@ -189,6 +189,7 @@ class ClientRequest {
   friend struct Hop;
   friend class ReverseProxy;
   friend void pass_fields(const Request& in, const HopFields& hop, ClientRequest& out);
+  friend void add_known_field(ClientRequest& out, std::string_view name, std::string_view value);
   [[nodiscard]] bool has_body() const { return !without_body_ && (source_ || has_text_); }
 
   Method method_;

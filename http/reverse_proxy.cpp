@@ -170,7 +170,7 @@ std::string ReverseProxy::Impl::hash_key(const Request& req) const {
 void ReverseProxy::Impl::prepare(ProxiedCall& call, ClientRequest& out) const {
   Request& req = call.req;
   pass_fields(req, call.hop, out);
-  if (options_.keep_host && !req.host().empty()) out.add_header("Host", req.host());
+  if (options_.keep_host && !req.host().empty()) add_known_field(out, "Host", req.host());
   if (const auto left = forwards_left(req)) out.set_header("Max-Forwards", std::to_string(*left - 1));
   via_.add(req, out);
   add_forwarded(req, options_.forwarded, out);

@@ -103,7 +103,7 @@ void pass_fields(const Request& in, const HopFields& hop, ClientRequest& out) {
   out.fields_.reserve(kUsual);
   for (const auto& [name, value] : in.headers()) {
     if (!equals_ignoring_case(name, "Host") && !says_who_asks(name) && !hop.contains(name))
-      append_field_line(out.fields_, name, value);
+      add_known_field(out, name, value);
   }
 }
 
@@ -119,6 +119,10 @@ void pass_fields(const ClientResponse& in, Exchange& out) {
   }
 }
 
+void add_known_field(ClientRequest& out, std::string_view name, std::string_view value) {
+  append_field_line(out.fields_, name, value);
+}
+
 void add_forwarded(const Request& in, ForwardedFields kind, ClientRequest& out) {
   if (kind == ForwardedFields::kNone) return;
   const std::string_view address = address_of(in.remote());
@@ -127,17 +131,21 @@ void add_forwarded(const Request& in, ForwardedFields kind, ClientRequest& out) 
                                  : in.tls_info()              ? "https"
                                                               : "http";
   const std::string_view host = told && !told->host.empty() ? std::string_view(told->host) : in.host();
+  // What a middleware has set is the program's, and may be anything.
+  const auto add = [&](std::string_view name, std::string_view value) {
+    told ? void(out.add_header(name, value)) : add_known_field(out, name, value);
+  };
   if (kind == ForwardedFields::kXForwarded) {
-    if (!address.empty()) out.add_header("X-Forwarded-For", without_brackets(address));
-    out.add_header("X-Forwarded-Proto", proto);
-    if (!host.empty()) out.add_header("X-Forwarded-Host", host);
+    if (!address.empty()) add("X-Forwarded-For", without_brackets(address));
+    add("X-Forwarded-Proto", proto);
+    if (!host.empty()) add("X-Forwarded-Host", host);
     return;
   }
   std::string list;
   append_pair(list, "for", address.empty() ? "unknown" : address);
   append_pair(list, "proto", proto);
   if (!host.empty()) append_pair(list, "host", host);
-  out.add_header("Forwarded", list);
+  add("Forwarded", list);
 }
 
 }  // namespace tuza::http

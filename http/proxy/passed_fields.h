@@ -36,6 +36,8 @@ class HopFields {
 // All but those; not Host, and nothing that says who the client is.
 void pass_fields(const Request& in, const HopFields& hop, ClientRequest& out);
 void pass_fields(const ClientResponse& in, Exchange& out);
+// A field whose value a parser has accepted, or this server has made: it needs no second look.
+void add_known_field(ClientRequest& out, std::string_view name, std::string_view value);
 // Who the client is, as this server knows it.
 void add_forwarded(const Request& in, ForwardedFields kind, ClientRequest& out);
 

@@ -1,5 +1,6 @@
 #include <tuza/http/proxy/via.h>
 
+#include <tuza/http/proxy/passed_fields.h>
 #include <tuza/http/serve/field_lists.h>
 #include <tuza/http/wire/chars.h>
 
@@ -32,6 +33,8 @@ Via::Via(std::string_view name) : name_(name) {
   std::array<char, 8> digits;
   const auto [end, error] = std::to_chars(digits.begin(), digits.end(), std::random_device()(), 16);
   name_.append("-").append(digits.begin(), end);
+  for (std::size_t minor = 0; minor < entries_.size(); ++minor)
+    entries_[minor] = "1." + std::to_string(minor) + " " + name_;
 }
 
 bool Via::loops(const Request& req) const {
@@ -42,7 +45,7 @@ bool Via::loops(const Request& req) const {
 }
 
 void Via::add(const Request& in, ClientRequest& out) const {
-  if (!name_.empty()) out.add_header("Via", (in.version_minor() == 0 ? "1.0 " : "1.1 ") + name_);
+  if (!name_.empty()) add_known_field(out, "Via", entries_[in.version_minor() == 0 ? 0 : 1]);
 }
 
 }  // namespace tuza::http

@@ -10,6 +10,7 @@
 #include <tuza/http/client.h>
 #include <tuza/http/request.h>
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,7 @@ class Via {
 
  private:
   std::string name_;
+  std::array<std::string, 2> entries_;  // for a request of HTTP/1.0, and of 1.1
 };
 
 }  // namespace tuza::http
