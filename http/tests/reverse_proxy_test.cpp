@@ -95,6 +95,23 @@ TEST_P(ReverseProxyTest, OptionsAndHooksDecideWhatUpstreamsSee) {
   });
 }
 
+TEST_P(ReverseProxyTest, ChecksWhatAMiddlewareSaysOfTheClient) {
+  run_with(GetParam(), [] {
+    TestServer upstream(show);
+    const ReverseProxy to_upstream({.upstreams = {url_of(upstream, "")}});
+    for (const bool evil : {false, true}) {
+      const std::string host = evil ? "www.example\r\nX-Admin: 1" : "www.example";
+      TestServer proxy([&](Request& req, ResponseWriter& res) {
+        req.set(kForwarded, {.proto = "https", .host = host});
+        to_upstream(req, res);
+      });
+      const Response res = fetch(proxy.address(), get("/"));
+      EXPECT_EQ(res.status, evil ? 500 : 200);
+      EXPECT_EQ(res.body.contains("X-Forwarded-Host: www.example\n"), !evil) << res.body;
+    }
+  });
+}
+
 // Answers by the path that is asked for.
 const std::map<std::string, std::string, std::less<>> kAnswers{
     {"/teapot",
