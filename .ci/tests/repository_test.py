@@ -54,6 +54,17 @@ class IssueForms(unittest.TestCase):
             self.assertEqual(len(ids), len(set(ids)))
 
 
+class Blame(unittest.TestCase):
+    def test_the_commits_to_be_ignored_exist(self):
+        lines = (ROOT / ".git-blame-ignore-revs").read_text().splitlines()
+        commits = [line for line in lines if not line.startswith("#")]
+        for commit in commits:
+            self.assertRegex(commit, r"^[0-9a-f]{40}$")
+        if git("rev-parse", "--is-shallow-repository").strip() == "false":
+            for commit in commits:
+                git("merge-base", "--is-ancestor", commit, "HEAD")
+
+
 class Mutants(unittest.TestCase):
     def test_the_table_has_a_row_for_each_patch(self):
         rows = re.findall(r"^\| `([\w-]+)` \| ", (ROOT / "docs/internals/mutants.md").read_text(), re.M)
