@@ -100,8 +100,9 @@ std::vector<std::string> environment_lines() {
   return lines;
 }
 
-config::Key key_of(std::string_view name, config::Type type, config::Value standard, std::string_view doc) {
-  return {.name = std::string(name), .type = type, .standard = std::move(standard), .doc = std::string(doc)};
+config::Key key_of(std::string_view name, config::Type type, config::Value by_default, std::string_view doc) {
+  return {
+      .name = std::string(name), .type = type, .by_default = std::move(by_default), .doc = std::string(doc)};
 }
 
 // The message for the exception that has escaped from a function of the program. Called in a catch block.
@@ -148,8 +149,8 @@ void App::set_default(std::string_view name, std::string_view value) {
 
 // Adds the key to the schema, and registers the function that copies its value to the Setting.
 template <class T>
-Setting<T> App::declare(config::Key key, T standard, T (*read)(const config::Config&, std::string_view)) {
-  Setting<T> setting(std::move(standard));
+Setting<T> App::declare(config::Key key, T by_default, T (*read)(const config::Config&, std::string_view)) {
+  Setting<T> setting(std::move(by_default));
   state_->settings.push_back(
       {.take =
            [to = setting.state_, name = key.name, read](const config::Config& config) {
@@ -162,55 +163,55 @@ Setting<T> App::declare(config::Key key, T standard, T (*read)(const config::Con
   return setting;
 }
 
-Setting<bool> App::add(std::string_view name, bool standard, std::string_view doc) {
-  config::Key key = key_of(name, config::Type::kBool, standard, doc);
-  return declare<bool>(std::move(key), standard,
+Setting<bool> App::add(std::string_view name, bool by_default, std::string_view doc) {
+  config::Key key = key_of(name, config::Type::kBool, by_default, doc);
+  return declare<bool>(std::move(key), by_default,
                        [](const config::Config& config, std::string_view of) { return config.boolean(of); });
 }
 
-Setting<std::int64_t> App::add(std::string_view name, std::int64_t standard, std::string_view doc,
+Setting<std::int64_t> App::add(std::string_view name, std::int64_t by_default, std::string_view doc,
                                Range<std::int64_t> range, std::string_view unit) {
-  config::Key key = key_of(name, config::Type::kInt, standard, doc);
+  config::Key key = key_of(name, config::Type::kInt, by_default, doc);
   key.min = range.min;
   key.max = range.max;
   key.unit = std::string(unit);
   return declare<std::int64_t>(
-      std::move(key), standard,
+      std::move(key), by_default,
       [](const config::Config& config, std::string_view of) { return config.number(of); });
 }
 
-Setting<std::chrono::milliseconds> App::add(std::string_view name, std::chrono::milliseconds standard,
+Setting<std::chrono::milliseconds> App::add(std::string_view name, std::chrono::milliseconds by_default,
                                             std::string_view doc, Range<std::chrono::milliseconds> range) {
-  config::Key key = key_of(name, config::Type::kDuration, std::int64_t{standard.count()}, doc);
+  config::Key key = key_of(name, config::Type::kDuration, std::int64_t{by_default.count()}, doc);
   key.min = range.min.count();
   key.max = range.max.count();
-  return declare<std::chrono::milliseconds>(std::move(key), standard,
+  return declare<std::chrono::milliseconds>(std::move(key), by_default,
                                             [](const config::Config& config, std::string_view of) {
                                               return std::chrono::milliseconds(config.number(of));
                                             });
 }
 
-Setting<Bytes> App::add(std::string_view name, Bytes standard, std::string_view doc, Range<Bytes> range) {
-  config::Key key = key_of(name, config::Type::kSize, standard.count, doc);
+Setting<Bytes> App::add(std::string_view name, Bytes by_default, std::string_view doc, Range<Bytes> range) {
+  config::Key key = key_of(name, config::Type::kSize, by_default.count, doc);
   key.min = range.min.count;
   key.max = range.max.count;
-  return declare<Bytes>(std::move(key), standard, [](const config::Config& config, std::string_view of) {
+  return declare<Bytes>(std::move(key), by_default, [](const config::Config& config, std::string_view of) {
     return Bytes{config.number(of)};
   });
 }
 
-Setting<std::string> App::add(std::string_view name, std::string standard, std::string_view doc) {
-  config::Key key = key_of(name, config::Type::kString, standard, doc);
+Setting<std::string> App::add(std::string_view name, std::string by_default, std::string_view doc) {
+  config::Key key = key_of(name, config::Type::kString, by_default, doc);
   return declare<std::string>(
-      std::move(key), std::move(standard),
+      std::move(key), std::move(by_default),
       [](const config::Config& config, std::string_view of) { return config.text(of); });
 }
 
-Setting<std::vector<std::string>> App::add(std::string_view name, std::vector<std::string> standard,
+Setting<std::vector<std::string>> App::add(std::string_view name, std::vector<std::string> by_default,
                                            std::string_view doc) {
-  config::Key key = key_of(name, config::Type::kList, standard, doc);
+  config::Key key = key_of(name, config::Type::kList, by_default, doc);
   return declare<std::vector<std::string>>(
-      std::move(key), std::move(standard),
+      std::move(key), std::move(by_default),
       [](const config::Config& config, std::string_view of) { return config.list(of); });
 }
 

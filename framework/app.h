@@ -101,9 +101,9 @@ class Setting {
 
  private:
   friend class App;
-  explicit Setting(T standard)
+  explicit Setting(T by_default)
       : state_(std::make_shared<detail::SettingState<T>>(
-            detail::SettingState<T>{.value = std::move(standard), .place = {}, .rules = {}})) {}
+            detail::SettingState<T>{.value = std::move(by_default), .place = {}, .rules = {}})) {}
   std::shared_ptr<detail::SettingState<T>> state_;
 };
 
@@ -129,32 +129,32 @@ class App {
   // malformed or already taken, or if the default is out of range.
 
   template <std::same_as<bool> T>
-  Setting<bool> setting(std::string_view name, T standard, std::string_view doc) {
-    return add(name, bool{standard}, doc);
+  Setting<bool> setting(std::string_view name, T by_default, std::string_view doc) {
+    return add(name, bool{by_default}, doc);
   }
   template <std::integral T>
     requires(!std::same_as<T, bool>)
-  Setting<std::int64_t> setting(std::string_view name, T standard, std::string_view doc,
+  Setting<std::int64_t> setting(std::string_view name, T by_default, std::string_view doc,
                                 Range<std::int64_t> range = {0, std::numeric_limits<std::int64_t>::max()},
                                 std::string_view unit = "") {
-    return add(name, static_cast<std::int64_t>(standard), doc, range, unit);
+    return add(name, static_cast<std::int64_t>(by_default), doc, range, unit);
   }
-  Setting<std::chrono::milliseconds> setting(std::string_view name, std::chrono::milliseconds standard,
+  Setting<std::chrono::milliseconds> setting(std::string_view name, std::chrono::milliseconds by_default,
                                              std::string_view doc,
                                              Range<std::chrono::milliseconds> range = {
                                                  std::chrono::milliseconds(0), std::chrono::hours(24)}) {
-    return add(name, standard, doc, range);
+    return add(name, by_default, doc, range);
   }
-  Setting<Bytes> setting(std::string_view name, Bytes standard, std::string_view doc,
+  Setting<Bytes> setting(std::string_view name, Bytes by_default, std::string_view doc,
                          Range<Bytes> range = {{0}, {std::int64_t{1} << 50}}) {
-    return add(name, standard, doc, range);
+    return add(name, by_default, doc, range);
   }
-  Setting<std::string> setting(std::string_view name, std::string standard, std::string_view doc) {
-    return add(name, std::move(standard), doc);
+  Setting<std::string> setting(std::string_view name, std::string by_default, std::string_view doc) {
+    return add(name, std::move(by_default), doc);
   }
-  Setting<std::vector<std::string>> setting(std::string_view name, std::vector<std::string> standard,
+  Setting<std::vector<std::string>> setting(std::string_view name, std::vector<std::string> by_default,
                                             std::string_view doc) {
-    return add(name, std::move(standard), doc);
+    return add(name, std::move(by_default), doc);
   }
 
   // Changes the default of one of Tuza's settings, given as text: set_default("shutdown.timeout", "1s"). Throws
@@ -203,17 +203,17 @@ class App {
   struct State;
   using SetUp = MoveOnlyFunction<Result<void>()>;
 
-  Setting<bool> add(std::string_view name, bool standard, std::string_view doc);
-  Setting<std::int64_t> add(std::string_view name, std::int64_t standard, std::string_view doc,
+  Setting<bool> add(std::string_view name, bool by_default, std::string_view doc);
+  Setting<std::int64_t> add(std::string_view name, std::int64_t by_default, std::string_view doc,
                             Range<std::int64_t> range, std::string_view unit);
-  Setting<std::chrono::milliseconds> add(std::string_view name, std::chrono::milliseconds standard,
+  Setting<std::chrono::milliseconds> add(std::string_view name, std::chrono::milliseconds by_default,
                                          std::string_view doc, Range<std::chrono::milliseconds> range);
-  Setting<Bytes> add(std::string_view name, Bytes standard, std::string_view doc, Range<Bytes> range);
-  Setting<std::string> add(std::string_view name, std::string standard, std::string_view doc);
-  Setting<std::vector<std::string>> add(std::string_view name, std::vector<std::string> standard,
+  Setting<Bytes> add(std::string_view name, Bytes by_default, std::string_view doc, Range<Bytes> range);
+  Setting<std::string> add(std::string_view name, std::string by_default, std::string_view doc);
+  Setting<std::vector<std::string>> add(std::string_view name, std::vector<std::string> by_default,
                                         std::string_view doc);
   template <class T>
-  Setting<T> declare(config::Key key, T standard, T (*read)(const config::Config&, std::string_view));
+  Setting<T> declare(config::Key key, T by_default, T (*read)(const config::Config&, std::string_view));
   int run_with(int argc, char** argv, SetUp set_up);
 
   std::unique_ptr<State> state_;

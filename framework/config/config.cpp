@@ -47,7 +47,7 @@ void read_command_line(Config& config, const Sources& sources, Problems& problem
 }  // namespace
 
 Config::Config(const Schema& schema) : schema_(&schema) {
-  for (const Key& key : schema.keys()) entries_.push_back({key.standard, std::string(kDefault)});
+  for (const Key& key : schema.keys()) entries_.push_back({key.by_default, std::string(kDefault)});
 }
 
 std::size_t Config::index(std::string_view name) const {

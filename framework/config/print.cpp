@@ -30,7 +30,7 @@ std::string kind_and_default(const Key& key) {
   if (const std::string limits = range(key); !limits.empty()) {
     kind += (key.type == Type::kChoice ? " " : ", ") + limits;
   }
-  return kind + "; default " + config::to_toml(key, key.standard);
+  return kind + "; default " + config::to_toml(key, key.by_default);
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ void Schema::add(Key key) {
       refuse(key.name, "cannot be a key and a section");
     }
   }
-  if (!is_valid(key, key.standard)) refuse(key.name, "its default is not " + expected(key));
+  if (!is_valid(key, key.by_default)) refuse(key.name, "its default is not " + expected(key));
   const auto same_section = [&key](const Key& other) {
     return section_of(other.name) == section_of(key.name);
   };
@@ -56,7 +56,7 @@ void Schema::set_default(std::string_view name, std::string_view text) {
     if (key.name != name) continue;
     std::optional<Value> value = parse_text(key, text);
     if (!value) refuse(name, "expected " + expected(key) + ", got " + config::quoted(text));
-    key.standard = std::move(*value);
+    key.by_default = std::move(*value);
     return;
   }
   refuse(name, "no such setting");

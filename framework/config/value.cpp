@@ -114,8 +114,8 @@ std::optional<Value> parse_text(const Key& key, std::string_view text) {
 
 bool is_valid(const Key& key, const Value& value) {
   const auto may_be_empty = [&key] {
-    const auto* standard = std::get_if<std::string>(&key.standard);
-    return standard != nullptr && standard->empty();
+    const auto* by_default = std::get_if<std::string>(&key.by_default);
+    return by_default != nullptr && by_default->empty();
   };
   switch (key.type) {
     case Type::kBool:

@@ -39,8 +39,8 @@ using Value = std::variant<bool, std::int64_t, std::string, List, Rows>;
 struct Key {
   std::string name = {};  // "http.listen"; the part before the last dot is the section
   Type type = Type::kString;
-  Value standard = {};   // the default
-  std::int64_t min = 0;  // for kInt, kDuration, kSize
+  Value by_default = {};  // the default
+  std::int64_t min = 0;   // for kInt, kDuration, kSize
   std::int64_t max = 0;
   List choices = {};      // for kChoice, kTables
   std::string unit = {};  // for kInt; other types imply their unit

@@ -36,7 +36,7 @@ constexpr std::int64_t kPollAgeNs = 200'000;
 constexpr std::int64_t kTimersLateNs = 1'000'000;
 
 // Goroutines that wait in the GRQ are taken in batches above this number.
-constexpr std::uint32_t kHerdFactor = 16;
+constexpr std::uint32_t kHerdQueued = 16;
 // During a backlog of goroutines that stall, one pick in this many goes to the backlog, whatever the number
 // of latecomers.
 constexpr std::uint64_t kBacklogPicks = 8;
@@ -79,7 +79,7 @@ G* take_global(M* m, GlobalQueues::First first) {
   Sched& sched = *m->sched;
   GlobalQueue& queue = sched.grq[Level::kWoken];
   std::array<G*, kLocalQueueCapacity / 2> batch;
-  const std::span<G*> room = std::span(batch).first(queue.size() > kHerdFactor ? batch.size() : 1);
+  const std::span<G*> room = std::span(batch).first(queue.size() > kHerdQueued ? batch.size() : 1);
   const std::uint32_t n = queue.pop_batch(static_cast<std::uint32_t>(sched.procs()), room);
   if (n == 0) return nullptr;
   for (std::uint32_t i = 0; i < n; ++i) batch[i]->prefetch_context();

@@ -78,8 +78,7 @@ class Lane {
   void scan(Sched& sched, std::int64_t now);
   // Resumes all suspended threads; none is suspended after that. Called at the end of the runtime: the
   // threads that shut it down need what suspended threads hold (malloc's lock). The threads get short kernel
-  // slices: with the slices that they had in the lane (20 ms), one round of a thousand took ten seconds, for
-  // each kernel lock that one of them held.
+  // slices: with long ones, a round of a thousand took ten seconds, for each kernel lock that one of them held.
   void release_all();
 
   // Nothing to do for now: no thread is suspended, asked to stop or to be reported, and either the lane is harmless or all
