@@ -3,6 +3,7 @@
 #include <tuza/framework/app.h>
 #include <tuza/framework/metrics.h>
 #include <tuza/http/server.h>
+#include <tuza/sched/log.h>
 #include <tuza/sched/sync/wait_group.h>
 
 #include <chrono>
@@ -50,7 +51,10 @@ tuza::Result<void> serve_with_metrics(tuza::http::Router router) {
   tuza::http::Server admin(tuza::make_admin_router({.metrics = metrics, .service = "hello"}));
   if (auto listening = admin.listen("127.0.0.1:9090"); !listening) return listening;
   tuza::WaitGroup administering;
-  administering.go([&admin] { (void)admin.serve(); });
+  administering.go([&admin] {
+    if (auto served = admin.serve(); !served)
+      tuza::log_line(tuza::LogLevel::kError, served.error().message());
+  });
 
   const tuza::Result<void> served = server.serve();  // until something calls server.shutdown()
   admin.shutdown();

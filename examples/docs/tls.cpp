@@ -54,8 +54,9 @@ tuza::Result<std::string> ask(const tuza::Context& ctx, std::string_view request
 
 //! [peer]
 void greet(tuza::net::Conn& conn) {
-  if (auto done = conn.handshake(); !done) return;  // else the first read or write does it
-  const auto info = conn.tls_info();                // nothing if it is not TLS
+  // Without this call, the first read or write shakes hands.
+  if (auto done = conn.handshake(); !done) return;
+  const auto info = conn.tls_info();  // nothing if it is not TLS
   if (info) (void)conn.write_all("Hello, " + info->peer_subject + ", over " + info->version + "\n");
 }
 //! [peer]
