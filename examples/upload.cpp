@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <expected>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -35,13 +36,14 @@ bool is_id(std::string_view text) {
   return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-Json describe(const std::string& folder, std::string_view id) {
+// Nothing while its upload is under way, and after one that has broken off: it has no name yet.
+std::optional<Json> describe(const std::string& folder, std::string_view id) {
   const std::string path = folder + "/" + std::string(id);
   const auto info = tuza::fs::stat(path);
   auto named = tuza::File::open(path + std::string(kNameSuffix));
-  if (!info || !named) throw tuza::http::StatusError(404);
+  if (!info || !named) return std::nullopt;
   const auto name = named->read_all(4096);
-  return {{"id", id}, {"name", name.value_or("file")}, {"bytes", info->size_bytes}};
+  return Json{{"id", id}, {"name", name.value_or("file")}, {"bytes", info->size_bytes}};
 }
 
 void list(const std::string& folder, Request&, ResponseWriter& res) {
@@ -49,7 +51,8 @@ void list(const std::string& folder, Request&, ResponseWriter& res) {
   if (!entries) throw std::runtime_error(entries.error().message());
   Json files = Json::array();
   for (const auto& entry : *entries) {
-    if (is_id(entry.name)) files.push_back(describe(folder, entry.name));
+    const auto file = is_id(entry.name) ? describe(folder, entry.name) : std::nullopt;
+    if (file) files.push_back(*file);
   }
   res.json(files);
 }
@@ -68,7 +71,7 @@ void store(const std::string& folder, std::uint64_t bytes_max, Request& req, Res
       (void)tuza::fs::remove(file.path + std::string(kNameSuffix));
       throw tuza::http::StatusError(507);
     }
-    stored.push_back(describe(folder, file.name));
+    if (const auto described = describe(folder, file.name)) stored.push_back(*described);
   }
   if (stored.empty()) throw tuza::http::StatusError(400, "no file was sent");
   res.json(201, stored);
@@ -77,12 +80,13 @@ void store(const std::string& folder, std::uint64_t bytes_max, Request& req, Res
 void download(const std::string& folder, Request& req, ResponseWriter& res) {
   const auto id = req.path_value("id").value_or("");
   if (!is_id(id)) return res.error(404);
-  const Json file = describe(folder, id);  // 404 if there is none
+  const auto file = describe(folder, id);
+  if (!file) return res.error(404);
   // Never shown in the page's own origin, whatever it contains.
   res.set_header("X-Content-Type-Options", "nosniff");
   res.send_file(folder + "/" + std::string(id),
                 {.content_type = "application/octet-stream",
-                 .download_name = file["name"].get_ref<const std::string&>()});
+                 .download_name = file->at("name").get_ref<const std::string&>()});
 }
 
 }  // namespace

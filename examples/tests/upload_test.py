@@ -95,6 +95,15 @@ class Upload(unittest.TestCase):
         self.assertEqual(list(self.folder.iterdir()), [])
         self.assertEqual(self.send(server, form(("a", b"x" * 200_000)))[0], 201)
 
+    def test_what_has_no_name_yet_is_not_listed(self):
+        server = self.start()
+        stored = json.loads(self.send(server, form(("a", b"1")))[1])
+        begun = "0123456789abcdef" * 2
+        (self.folder / begun).write_bytes(b"a part")
+        status, _, answer = server.ask("GET", "/files")
+        self.assertEqual((status, json.loads(answer)), (200, stored))
+        self.assertEqual(server.ask("GET", f"/files/{begun}")[0], 404)
+
     def test_who_goes_away_leaves_nothing(self):
         server = self.start()
         body = form(("a", b"x" * 1_000_000))
