@@ -10,7 +10,7 @@ namespace tuza::config {
 namespace {
 
 constexpr std::int64_t kKiB = 1 << 10, kMiB = 1 << 20, kGiB = std::int64_t{1} << 30;
-constexpr std::int64_t kSecond = 1000, kHour = 3'600'000;
+constexpr std::int64_t kHour = 3'600'000;
 
 class Section {
  public:
