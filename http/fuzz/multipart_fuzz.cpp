@@ -66,7 +66,10 @@ std::string reference(std::string_view body) {
   for (;;) {
     if (at == std::string::npos) return std::string(kMalformed);
     at += delimiter.size();
-    if (text.compare(at, 2, "--") == 0) return out;
+    if (text.compare(at, 2, "--") == 0) {
+      const std::size_t end = std::min(text.find_first_not_of(" \t", at + 2), text.size());
+      return end == text.size() || text[end] == '\r' ? out : std::string(kMalformed);
+    }
     const std::size_t line = std::min(text.find_first_not_of(" \t", at), text.size());
     const std::size_t head_end = text.find("\r\n\r\n", line);
     const bool good = line - at <= kHeadBytesMax && text.compare(line, 2, "\r\n") == 0 &&
