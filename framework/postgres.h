@@ -17,8 +17,9 @@
 // is unknown. The server's notices go to the log.
 //
 // A statement that comes for the second time is prepared on the server, which then plans it no more at every call: let
-// values be parameters. A plan that a change of the schema makes useless is made anew; only a transaction that has begun
-// fails, once. Through pgbouncer in its transaction mode: ConnectionOptions{.prepared_max = 0}.
+// values be parameters. When a change of the schema makes it useless, it is prepared anew; only a transaction that has begun
+// fails, once. It keeps the types that the parameters had on its first day as long as the server can do with them: when columns
+// get other types, replace the connections. Through pgbouncer in its transaction mode: ConnectionOptions{.prepared_max = 0}.
 //
 // Header-only, since Tuza itself does not link libpq: link PostgreSQL::PostgreSQL (libpq-dev).
 #pragma once
@@ -103,6 +104,16 @@ class Connection {
     return Rows(*std::move(result));
   }
 
+  // The same of a connection that nobody has used for a while, as far as the server's end has arrived. Notices and notifications
+  // that have come meanwhile are taken. Does not park.
+  [[nodiscard]] bool still_usable() {
+    // What the server says before it closes is read by the first round, and the end by the second.
+    for (int i = 0; i < 2 && usable(); ++i) {
+      if (PQconsumeInput(conn_.get()) == 0) return false;
+      (void)PQisBusy(conn_.get());  // looks at what has come
+    }
+    return usable();
+  }
   // False: it has been lost or closed, and can only be replaced.
   [[nodiscard]] bool usable() const { return conn_ != nullptr && PQstatus(conn_.get()) == CONNECTION_OK; }
   // For what is not here: COPY, notifications, large objects. Null if it has been closed.

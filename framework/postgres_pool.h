@@ -6,7 +6,7 @@
 //     auto rows = pool.query(ctx, "SELECT name FROM users WHERE id = $1", id);
 //
 // Thread-safe; goroutines only. A connection belongs to one call at a time; it is opened when one is needed and none is
-// idle. A lost one fails the call that finds it lost, and is replaced by a later one. One that comes back in the middle
+// idle. One that is lost fails the call that uses it at that moment; a lost idle one is replaced. One that comes back in the middle
 // of a transaction is closed, which rolls the transaction back. Callers wait for a connection in the order of their coming
 // (sched/time/resource_pool.h).
 #pragma once
@@ -30,6 +30,7 @@ class Pool {
   Pool(std::string conninfo, const ResourceLimits& limits, const ConnectionOptions& options = {})
       : connections_({.open = [conninfo = std::move(conninfo), options](
                                   const Context& ctx) { return Connection::open(ctx, conninfo, options); },
+                      .check = [](const Context&, Connection& db) { return db.still_usable(); },
                       .reset =
                           [](Connection& db) {
                             return db.usable() && PQtransactionStatus(db.native()) == PQTRANS_IDLE;

@@ -222,6 +222,11 @@ std::optional<Error> ReverseProxy::Impl::attempt(Upstream& upstream, ProxiedCall
     return {};
   }
   const Error& error = got.error();
+  // A hook has made a URL that nobody can be asked for.
+  if (error.is(Errc::kBadAddress)) {
+    fail(upstream.name, req, res, error);
+    return {};
+  }
   if (!net::is_out_of_resources(error)) upstreams_->failed(upstream, error);
   const bool idempotent = is_idempotent(req.method()) || req.header("Idempotency-Key");
   const bool repeatable = idempotent && !call.streams && !error.is(Errc::kBadMessage);
@@ -245,7 +250,10 @@ void ReverseProxy::Impl::answer(Upstream& upstream, Request& req, ResponseWriter
 void ReverseProxy::Impl::fail(std::string_view upstream, Request& req, ResponseWriter& res,
                               const Error& error) const {
   log_failure(upstream, error);
-  const int status = error.timeout() ? 504 : net::is_out_of_resources(error) ? 503 : 502;
+  const int status = error.timeout()                   ? 504
+                     : net::is_out_of_resources(error) ? 503
+                     : error.is(Errc::kBadAddress)     ? 500
+                                                       : 502;
   if (!options_.on_failure) return res.error(status);
   options_.on_failure(req, res, {.status = status, .error = error, .upstream = upstream});
 }

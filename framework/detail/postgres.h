@@ -73,9 +73,12 @@ inline std::optional<std::string> to_text(std::string_view text) { return std::s
 inline std::optional<std::string> to_text(const std::string& text) { return text; }
 inline std::optional<std::string> to_text(const char* text) { return text; }
 inline std::optional<std::string> to_text(std::same_as<bool> auto value) { return value ? "t" : "f"; }
+inline std::optional<std::string> to_text(std::same_as<char> auto value) { return std::string(1, value); }
 template <class Number>
-  requires((std::integral<Number> || std::floating_point<Number>) && !std::same_as<Number, bool>)
+  requires((std::integral<Number> || std::floating_point<Number>) && !std::same_as<Number, bool> &&
+           !std::same_as<Number, char>)
 std::optional<std::string> to_text(Number value) {
+  if (value != value) return "NaN";
   std::array<char, 64> digits;
   return std::string(digits.data(), std::to_chars(digits.begin(), digits.end(), value).ptr);
 }
@@ -183,16 +186,20 @@ inline Result<ResultOwner> run_unprepared(const Context& ctx, PGconn* conn, cons
                                     values.sizes(), nullptr, 0));
 }
 
+// Closes statements that have been forgotten. Only between transactions: there, a name that the server does not know does no
+// harm.
+inline Result<void> close_forgotten(const Context& ctx, PGconn* conn, PreparedStatements& statements) {
+  if (PQtransactionStatus(conn) != PQTRANS_IDLE) return {};
+  for (const std::string& name : statements.take_to_close()) {
+    const Result<ResultOwner> closed = run_unprepared(ctx, conn, "DEALLOCATE " + name, Values({}));
+    if (!closed) return std::unexpected(closed.error());
+  }
+  return {};
+}
+
 // What the server answers to the request to prepare the statement.
 inline Result<ResultOwner> prepare(const Context& ctx, PGconn* conn, PreparedStatements& statements,
                                    PreparedStatements::Statement& statement) {
-  // In a transaction, a name that the server does not know would be the end of it.
-  if (PQtransactionStatus(conn) == PQTRANS_IDLE) {
-    for (const std::string& name : statements.take_to_close()) {
-      Result<ResultOwner> closed = run_unprepared(ctx, conn, "DEALLOCATE " + name, Values({}));
-      if (!closed) return closed;
-    }
-  }
   std::string name = statements.new_name();
   Result<ResultOwner> result =
       exchange(ctx, conn, PQsendPrepare(conn, name.c_str(), statement.sql.c_str(), 0, nullptr));
@@ -212,8 +219,7 @@ inline Result<ResultOwner> run_prepared(const Context& ctx, PGconn* conn, Prepar
 }
 
 // Whether the server has refused even to begin, for a reason that lies in preparing: the statement may run again without.
-// What the error shows to be of no more use is forgotten: tables, types and the search path change under a prepared
-// statement.
+// What the error shows to be of no more use is forgotten.
 inline bool never_began(const PGresult* refused, PreparedStatements& statements,
                         PreparedStatements::Statement& statement) {
   const std::string_view state = field(refused, PG_DIAG_SQLSTATE);
@@ -227,23 +233,68 @@ inline bool never_began(const PGresult* refused, PreparedStatements& statements,
     statements.forget_all();
     return true;
   }
-  const std::string_view kind = state.substr(0, 2);
-  // The types of its parameters are those of its first day, so "no such operator" and "not a number" may be its fault.
-  if (kind == "0A" || kind == "22" || kind == "42" || kind == "XX") statements.forget(statement);
   // "cached plan must not change result type". Messages are translated; the function's name is not (as pgjdbc does it).
-  return state == "0A000" && field(refused, PG_DIAG_SOURCE_FUNCTION) == "RevalidateCachedQuery";
+  if (state != "0A000" || field(refused, PG_DIAG_SOURCE_FUNCTION) != "RevalidateCachedQuery") return false;
+  statements.forget(statement);
+  return true;
+}
+
+// The types of a prepared statement's parameters; none if the server does not know it any more.
+inline Result<std::vector<Oid>> parameter_types(const Context& ctx, PGconn* conn, const std::string& name) {
+  const Result<ResultOwner> described = exchange(ctx, conn, PQsendDescribePrepared(conn, name.c_str()));
+  if (!described) return std::unexpected(described.error());
+  std::vector<Oid> types;
+  for (int i = 0; i < PQnparams(described->get()); ++i) types.push_back(PQparamtype(described->get(), i));
+  return types;
+}
+
+// A statement keeps the types of its parameters from its first day, so "not a number" or "no such operator" may be its fault:
+// the columns have other types by now, or the search path leads to others. True: so it is, and the statement has been prepared
+// anew. Whatever it had done before the error has been rolled back.
+inline Result<bool> renew_types(const Context& ctx, PGconn* conn, PreparedStatements& statements,
+                                PreparedStatements::Statement& statement) {
+  std::string old = statement.name;
+  const Result<ResultOwner> prepared = prepare(ctx, conn, statements, statement);
+  if (!prepared) return std::unexpected(prepared.error());
+  if (!succeeded(prepared->get())) {  // it cannot be prepared any more
+    statements.forget(statement);
+    return false;
+  }
+  const Result<std::vector<Oid>> before = parameter_types(ctx, conn, old);
+  if (!before) return std::unexpected(before.error());
+  const Result<std::vector<Oid>> after = parameter_types(ctx, conn, statement.name);
+  if (!after) return std::unexpected(after.error());
+  statements.close(std::move(old));
+  return *before != *after;
+}
+
+inline bool may_be_of_types(const PGresult* refused) {
+  const std::string_view state = field(refused, PG_DIAG_SQLSTATE);
+  const bool is_of_text = state == "22P02" || state == "22003" || state == "22007" || state == "22008";
+  return is_of_text || state.starts_with("42") || state.starts_with("XX");
 }
 
 inline Result<ResultOwner> run(const Context& ctx, PGconn* conn, PreparedStatements& statements,
                                const std::string& sql, const Values& values) {
+  if (const Result<void> closed = close_forgotten(ctx, conn, statements); !closed)
+    return std::unexpected(closed.error());
   PreparedStatements::Statement* statement = statements.seen_before(sql);
   if (statement == nullptr) return run_unprepared(ctx, conn, sql, values);
   Result<ResultOwner> result = run_prepared(ctx, conn, statements, *statement, values);
   if (!result || succeeded(result->get())) return result;
+  const bool was_prepared = !statement->name.empty();
   const bool again = never_began(result->get(), statements, *statement);
   // In a transaction the refusal has been the end of it.
-  return again && PQtransactionStatus(conn) == PQTRANS_IDLE ? run_unprepared(ctx, conn, sql, values)
-                                                            : std::move(result);
+  const bool idle = PQtransactionStatus(conn) == PQTRANS_IDLE;
+  if (again) return idle ? run_unprepared(ctx, conn, sql, values) : std::move(result);
+  if (!was_prepared || !may_be_of_types(result->get())) return result;
+  if (!idle) {
+    statements.forget(*statement);
+    return result;
+  }
+  const Result<bool> renewed = renew_types(ctx, conn, statements, *statement);
+  if (!renewed) return std::unexpected(renewed.error());
+  return *renewed ? run_prepared(ctx, conn, statements, *statement, values) : std::move(result);
 }
 
 // The server stops the query soon after. A connection of its own carries the request, which libpq makes by blocking
@@ -261,6 +312,7 @@ inline Result<ResultOwner> execute(const Context& ctx, ConnOwner& conn, Prepared
                                    const std::string& sql,
                                    const std::vector<std::optional<std::string>>& parameters) {
   constexpr std::string_view kOp = "postgres query";
+  constexpr std::size_t kParametersMax = 65'535;  // of the protocol
   if (conn == nullptr) return std::unexpected(Error(Errc::kClosed, kOp));
   if (ctx.done()) return std::unexpected(ctx.cause());
   // As the server would: libpq itself would send what is before the zero byte.
@@ -268,6 +320,10 @@ inline Result<ResultOwner> execute(const Context& ctx, ConnOwner& conn, Prepared
   if (sql.contains('\0') || std::ranges::any_of(parameters, zero_byte)) {
     const std::error_code code(pack("22021"), category());
     return std::unexpected(Error(code, kOp, "a zero byte in the statement or a parameter"));
+  }
+  if (parameters.size() > kParametersMax) {
+    const std::error_code code(pack("54023"), category());
+    return std::unexpected(Error(code, kOp, "more than 65535 parameters"));
   }
   Result<ResultOwner> result = run(ctx, conn.get(), statements, sql, Values(parameters));
   if (!result) {

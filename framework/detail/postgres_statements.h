@@ -45,12 +45,14 @@ class PreparedStatements {
 
   // The server does not have it, or should not: it starts as one that has never come.
   void forget(Statement& statement) {
-    if (!statement.name.empty()) to_close_.push_back(std::move(statement.name));
+    if (!statement.name.empty()) close(std::move(statement.name));
     const auto found = by_sql_.find(statement.sql);
     const auto place = found->second;
     by_sql_.erase(found);
     latest_first_.erase(place);
   }
+  // The server still has it, and should not.
+  void close(std::string name) { to_close_.push_back(std::move(name)); }
   // The server has closed all, as DISCARD ALL and DEALLOCATE ALL make it do.
   void forget_all() {
     by_sql_.clear();

@@ -33,6 +33,8 @@ constexpr std::size_t kWholeReserved = 1 << 20;
 ClientRequest& ClientRequest::add_header(std::string_view name, std::string_view value) {
   require_field(name, value);
   require_own(name);
+  if (lies_in(name, fields_) || lies_in(value, fields_)) [[unlikely]]
+    return add_header(std::string(name), std::string(value));
   append_field_line(fields_, name, trim(value));
   return *this;
 }
@@ -49,9 +51,10 @@ ClientRequest& ClientRequest::remove_header(std::string_view name) {
 ClientRequest& ClientRequest::set_header(std::string_view name, std::string_view value) {
   require_field(name, value);
   require_own(name);
-  const std::string kept(value);  // perhaps one of the fields that are removed
+  if (lies_in(name, fields_) || lies_in(value, fields_)) [[unlikely]]
+    return set_header(std::string(name), std::string(value));
   if (header(name)) remove_header(name);
-  append_field_line(fields_, name, trim(kept));
+  append_field_line(fields_, name, trim(value));
   return *this;
 }
 
@@ -64,6 +67,8 @@ ClientRequest& ClientRequest::set_upgrade(std::string_view protocols) {
 ClientRequest& ClientRequest::add_trailer(std::string_view name, std::string_view value) {
   require_field(name, value);
   if (!may_be_trailer(name)) throw std::invalid_argument(std::string(name) + " cannot be a trailer");
+  if (lies_in(name, trailers_) || lies_in(value, trailers_)) [[unlikely]]
+    return add_trailer(std::string(name), std::string(value));
   append_field_line(trailers_, name, trim(value));
   return *this;
 }

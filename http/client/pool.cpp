@@ -12,9 +12,9 @@
 namespace tuza::http {
 namespace {
 
-// What servers say to an idle connection, such as a 408 before they close it, comes later; and a poller that has reported nothing
-// for so long may not have looked.
-constexpr std::chrono::milliseconds kMoment{5};
+// What comes unasked within this time could as well come behind a look into the socket: on its way it takes as long. What servers
+// say to an idle connection, such as a 408 before they close it, comes later.
+constexpr std::chrono::microseconds kMoment{100};
 
 Error closed() { return {Errc::kClosed, "http client"}; }
 

@@ -53,7 +53,7 @@ class ClientPool : public std::enable_shared_from_this<ClientPool> {
     std::string_view authority;
   };
   // Which idle connection may serve. kReported: one of which the poller has reported nothing since its last response, if that was
-  // a moment ago; in the worst case it is gone nevertheless, and the request has to be sent again. kAsked: the kernel is asked.
+  // a moment ago; it may be gone nevertheless, and the request has to be sent again. kAsked: the kernel is asked.
   enum class Idle : std::uint8_t { kNone, kReported, kAsked };
   class Lease;
 

@@ -41,7 +41,7 @@ bool is_redirect(int status) {
 }
 
 bool can_redirect(int status, const Hop& hop) {
-  return becomes_get(status, hop.method) || !hop.with_body || hop.can_repeat_body;
+  return becomes_get(status, hop.method) || !hop.with_body || hop.can_repeat_body();
 }
 
 void redirect(int status, Url next, Hop& hop) {

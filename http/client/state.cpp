@@ -45,7 +45,7 @@ bool may_offer_codings(const ClientRequest& request) {
 
 // The key is of a draft that many services know.
 bool may_be_repeated(const Hop& hop) {
-  return hop.can_repeat_body &&
+  return hop.can_repeat_body() &&
          (is_idempotent(hop.method) || HeaderLines(hop.fields()).find("Idempotency-Key"));
 }
 
@@ -114,7 +114,6 @@ Hop ClientState::hop_of(ClientRequest& request) const {
           .method = request.method_,
           .with_body = with_body,
           .asks_first = with_body && request.expects_continue_ && (request.source_ || !request.text_.empty()),
-          .can_repeat_body = !request.source_,
           .upgrade = request.upgrade_,
           .offers_codings = options_.decompress && may_offer_codings(request),
           .own_fields = std::move(fields),

@@ -27,7 +27,6 @@ struct Hop {
   Method method;
   bool with_body;
   bool asks_first;           // "Expect: 100-continue"
-  bool can_repeat_body;      // it is a text, or there is none
   std::string_view upgrade;  // protocols, or none
   bool offers_codings;       // the client decodes what it has offered to
   // What differs from the request's.
@@ -35,6 +34,8 @@ struct Hop {
   std::optional<Url> own_url{};
   const Proxy* proxy{};  // null: directly to the server of the URL
 
+  // It is a text, or there is none; middleware may have made another one of it.
+  [[nodiscard]] bool can_repeat_body() const { return !request.source_; }
   [[nodiscard]] const Url& url() const { return own_url ? *own_url : *request.url_; }
   // Lines "Name: value\r\n".
   [[nodiscard]] const std::string& fields() const { return own_fields ? *own_fields : request.fields_; }

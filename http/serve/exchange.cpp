@@ -18,7 +18,6 @@
 #include <charconv>
 #include <exception>
 #include <expected>
-#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -39,12 +38,6 @@ constexpr std::size_t kReservedMax = 1 << 20;
 // request fails, no other.
 void require(bool in_order, const char* otherwise) {
   if (!in_order) throw std::logic_error(otherwise);
-}
-
-// Whether `part` is a view of `whole`, such as the value of a field that is copied to another one.
-bool lies_in(std::string_view part, const std::string& whole) {
-  return !part.empty() && std::less_equal<>()(whole.data(), part.data()) &&
-         std::less<>()(part.data(), whole.data() + whole.size());
 }
 
 // Whether a line "Name: value" is of that name.

@@ -47,6 +47,17 @@ TEST_P(ClientRedirectTest, FollowsRedirectsWithTheMethodThatTheyLeave) {
     ClientRequest streamed(Method::kPost, url_of(server, "/to/307"));
     streamed.set_body_source([](std::span<std::byte>) -> Result<std::size_t> { return 0; });
     EXPECT_EQ(client.send(kNoContext, streamed)->status(), 307) << "its body cannot be sent again";
+    Client replaces({.middleware = {[](const Context& ctx, ClientRequest& request, const ClientNext& next) {
+                       request.set_body_source(
+                           [left = 1](std::span<std::byte> into) mutable -> Result<std::size_t> {
+                             into[0] = std::byte{'x'};
+                             return left-- > 0 ? 1 : 0;
+                           });
+                       return next(ctx, request);
+                     }}});
+    ClientRequest replaced(Method::kPost, url_of(server, "/to/307"));
+    replaced.set_body("a text");
+    EXPECT_EQ(replaces.send(kNoContext, replaced)->status(), 307) << "nor that of its middleware";
     Client stays({.redirects_max = 0});
     EXPECT_EQ(stays.get(kNoContext, url_of(server, "/to/302"))->status(), 302);
   });

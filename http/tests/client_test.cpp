@@ -152,6 +152,22 @@ TEST_P(ClientTest, SendsEveryKindOfBody) {
   });
 }
 
+TEST(ClientRequestTest, FieldsMayBeCopiedFromTheRequestItself) {
+  ClientRequest request(Method::kGet, "http://a/");
+  for (int i = 0; i < 100; ++i) {
+    const std::string value(20 + static_cast<std::size_t>(i), 'v');
+    request.set_header("X-Of", value);
+    request.add_header("X-Copy", request.header("X-Of").value());
+    EXPECT_EQ(request.header("X-Copy"), value);
+    const HeaderField last = *std::next(request.headers().begin());
+    request.set_header(last.name, last.value);
+    EXPECT_EQ(request.header("X-Copy"), value);
+    request.set_header("X-Copy", request.header("X-Of").value()).remove_header("X-Copy");
+    EXPECT_EQ(request.header("X-Of"), value);
+    EXPECT_EQ(request.header("X-Copy"), std::nullopt);
+  }
+}
+
 // A server that answers before it has read the body, reads no more of it, and waits for the client.
 TEST_P(ClientTest, TakesAnAnswerThatComesBeforeTheBodyWasSent) {
   run_with(GetParam(), [] {
@@ -253,12 +269,15 @@ TEST_P(ClientTest, UsesNoConnectionThatHasEndedOrSaysSomethingUnasked) {
         (void)ScriptedServer::read_request(conn);
       };
     };
-    for (const std::string_view more : {"", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "x"}) {
-      ScriptedServer server(say_more(more));
+    constexpr std::string_view kEvil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil";
+    for (int round = 0; round < 6; ++round) {
+      const bool idempotent = round % 2 == 0;
+      ScriptedServer server(say_more(round < 2 ? "" : round < 4 ? kEvil : "x"));
       Client client;
       for (int i = 0; i < 3; ++i) {
-        // POST: it would not be repeated.
-        Result<ClientResponse> res = client.post(kNoContext, server.url(), "a/b", "x");
+        // POST would not be repeated.
+        Result<ClientResponse> res = idempotent ? client.get(kNoContext, server.url())
+                                                : client.post(kNoContext, server.url(), "a/b", "x");
         ASSERT_TRUE(res) << res.error().message();
         EXPECT_EQ(res->body(), "ok");
         (void)done.recv();

@@ -183,5 +183,26 @@ TEST(HealthCheck, IsChecked) {
   EXPECT_NO_THROW(with_health({.path = "/healthz?deep=1"}));
 }
 
+TEST_P(ProxyHealthTest, AUrlThatAHookHasSpoiltIsNoFaultOfAnUpstream) {
+  run_with(GetParam(), [] {
+    Ward ward;
+    ReverseProxyOptions options = ward.options();
+    options.failures_max = 1;
+    options.rewrite = [](const Request& in, ClientRequest& out) {
+      Url url = *out.url();
+      if (in.query() == "spoilt") url.target = "/a b";
+      out.set_url(std::move(url));
+    };
+    Front front(std::move(options));
+    for (int i = 0; i < 4; ++i) {
+      const auto res = front.server.client().get(kNoContext, front.server.url() + "?spoilt");
+      EXPECT_EQ(res->status(), 500);
+    }
+    EXPECT_TRUE(front.asked().contains('a'));
+    EXPECT_TRUE(front.asked().contains('b'));
+    for (const UpstreamStats& one : front.proxy.stats()) EXPECT_EQ(one.failures, 0U);
+  });
+}
+
 }  // namespace
 }  // namespace tuza::http::testing

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <stdexcept>
 #include <string>
 
@@ -20,6 +21,11 @@ void require_field(std::string_view name, std::string_view value) {
       !name.empty() && std::all_of(name.begin(), name.end(), [](char c) { return is(c, kTokenChar); });
   if (!token) throw std::invalid_argument("malformed header field name");
   require_one_line(name, value);
+}
+
+bool lies_in(std::string_view part, const std::string& whole) {
+  return !part.empty() && std::less_equal<>()(whole.data(), part.data()) &&
+         std::less<>()(part.data(), whole.data() + whole.size());
 }
 
 // One growth, and no call for the texts in between: four times append() takes as long as the rest of a small response's
