@@ -92,7 +92,8 @@ std::string with_narrow_target(const std::string& bytes) {
   const std::size_t begin = std::min(bytes.find_first_not_of("\r\n"), bytes.size());
   const std::size_t line = std::min(bytes.find_first_of("\r\n", begin), bytes.size());
   const std::size_t first = std::min(bytes.find(' ', begin), line);
-  const std::size_t last = std::min(bytes.find(' ', std::min(first + 1, bytes.size())), line);
+  const std::size_t target = std::min(bytes.find_first_not_of(' ', first), line);  // llhttp skips spaces
+  const std::size_t last = std::min(bytes.find(' ', target), line);
   return bytes.substr(0, first) + narrow(bytes.substr(first, last - first)) + bytes.substr(last);
 }
 

@@ -241,6 +241,18 @@ TEST(Input, KeepsWhatIsUnreadAndWhatIsPinned) {
   }
 }
 
+TEST(HeadParser, AnUnknownMethodEndsAtTheLimitToo) {
+  const std::string text = std::string(60, '\n') + "UNKNOWN";
+  const AtPageEnd copy(text);
+  auto head = std::make_unique<RequestHead>();
+  HeadParser parser;
+  const HeadLimits limits{.head_bytes = 64};
+  parser.begin(*head, limits);
+  const auto complete = parser.feed_head(copy.begin(), text.size());
+  ASSERT_FALSE(complete) << "it would wait for ever";
+  EXPECT_EQ(complete.error().code, ParseErrc::kStartLineTooLong);
+}
+
 // -- Line ends, whatever the parser before has made of them.
 
 class LineEnds : public ::testing::Test {

@@ -240,7 +240,11 @@ std::expected<bool, ParseError> HeadParser::judge_method(std::string_view head) 
   const bool token = std::all_of(method.begin(), method.end(), [](char c) { return is(c, kTokenChar); });
   if (!token || method.empty() || method.size() > kMethodBytesMax)
     return std::unexpected(malformed("malformed method", begin));
-  if (begin + method.size() == head.size()) return false;
+  if (begin + method.size() == head.size()) {
+    // Behind many empty lines the limit may end it.
+    if (head.size() == limits_->head_bytes) return std::unexpected(line_too_long(head.size()));
+    return false;
+  }
   return std::unexpected(ParseError{ParseErrc::kUnknownMethod, "method not implemented", begin});
 }
 
