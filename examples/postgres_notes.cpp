@@ -127,6 +127,8 @@ class Service {
     res.status(204);
   }
 
+  tuza::ResourceStats stats() const { return pool_.stats(); }
+
  private:
   tuza::postgres::Pool pool_;
   const std::chrono::milliseconds timeout_;
@@ -147,6 +149,7 @@ int main(int argc, char** argv) {
     service.emplace(*database, static_cast<std::size_t>(*connections), *timeout);
     if (const auto created = service->create_table(); !created)
       return std::unexpected(tuza::errorf("{}: {}", database.place(), created.error()));
+    app.metrics().add_pool("notes", [&service] { return service->stats(); });
     const auto route = [&](std::string_view pattern, void (Service::*handler)(Request&, ResponseWriter&)) {
       app.router().handle(pattern, [&service, handler](Request& req, ResponseWriter& res) {
         ((*service).*handler)(req, res);

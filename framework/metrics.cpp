@@ -37,6 +37,23 @@ void add(http::UpstreamStats& sum, const http::UpstreamStats& one) {
   sum.client.dialled += one.client.dialled;
 }
 
+void add(ResourceStats& sum, const ResourceStats& one) {
+  sum.open += one.open;
+  sum.in_use += one.in_use;
+  sum.idle += one.idle;
+  sum.waiting += one.waiting;
+  sum.waited += one.waited;
+  sum.wait_time += one.wait_time;
+  sum.opened += one.opened;
+  sum.open_failed += one.open_failed;
+  sum.closed_idle_timeout += one.closed_idle_timeout;
+  sum.closed_idle_max += one.closed_idle_max;
+  sum.closed_life += one.closed_life;
+  sum.closed_check += one.closed_check;
+  sum.closed_broken += one.closed_broken;
+  sum.closed_at_end += one.closed_at_end;
+}
+
 }  // namespace
 
 Metrics::Metrics()
@@ -97,6 +114,11 @@ void Metrics::add_proxy(std::string name, std::function<std::vector<http::Upstre
   proxies_.push_back({std::move(name), std::move(stats)});
 }
 
+void Metrics::add_pool(std::string name, std::function<ResourceStats()> stats) {
+  const LockGuard lock(mutex_);
+  pools_.push_back({std::move(name), std::move(stats)});
+}
+
 void Metrics::set_log_lines_dropped(std::function<std::uint64_t()> dropped) {
   log_lines_dropped_ = std::move(dropped);
 }
@@ -143,6 +165,11 @@ void Metrics::add_upstreams_to(MetricsSnapshot& snapshot) const {
   }
 }
 
+void Metrics::add_pools_to(MetricsSnapshot& snapshot) const {
+  const LockGuard lock(mutex_);
+  for (const Pool& pool : pools_) add(snapshot.pools[pool.name], pool.stats());
+}
+
 std::string Metrics::prometheus_text() const {
   MetricsSnapshot snapshot;
   snapshot.sched = sched_stats();
@@ -152,6 +179,7 @@ std::string Metrics::prometheus_text() const {
   snapshot.routes = routes_->sums();
   snapshot.servers = all_servers();
   add_upstreams_to(snapshot);
+  add_pools_to(snapshot);
   snapshot.own = own_->snapshot();
   if (log_lines_dropped_) snapshot.log_lines_dropped = log_lines_dropped_();
   return tuza::prometheus_text(snapshot);

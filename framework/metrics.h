@@ -22,6 +22,7 @@
 #include <tuza/http/reverse_proxy.h>
 #include <tuza/http/server_stats.h>
 #include <tuza/sched/sync/mutex.h>
+#include <tuza/sched/time/resource_limits.h>
 
 #include <array>
 #include <cstdint>
@@ -55,6 +56,8 @@ class Metrics {
   void add_server(std::function<http::ServerStats()> stats);
   // Adds the upstreams of a proxy, with `name` as their label `proxy`; those of one name are added up. `stats`: as above.
   void add_proxy(std::string name, std::function<std::vector<http::UpstreamStats>()> stats);
+  // Adds a ResourcePool, with `name` as its label `pool`; those of one name are added up. `stats`: as above.
+  void add_pool(std::string name, std::function<ResourceStats()> stats);
   void set_log_lines_dropped(std::function<std::uint64_t()> dropped);
 
   // -- The program's own metrics. A name consists of letters, digits, "_" and ":", and does not begin with a digit;
@@ -99,6 +102,7 @@ class Metrics {
  private:
   [[nodiscard]] http::ServerStats all_servers() const;
   void add_upstreams_to(MetricsSnapshot& snapshot) const;
+  void add_pools_to(MetricsSnapshot& snapshot) const;
 
   std::shared_ptr<HttpCounts> http_;
   std::shared_ptr<RouteCounts> routes_;
@@ -110,6 +114,11 @@ class Metrics {
     std::function<std::vector<http::UpstreamStats>()> stats;
   };
   std::vector<Proxy> proxies_ TUZA_GUARDED_BY(mutex_);
+  struct Pool {
+    std::string name;
+    std::function<ResourceStats()> stats;
+  };
+  std::vector<Pool> pools_ TUZA_GUARDED_BY(mutex_);
   std::function<std::uint64_t()> log_lines_dropped_;
 };
 

@@ -232,6 +232,43 @@ void add_upstreams(Families& out, const std::vector<ProxyUpstream>& upstreams) {
   }
 }
 
+void add_pools(Families& out, const std::map<std::string, ResourceStats>& pools) {
+  if (pools.empty()) return;
+  const auto family = [&](const char* name, const char* help, MetricType type, auto value_of) {
+    out.begin(name, help, type);
+    for (const auto& [pool, stats] : pools) out.add({{"pool", pool}}, value_of(stats));
+  };
+  using Stats = ResourceStats;
+  out.begin("resource_pool_open", "Open resources of a pool, by state", MetricType::Gauge);
+  for (const auto& [pool, stats] : pools) {
+    out.add({{"pool", pool}, {"state", "idle"}}, stats.idle);
+    out.add({{"pool", pool}, {"state", "busy"}}, stats.in_use);
+  }
+  family("resource_pool_waiting", "Calls that wait for a place in a pool", MetricType::Gauge,
+         [](const Stats& s) { return s.waiting; });
+  family("resource_pool_waits_total", "Calls that found no place in a pool", MetricType::Counter,
+         [](const Stats& s) { return s.waited; });
+  family("resource_pool_wait_seconds_total", "Time that calls have waited for a place in a pool",
+         MetricType::Counter,
+         [](const Stats& s) { return std::chrono::duration<double>(s.wait_time).count(); });
+  family("resource_pool_opened_total", "Resources that a pool has opened", MetricType::Counter,
+         [](const Stats& s) { return s.opened; });
+  family("resource_pool_open_failures_total", "Resources that a pool could not open", MetricType::Counter,
+         [](const Stats& s) { return s.open_failed; });
+  out.begin("resource_pool_closed_total", "Resources that a pool has closed, by reason", MetricType::Counter);
+  for (const auto& [pool, stats] : pools) {
+    const auto closed = [&](const char* reason, std::uint64_t number) {
+      out.add({{"pool", pool}, {"reason", reason}}, number);
+    };
+    closed("idle_timeout", stats.closed_idle_timeout);
+    closed("idle_max", stats.closed_idle_max);
+    closed("life", stats.closed_life);
+    closed("check", stats.closed_check);
+    closed("broken", stats.closed_broken);
+    closed("end", stats.closed_at_end);
+  }
+}
+
 prometheus::MetricFamily converted(const OwnFamily& own) {
   const MetricDeclaration& declared = own.declaration;
   prometheus::MetricFamily family{
@@ -261,6 +298,7 @@ Families families(const MetricsSnapshot& snapshot) {
   add_routes(out, snapshot.routes);
   add_servers(out, snapshot.servers);
   add_upstreams(out, snapshot.upstreams);
+  add_pools(out, snapshot.pools);
   if (snapshot.log_lines_dropped) {
     out.counter("log_lines_dropped_total",
                 "Log lines dropped because the queue was full or the output refused them",
@@ -279,6 +317,7 @@ std::set<std::string> names_of_tuzas_lines() {
   snapshot.log_lines_dropped = 0;
   snapshot.routes.emplace_back();
   snapshot.upstreams.emplace_back();
+  snapshot.pools[""];
   std::set<std::string> names;
   const Families tuzas = families(snapshot);
   for (const prometheus::MetricFamily& family : tuzas.all()) {

@@ -8,7 +8,9 @@
 #include <tuza/http/reverse_proxy.h>
 #include <tuza/http/server_stats.h>
 #include <tuza/sched/stats.h>
+#include <tuza/sched/time/resource_limits.h>
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -29,6 +31,7 @@ struct MetricsSnapshot {
   std::vector<RouteCounts::Sum> routes;
   http::ServerStats servers;
   std::vector<ProxyUpstream> upstreams;  // each pair of names once
+  std::map<std::string, ResourceStats> pools;
   std::optional<std::uint64_t> log_lines_dropped;
   std::vector<OwnFamily> own;
 };

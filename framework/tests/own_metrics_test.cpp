@@ -211,5 +211,34 @@ TEST(OwnMetrics, UpstreamsOfProxies) {
   EXPECT_NE(refusal([&] { return metrics.counter("proxy_upstream_up", "Mine"); }), "");
 }
 
+TEST(OwnMetrics, ResourcePools) {
+  Metrics metrics;
+  EXPECT_EQ(lines(metrics, "resource_pool_"), "");
+  for (int i = 0; i < 2; ++i) {
+    metrics.add_pool("db", [] {
+      return ResourceStats{.open = 4,
+                           .in_use = 3,
+                           .idle = 1,
+                           .waiting = 2,
+                           .waited = 5,
+                           .wait_time = std::chrono::milliseconds(1500),
+                           .opened = 9,
+                           .open_failed = 1,
+                           .closed_check = 4};
+    });
+  }
+  metrics.add_pool("cache", [] { return ResourceStats{}; });
+  const std::string text = lines(metrics, "resource_pool_");
+  for (const char* line :
+       {"open{pool=\"db\",state=\"idle\"} 2\n", "open{pool=\"db\",state=\"busy\"} 6\n",
+        "waiting{pool=\"db\"} 4\n", "waits_total{pool=\"db\"} 10\n", "wait_seconds_total{pool=\"db\"} 3\n",
+        "opened_total{pool=\"db\"} 18\n", "open_failures_total{pool=\"db\"} 2\n",
+        "closed_total{pool=\"db\",reason=\"check\"} 8\n",
+        "closed_total{pool=\"cache\",reason=\"life\"} 0\n"}) {
+    EXPECT_NE(text.find(std::string("\nresource_pool_") + line), std::string::npos) << line << text;
+  }
+  EXPECT_NE(refusal([&] { return metrics.counter("resource_pool_opened_total", "Mine"); }), "");
+}
+
 }  // namespace
 }  // namespace tuza
