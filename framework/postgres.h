@@ -90,7 +90,7 @@ class Connection {
     return Connection(*std::move(conn), options);
   }
 
-  // One statement. `parameters` are the values of $1, $2, ...: texts, integers, floating-point numbers, bools,
+  // One statement. `parameters` are the values of $1, $2, ...: texts, chars, integers, floating-point numbers, bools,
   // std::nullopt, or std::optionals of these. Never build a statement from texts of others.
   template <class... Parameters>
   [[nodiscard]] Result<Rows> query(const Context& ctx, const std::string& sql,
@@ -104,18 +104,18 @@ class Connection {
     return Rows(*std::move(result));
   }
 
-  // The same of a connection that nobody has used for a while, as far as the server's end has arrived. Notices and notifications
-  // that have come meanwhile are taken. Does not park.
+  // False: it has been lost or closed, and can only be replaced.
+  [[nodiscard]] bool usable() const { return conn_ != nullptr && PQstatus(conn_.get()) == CONNECTION_OK; }
+  // The same of a connection that has been idle: looks at what the server has said meanwhile, its goodbye for example. Notices go
+  // to the log, notifications wait for PQnotifies(). Does not park.
   [[nodiscard]] bool still_usable() {
-    // What the server says before it closes is read by the first round, and the end by the second.
+    // The first round reads what the server says before it closes, and the second finds the end.
     for (int i = 0; i < 2 && usable(); ++i) {
       if (PQconsumeInput(conn_.get()) == 0) return false;
-      (void)PQisBusy(conn_.get());  // looks at what has come
+      (void)PQisBusy(conn_.get());  // parses what has come
     }
     return usable();
   }
-  // False: it has been lost or closed, and can only be replaced.
-  [[nodiscard]] bool usable() const { return conn_ != nullptr && PQstatus(conn_.get()) == CONNECTION_OK; }
   // For what is not here: COPY, notifications, large objects. Null if it has been closed.
   [[nodiscard]] PGconn* native() { return conn_.get(); }
 

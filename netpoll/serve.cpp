@@ -228,7 +228,7 @@ Result<void> Server::accept_loop() {
   return {};
 }
 
-// Somebody waits, or has come in vain. `pause`: for how long, if nobody can go for him.
+// A client is waiting, or has been turned away. `pause`: how long to wait for room if no connection can make any.
 void Server::outlast_shortage(const Error& error, SpareDescriptor& spare, std::chrono::milliseconds& pause) {
   const std::size_t open = connections();
   say_out_of_resources(error, open);

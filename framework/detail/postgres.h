@@ -250,7 +250,7 @@ inline Result<std::vector<Oid>> parameter_types(const Context& ctx, PGconn* conn
 
 // A statement keeps the types of its parameters from its first day, so "not a number" or "no such operator" may be its fault:
 // the columns have other types by now, or the search path leads to others. True: so it is, and the statement has been prepared
-// anew. Whatever it had done before the error has been rolled back.
+// anew.
 inline Result<bool> renew_types(const Context& ctx, PGconn* conn, PreparedStatements& statements,
                                 PreparedStatements::Statement& statement) {
   std::string old = statement.name;
@@ -266,6 +266,13 @@ inline Result<bool> renew_types(const Context& ctx, PGconn* conn, PreparedStatem
   if (!after) return std::unexpected(after.error());
   statements.close(std::move(old));
   return *before != *after;
+}
+
+// A procedure may have committed a part before the error; all other statements have been rolled back, and may run again.
+inline bool is_call(std::string_view sql) {
+  constexpr std::string_view kCall = "call";
+  sql.remove_prefix(std::min(sql.find_first_not_of(" \t\r\n"), sql.size()));
+  return std::ranges::equal(sql.substr(0, kCall.size()), kCall, {}, [](char c) { return c | 0x20; });
 }
 
 inline bool may_be_of_types(const PGresult* refused) {
@@ -294,7 +301,8 @@ inline Result<ResultOwner> run(const Context& ctx, PGconn* conn, PreparedStateme
   }
   const Result<bool> renewed = renew_types(ctx, conn, statements, *statement);
   if (!renewed) return std::unexpected(renewed.error());
-  return *renewed ? run_prepared(ctx, conn, statements, *statement, values) : std::move(result);
+  return *renewed && !is_call(sql) ? run_prepared(ctx, conn, statements, *statement, values)
+                                   : std::move(result);
 }
 
 // The server stops the query soon after. A connection of its own carries the request, which libpq makes by blocking

@@ -363,6 +363,24 @@ TEST_P(PostgresTest, PreparedStatementsGetTheTypesOfToday) {
   });
 }
 
+// It may have committed something before it failed.
+TEST_P(PostgresTest, AProcedureIsNotRunAgain) {
+  run_with(GetParam(), [] {
+    Connection db = connect();
+    const auto create = [&db](const std::string& type) {
+      return db.query(kNoLimit, "CREATE PROCEDURE pg_temp.p(x " + type +
+                                    ") LANGUAGE plpgsql AS 'BEGIN PERFORM 1; COMMIT; END'");
+    };
+    ASSERT_TRUE(create("int"));
+    const std::string call = "  Call pg_temp.p($1)";
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(db.query(kNoLimit, call, i));
+    EXPECT_TRUE(db.query(kNoLimit, "DROP PROCEDURE pg_temp.p"));
+    ASSERT_TRUE(create("text"));
+    EXPECT_FALSE(db.query(kNoLimit, call, "a"));
+    EXPECT_TRUE(db.query(kNoLimit, call, "a")) << "it has been prepared anew";
+  });
+}
+
 TEST_P(PostgresTest, TransactionsAloneCloseWhatIsForgotten) {
   run_with(GetParam(), [] {
     Connection db = Connection::open(kNoLimit, server(), {.prepared_max = 4}).value();

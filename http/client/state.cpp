@@ -56,7 +56,7 @@ ClientPool::OriginView origin_of(const Hop& hop) {
           .authority = hop.url().authority};
 }
 
-// A kept connection may be gone already: not so bad for a request that can be sent again.
+// A kept connection may already be gone. That does little harm to a request that can be sent again.
 ClientPool::Idle idle_for(const Hop& hop, bool fresh) {
   if (fresh) return ClientPool::Idle::kNone;
   return may_be_repeated(hop) ? ClientPool::Idle::kReported : ClientPool::Idle::kAsked;

@@ -101,13 +101,17 @@ class Server:
         return LoadTestError("\n    ".join([f"{self.name}: {text}", *last]))
 
     def wait_until_it_answers(self, path):
+        """`path`: of a page; None: it takes connections, and speaks no HTTP."""
         deadline = time.monotonic() + START_TIMEOUT_S
         while True:
             self.check_alive()
             try:
-                http.exchange(self.port, path, timeout_s=1, scheme=self.scheme)
+                if path is None:
+                    socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                else:
+                    http.exchange(self.port, path, timeout_s=1, scheme=self.scheme)
                 break
-            except LoadTestError as error:
+            except (LoadTestError, OSError) as error:
                 if time.monotonic() > deadline:
                     raise self.error(f"no answer {START_TIMEOUT_S} s after the start: {error}") from error
                 time.sleep(0.02)
@@ -126,7 +130,7 @@ def prepared(spec, port, directory):
 
 @contextlib.contextmanager
 def serving(spec, cpus, path):
-    """Starts the server on the CPU set `cpus`, yields it when it answers, and stops it.
+    """Starts the server on the CPU set `cpus`, yields it when it answers `path`, and stops it.
 
     Any end other than exit status 0 or death by the SIGTERM sent to it is an error of the server.
     """

@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from lib import process, procfs, servers
+from lib import process, servers
 from lib.process import LoadTestError
 from lib.report import table
 
@@ -25,6 +25,7 @@ GB = 10**9
 PIECE_BYTES = 1 << 20
 CHECKED_BYTES = 8 * PIECE_BYTES + 4321  # compared byte by byte
 LONGEST_S = 120
+SETTLE_S = 0.1  # until the connection that found the proxy there has been passed on, and is over
 HAPROXY = """global
   nbthread 1
 defaults
@@ -51,6 +52,8 @@ def run(_specs, args, report):
     for needed in (program, bulk):
         if not needed.exists():
             raise LoadTestError(f"{needed} does not exist")
+    if not haproxy_program():
+        report.say("", "haproxy: not installed, so there is no comparison with it")
     with tempfile.TemporaryDirectory(prefix="tuza-tcpproxy-") as folder:
         piece = Path(folder) / "piece"
         piece.write_bytes(random.Random(1).randbytes(PIECE_BYTES))
@@ -66,50 +69,53 @@ def run(_specs, args, report):
                "", *table(["server", "s per GB", f"x {REFERENCE}", "range", "bar"], rows, left=1))
 
 
-def specs_of(program, upstream, report):
+def specs_of(program, upstream):
     specs = [servers.Spec(OURS, (str(program), "--listen", "127.0.0.1:{port}", "--upstream", f"127.0.0.1:{upstream}"))]
-    if haproxy := shutil.which("haproxy", path="/usr/sbin:/usr/bin"):
+    if haproxy := haproxy_program():
         specs.append(servers.Spec(REFERENCE, (haproxy, "-f", "{dir}/haproxy.cfg"), "http",
                                   (("haproxy.cfg", HAPROXY.replace("{upstream}", str(upstream))),)))
-    else:
-        report.say("", "haproxy: not installed, so there is no comparison with it")
     return specs
+
+
+def haproxy_program():
+    return shutil.which("haproxy", path="/usr/sbin:/usr/bin")
 
 
 def measure(bulk, piece, program, args, report):
     """{name: {round: CPU seconds per GB}}"""
     first, second, _ = process.allowed_cpus()
     with source(bulk, piece, CHECKED_BYTES, second) as short, source(bulk, piece, args.gigabytes * GB, second) as long:
-        for spec in specs_of(program, short, report):
-            with proxy(spec, first) as (port, _pid):
-                check(spec.name, port, piece.read_bytes())
-        specs = specs_of(program, long, report)
+        for spec in specs_of(program, short):
+            with servers.serving(spec, first, None) as server:
+                check(server, piece.read_bytes())
+        specs = specs_of(program, long)
         results = {spec.name: {} for spec in specs}
         for number in range(args.rounds):
             for spec in specs if number % 2 == 0 else reversed(specs):
-                with proxy(spec, first) as (port, pid):
-                    seconds = transfer(spec.name, bulk, port, pid, args.gigabytes * GB, second)
+                with servers.serving(spec, first, None) as server:
+                    time.sleep(SETTLE_S)
+                    seconds = transfer(server, bulk, args.gigabytes * GB, second)
                 results[spec.name][number] = seconds / args.gigabytes
                 report.record("tcpproxy", f"{args.gigabytes} GB", spec.name, number + 1, {"s_per_gb": seconds / args.gigabytes})
                 report.progress(f"round {number + 1}/{args.rounds}  {spec.name:10} {seconds / args.gigabytes:.3f} s per GB")
     return results
 
 
-def transfer(name, bulk, port, pid, size, cpus):
+def transfer(server, bulk, size, cpus):
     """The CPU time that the proxy takes for it."""
-    before = procfs.cpu_time([pid]).total_s
-    got = int(process.run([str(bulk), "sink", str(port)], cpus, LONGEST_S))
+    before = server.cpu_time().total_s
+    got = int(process.run([str(bulk), "sink", str(server.port)], cpus, LONGEST_S))
     if got != size:
-        raise LoadTestError(f"{name}: {got} bytes instead of {size}")
-    return procfs.cpu_time([pid]).total_s - before
+        raise server.error(f"{got} bytes instead of {size}")
+    return server.cpu_time().total_s - before
 
 
-def check(name, port, piece):
+def check(server, piece):
     wanted = (piece * (CHECKED_BYTES // len(piece) + 1))[:CHECKED_BYTES]
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
         got = b"".join(iter(lambda: connection.recv(1 << 16), b""))
     if got != wanted:
-        raise LoadTestError(f"{name}: {len(got)} bytes that are not those of the source")
+        raise server.error(f"{len(got)} bytes that are not those of the source")
 
 
 @contextlib.contextmanager
@@ -120,23 +126,3 @@ def source(bulk, piece, size, cpus):
         if child.stdout.readline() != "ready\n":
             raise LoadTestError("bulk: the source does not listen")
         yield port
-
-
-@contextlib.contextmanager
-def proxy(spec, cpus):
-    """Its port and its pid, when it takes connections."""
-    port = servers.free_port()
-    with tempfile.TemporaryDirectory(prefix="tuza-load-") as directory:
-        command = servers.prepared(spec, port, directory)
-        with process.running(command, cpus, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
-            deadline = time.monotonic() + servers.START_TIMEOUT_S
-            while True:
-                try:
-                    socket.create_connection(("127.0.0.1", port), timeout=1).close()
-                    break
-                except OSError as error:
-                    if child.poll() is not None or time.monotonic() > deadline:
-                        raise LoadTestError(f"{spec.name}: takes no connections: {error}") from error
-                    time.sleep(0.02)
-            time.sleep(0.1)  # the connection that asked has been passed on, and is over
-            yield port, child.pid

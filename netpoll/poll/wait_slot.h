@@ -40,8 +40,8 @@ class WaitSlot {
            state_.compare_exchange_strong(ready, kNil, std::memory_order_acquire, std::memory_order_relaxed);
   }
 
-  // Whether an event has arrived that nobody has consumed.
-  [[nodiscard]] bool has_event() const { return state_.load(std::memory_order_acquire) == kReady; }
+  // Whether an event has arrived that nobody has consumed. Relaxed: the answer is a hint, which may be out of date in any case.
+  [[nodiscard]] bool has_event() const { return state_.load(std::memory_order_relaxed) == kReady; }
 
   // Parks until an event arrives, and consumes it. False: woken for another reason, or `give_up` (which
   // checks the reasons not to wait) was true after the announcement. `pending` tells the end of the runtime
