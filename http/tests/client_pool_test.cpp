@@ -335,6 +335,8 @@ TEST_F(ClientTlsTest, LooksIntoWhatHasComeOnAKeptConnection) {
         (void)go_on.recv();
         if (evil) (void)conn.write_all("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL");
         if (!evil) (void)conn.close_write();
+        // On a busy machine, what has been written may still be on its way to the other socket.
+        tuza::testing::yield_until([&] { return conn.all_delivered(); });
         said.send(1);
         wait_for_end(conn);
       };
