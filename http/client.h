@@ -13,10 +13,10 @@
 //     auto stored = client.send(ctx, upload);
 //     while (auto n = stored->read(buffer)) { ... }                // the response's body piece by piece; 0: its end
 //
-// A status is no error: an error means that there is no response. Errors: those of net::dial(), of TLS and of a proxy
-// (http/client_proxy.h); Errc::kBadAddress, a URL that cannot be asked for; Errc::kBadMessage, the server has broken the
-// protocol or a limit; Errc::kEndOfStream, it has closed in the middle; Errc::kTimeout; the cause of the context. The context
-// counts until the end of the response's body.
+// A status is no error: an error means that there is no response, or no more of it, and names the method and the URL. Errors:
+// those of net::dial(), of TLS and of a proxy (http/client_proxy.h); Errc::kBadAddress, a URL that cannot be asked for;
+// Errc::kBadMessage, the server has broken the protocol or a limit; Errc::kEndOfStream, it has closed in the middle;
+// Errc::kTimeout; the cause of the context. The context counts until the end of the response's body.
 //
 // A request that fails on a kept connection before the first byte of an answer is sent once more over a new one, if it is
 // safe to do so: idempotent methods (RFC 9110 9.2.2), or any with an Idempotency-Key, whose body is a text.

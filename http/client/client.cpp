@@ -122,14 +122,19 @@ std::optional<std::uint64_t> ClientResponse::content_length() const {
 
 Result<HijackedStream> ClientResponse::hijack() { return exchange_->hijack(); }
 
-Result<std::size_t> ClientResponse::read(std::span<std::byte> into) { return exchange_->read_body(into); }
+Result<std::size_t> ClientResponse::read(std::span<std::byte> into) {
+  Result<std::size_t> n = exchange_->read_body(into);
+  if (!n) [[unlikely]]
+    return std::unexpected(exchange_->named(n.error()));
+  return n;
+}
 
 Result<std::string> ClientResponse::body(std::optional<std::size_t> bytes_max) {
   constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() - 1;
   const std::size_t most = std::min(bytes_max.value_or(exchange_->options().body_bytes_max), kMost);
   const auto too_large = [&] {
-    return std::unexpected(
-        Error(Errc::kBadMessage, "read response", "body larger than " + std::to_string(most) + " bytes"));
+    return std::unexpected(exchange_->named(
+        Error(Errc::kBadMessage, "read response", "body larger than " + std::to_string(most) + " bytes")));
   };
   const bool known = content_length().has_value();
   const std::uint64_t length = known ? exchange_->body_remaining() : 0;

@@ -8,6 +8,7 @@
 #include <tuza/http/wire/list.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/socket/conn_parts.h>
+#include <tuza/sched/errorf.h>
 
 #include <algorithm>
 #include <array>
@@ -264,6 +265,10 @@ void ClientExchange::finish() {
   const bool goes_on = reusable_ && head_.keep_alive && input_.empty() && head_.status != 101;
   if (goes_on) lease_->keep();
   lease_.reset();
+}
+
+Error ClientExchange::named(const Error& error) const {
+  return errorf("{} {}: {}", name(asked_), url_.to_string(), error);
 }
 
 Result<HijackedStream> ClientExchange::hijack() {

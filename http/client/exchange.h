@@ -60,6 +60,8 @@ class ClientExchange : public rt::CacheNode {
   [[nodiscard]] const char* base() const { return base_; }
   [[nodiscard]] const Url& url() const { return url_; }
   [[nodiscard]] const ClientOptions& options() const { return state_->options(); }
+  // Says which request an error belongs to.
+  [[nodiscard]] Error named(const Error& error) const;
   [[nodiscard]] bool decompresses() const { return coding_.has_value(); }
   // Whether a call of read_received() would wait for the server.
   [[nodiscard]] bool would_wait();

@@ -432,6 +432,7 @@ TEST_P(ClientTest, NamesWhatAServerDoesWrong) {
       Result<ClientResponse> res = client.get(kNoContext, server.url());
       const Error error = error_of(res);
       EXPECT_TRUE(error.is(code)) << bytes << ": " << error.message();
+      EXPECT_TRUE(error.message().starts_with("GET " + server.url() + ": ")) << error.message();
       if (res) {
         EXPECT_TRUE(error_of(res).is(code)) << "the error stays";
       }
