@@ -116,6 +116,21 @@ TEST_P(DialNameTest, GivesUpAtTheDeadlineOrWithTheContext) {
   });
 }
 
+TEST_P(DialNameTest, ANameOfFiftyAddresses) {
+  std::vector<std::string> refusing, silent(50, "127.0.0.3");
+  for (int i = 0; i < 49; ++i) refusing.push_back("127.0.1." + std::to_string(i + 1));
+  refusing.emplace_back("127.0.0.1");
+  const FakeResolver names(
+      {{"refusing.test", {.addresses = refusing}}, {"silent.test", {.addresses = silent}}});
+  run_with(GetParam(), [] {
+    const Listener listener = listen_on_loopback();
+    EXPECT_EQ(peer_of(dial("tcp", "refusing.test:" + port_of(listener))), "127.0.0.1");
+    EXPECT_EQ(peer_of(dial("tcp", "refusing.test:" + port_of(listener), Clock::now() + 20s)), "127.0.0.1");
+    const Silent three("127.0.0.3", port_of(listener));
+    EXPECT_TRUE(dial("tcp", "silent.test:" + port_of(listener), Clock::now() + 20ms).error().timeout());
+  });
+}
+
 TEST_P(DialNameTest, ATemporaryFailureIsNotAMissingName) {
   const FakeResolver names({{"again.test", {.code = EAI_AGAIN}},
                             {"fail.test", {.code = EAI_FAIL}},
