@@ -20,6 +20,7 @@ packages_all=(  # what `./dev test all` needs besides: its tests have the label 
   gdb valgrind
   pkgconf fakeroot  # of the test `debian_package`
   haproxy systemd
+  apache2-bin nginx-light nodejs  # servers that the HTTP client asks
   docker-compose prometheus  # of the test `compose`
   libpq-dev postgresql       # of the example postgres_notes
   redis-server               # of the test boost_redis
@@ -103,8 +104,8 @@ need() {
     exit 1
   fi
   if [[ -d /run/systemd/system && " ${missing[*]} " == *" prometheus "* ]]; then
-    echo "dev: the packages prometheus, haproxy, postgresql and redis-server have started services, of which no test needs any; to" \
-      "stop them: systemctl disable --now prometheus haproxy postgresql redis-server" >&2
+    echo "dev: the packages prometheus, haproxy, nginx, postgresql and redis-server have started services, of which no test needs" \
+      "any; to stop them: systemctl disable --now prometheus haproxy nginx postgresql redis-server" >&2
   fi
 }
 
