@@ -30,6 +30,7 @@ packages_models=(spin)
 packages_aarch64=(googletest g++-aarch64-linux-gnu qemu-user-static)
 packages_port=(npm)  # from its registry comes Zig's compiler for macOS (.ci/port.py)
 packages_load=(python3 strace wrk openssl nginx-light haproxy testssl.sh)
+packages_database=(libpq-dev postgresql golang-github-lib-pq-dev)  # of `./dev load database`; the last one for Go
 packages_docs=(doxygen python3)
 packages_fuzz=(clang-19 libclang-rt-19-dev llvm-19 python3)
 # Without netavark, which Debian 13's buildah only recommends, buildah does not even make an empty container.

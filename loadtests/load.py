@@ -98,6 +98,12 @@ def record(report, date, commit):
     return text, medians
 
 
+def programs(modules, name):
+    """The targets that a scenario needs beside the servers that are always built, for ./dev."""
+    return sorted({program for module in ([modules[each] for each in ALL] if name == "all" else [modules[name]])
+                   for program in getattr(module, "PROGRAMS", ())})
+
+
 def interrupt(_number, _frame):
     raise KeyboardInterrupt
 
@@ -107,6 +113,9 @@ def main():
         signal.signal(number, interrupt)  # so that servers are stopped on the way out
     process.raise_descriptor_limit()  # 1,024 connections do not fit into the usual 1,024 descriptors
     modules = find_scenarios()
+    if sys.argv[1:2] == ["--programs"]:
+        print(*programs(modules, sys.argv[2]))
+        return 0
     args, specs = parse_arguments(sys.argv[1:], modules)
     chosen = [modules[name] for name in (ALL if args.scenario == "all" else [args.scenario])]
     try:

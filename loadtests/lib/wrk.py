@@ -35,6 +35,7 @@ class Load:
     pipeline: int = 1
     post: str = ""  # if set, requests are POST with this body (letters and digits); not with `pipeline`
     headers: tuple = ()  # "Name: value"
+    lua: str = ""  # a script of its own, which prints "Wrong answers: N" if there are any; with neither of these two
     openssl_conf: str = ""  # an OpenSSL configuration for the client, instead of the system's
 
 
@@ -63,7 +64,7 @@ def parse(text):
     }
     if "50" not in percentiles or "99" not in percentiles:
         raise LoadTestError("wrk printed no latency distribution")
-    errors = re.findall(r"^\s*(Socket errors: .*|Non-2xx .*)$", text, re.M)
+    errors = re.findall(r"^\s*(Socket errors: .*|Non-2xx .*|Wrong answers: .*)$", text, re.M)
     requests = int(total[1])
     if requests == 0:
         errors.append("no request was answered")
@@ -73,12 +74,13 @@ def parse(text):
 
 @contextlib.contextmanager
 def script(load):
-    """The wrk options for several requests in one write, or for POST: a temporary Lua file, or nothing."""
-    if load.pipeline == 1 and not load.post:
+    """The wrk options for several requests in one write, for POST, or for a script: a temporary Lua file, or nothing."""
+    if load.pipeline == 1 and not load.post and not load.lua:
         yield []
         return
+    text = load.lua or (POST_LUA.format(body=load.post) if load.post else PIPELINE_LUA.format(depth=load.pipeline))
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
-        file.write(POST_LUA.format(body=load.post) if load.post else PIPELINE_LUA.format(depth=load.pipeline))
+        file.write(text)
         file.flush()
         yield ["-s", file.name]
 

@@ -12,6 +12,7 @@ from lib.process import LoadTestError
 from lib.rounds import Case
 
 DESCRIPTION = "CPU per request of the HTTP client, against our server for the same request, and Go's client"
+PROGRAMS = ("client_load",)
 OURS, GO = "client", "go"
 CASE = Case("256", wrk.Load(256), 1.30, 1.00)
 # Of Go's: what a client may cost at most, and should.

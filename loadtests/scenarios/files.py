@@ -11,6 +11,7 @@ from lib.process import LoadTestError
 from lib.rounds import Case
 
 DESCRIPTION = "CPU per static file of 1 KB and of 1 MB, against nginx"
+PROGRAMS = ("static_files",)
 OURS, REFERENCE = "static_files", "nginx"
 CASES = (
     Case("1KB", wrk.Load(64), 1.00, 0.80),

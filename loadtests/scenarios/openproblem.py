@@ -15,6 +15,7 @@ from lib.process import LoadTestError
 from lib.report import duration, table
 
 DESCRIPTION = "1,024 connections, some requests burn 1 ms: throughput and tail against the floor"
+PROGRAMS = ("hostile",)
 CHARTS = (("rate", "Requests per second", "1/s"), ("p999_us", "Latency, p99.9", "us"))
 LOADS = (64, 160)  # percent of the CPUs
 BAR_LOAD = 64

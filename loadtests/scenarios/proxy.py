@@ -17,6 +17,7 @@ from lib.rounds import Case
 from scenarios import files
 
 DESCRIPTION = "CPU per request of a reverse proxy, bodies of 1 KB and 64 KB, against nginx and HAProxy"
+PROGRAMS = ("reverse_proxy",)
 OURS, REFERENCE = "reverse_proxy", "nginx"
 CASES = (
     Case("1KB", wrk.Load(64), 1.00, 0.90),

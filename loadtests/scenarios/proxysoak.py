@@ -16,6 +16,7 @@ from lib.process import LoadTestError
 from scenarios import proxy, rolling, soak
 
 DESCRIPTION = "the reverse proxy while its upstreams are killed and started again: errors, memory, descriptors"
+PROGRAMS = ("reverse_proxy",)
 LOADS = {"GET": wrk.Load(32), "GET, closed": wrk.Load(8, headers=("Connection: close",)),
          "POST": wrk.Load(8, post="0123456789")}
 PATHS = {"POST": "/echo"}

@@ -17,6 +17,7 @@ from lib.process import LoadTestError
 from lib.report import duration, table
 
 DESCRIPTION = "lateness of small requests while others compute and block"
+PROGRAMS = ("hostile", "stall_client", "stall_threads")
 CHARTS = (("client_p99_us", "How late small requests are, p99", "us"),)
 KINDS = ("burn", "mutex", "malloc", "memcpy", "throw", "printf", "sort", "regex", "sleep", "read", "file")
 BURNERS = KINDS[:8]

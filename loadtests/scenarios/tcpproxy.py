@@ -19,6 +19,7 @@ from lib.process import LoadTestError
 from lib.report import table
 
 DESCRIPTION = "CPU per GB of the TCP proxy, against HAProxy with splice"
+PROGRAMS = ("tcp_proxy", "bulk")
 OURS, REFERENCE = "tcp_proxy", "haproxy"
 MUST, AIM = 1.00, 0.90
 GB = 10**9

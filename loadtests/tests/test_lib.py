@@ -14,6 +14,7 @@ import unittest
 from pathlib import Path
 from types import SimpleNamespace
 
+import load
 from lib import fleet, html, http, machine, peers, procfs, report, s_time, servers, strace, wrk
 from lib.process import LoadTestError
 from scenarios import rolling
@@ -174,6 +175,9 @@ class WrkReport(unittest.TestCase):
                                          "Non-2xx or 3xx responses: 25"))
         self.assertEqual((result.seconds, result.p50_us, result.p99_us), (60, 0, 1.1e6))
 
+    def test_what_a_script_finds_wrong_is_an_error(self):
+        self.assertEqual(wrk.parse(WRK_GOOD + "Wrong answers: 3\n").errors, ("Wrong answers: 3",))
+
     def test_no_answer_at_all_is_an_error(self):
         result = wrk.parse(WRK_ERRORS.replace("25 requests", "0 requests"))
         self.assertIn("no request was answered", result.errors)
@@ -189,10 +193,22 @@ class WrkReport(unittest.TestCase):
             self.assertEqual(options, [])
         with wrk.script(wrk.Load(1, post="abc")) as (_, name):
             self.assertIn('wrk.method = "POST"\nwrk.body = "abc"', Path(name).read_text())
+        with wrk.script(wrk.Load(1, lua="function done() end")) as (_, name):
+            self.assertEqual(Path(name).read_text(), "function done() end")
         with wrk.script(wrk.Load(1, pipeline=16)) as (option, name):
             self.assertEqual(option, "-s")
             self.assertIn("for i = 1, 16 do requests[i] = wrk.format() end", Path(name).read_text())
         self.assertFalse(Path(name).exists())
+
+
+class Programs(unittest.TestCase):
+    def test_what_dev_builds_for_a_scenario_is_there(self):
+        modules = load.find_scenarios()
+        for name in [*modules, "all"]:
+            for program in load.programs(modules, name):
+                self.assertTrue(any((load.ROOT / folder / f"{program}.cpp").exists() for folder in ("examples", "loadtests")), program)
+        self.assertEqual(load.programs(modules, "tcpproxy"), ["bulk", "tcp_proxy"])
+        self.assertIn("stall_client", load.programs(modules, "all"))
 
 
 class Fleet(unittest.TestCase):
