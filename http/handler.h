@@ -59,7 +59,7 @@ concept IsFunction = std::is_function_v<std::remove_pointer_t<F>> || requires { 
 // the connection (possible in HTTP/1.0). The 500 keeps header fields as ResponseWriter::error() does. goexit() also closes the connection, without an answer.
 //
 // Request and ResponseWriter become invalid when the handler returns: goroutines started by the handler must
-// not use them later.
+// not use them later. AddressSanitizer names those that do.
 //
 // Responses to pipelined requests are sent together: when the last received request has been answered, when
 // the responses exceed 64 KiB, or when the next handler parks. Only behind a handler that computes does a response wait;

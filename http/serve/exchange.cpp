@@ -7,6 +7,7 @@
 #include <tuza/http/serve/body_budget.h>
 #include <tuza/http/serve/body_filter.h>
 #include <tuza/http/serve/error_fields.h>
+#include <tuza/http/serve/handler_argument.h>
 #include <tuza/http/serve/vary.h>
 #include <tuza/http/status_error.h>
 #include <tuza/http/wire/chars.h>
@@ -58,33 +59,33 @@ void log_exception(const Request& request, std::string_view what) {
 }  // namespace
 
 Exchange::Outcome Exchange::run(const Handler& handler) {
-  Request request(*this);
-  ResponseWriter writer(*this);
+  HandlerArgument<Request> request(*this);
+  HandlerArgument<ResponseWriter> writer(*this);
   try {
-    handler(request, writer);
+    handler(*request, *writer);
     return Outcome::kReturned;
   } catch (const StatusError& e) {
     if (!response_.begun) {
-      writer.error(e.status(), std::string(e.what()) + "\n");
+      writer->error(e.status(), std::string(e.what()) + "\n");
       return Outcome::kReturned;
     }
-    log_exception(request, e.what());
+    log_exception(*request, e.what());
     thrown();
   } catch (const std::bad_expected_access<Error>& e) {
     if (needs_no_answer()) return Outcome::kReturned;
-    log_exception(request, e.error().message());
+    log_exception(*request, e.error().message());
     thrown();
   } catch (const std::exception& e) {
-    log_exception(request, e.what());
+    log_exception(*request, e.what());
     thrown();
   } catch (...) {
     if (std::current_exception() == nullptr) throw;  // not a C++ exception: goexit()
-    log_exception(request, "an exception not derived from std::exception");
+    log_exception(*request, "an exception not derived from std::exception");
     thrown();
   }
   if (response_.begun) return Outcome::kThrownTooLate;
   response_.close = true;
-  writer.error(500);
+  writer->error(500);
   return Outcome::kThrown;
 }
 
