@@ -73,6 +73,17 @@ class ScriptedServer {
   std::atomic<int> connections_{0};
 };
 
+// Until all that has been written is in the other side's socket: on a busy machine it may still be on its way. The portable form
+// cannot tell, and waits for a moment.
+inline void wait_until_delivered(net::Conn& conn) {
+#ifdef TUZA_PORTABLE
+  (void)conn;
+  sleep_for(50ms);
+#else
+  tuza::testing::yield_until([&] { return conn.all_delivered(); });
+#endif
+}
+
 inline void wait_for_end(net::Conn& conn) {
   std::array<char, 1> byte;
   (void)conn.read(std::span(byte));
