@@ -118,8 +118,12 @@ TEST(FutexTest, AHandlerMayWaitAndWakeWhileItsThreadWaits) {
   ASSERT_EQ(sigaction(SIGUSR1, &action, &before), 0);
   for (int i = 0; i < 200; ++i) {
     g_enters = g_may_leave = 0;
-    Word word{0};
-    std::thread waiter([&word] { wait_while(word, 0); });
+    Word begun{0}, word{0};
+    std::thread waiter([&] {
+      set_and_wake(begun, 1, 1);
+      wait_while(word, 0);
+    });
+    wait_while(begun, 0);  // ThreadSanitizer loses a signal for a thread that it is still starting
     pthread_kill(waiter.native_handle(), SIGUSR1);
     wait_while(g_enters, 0);
     // The thread under the handler is woken first, and then the handler.
