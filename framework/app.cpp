@@ -110,7 +110,7 @@ std::string text_of_exception() {
   try {
     throw;
   } catch (const std::system_error& e) {
-    const std::string text = e.what();
+    std::string text = e.what();
     if (e.code() != std::errc::resource_unavailable_try_again) return text;
     // std::thread does not say that it was a thread that the system has refused, nor why.
     return text + " (" + rt::thread_refused("a thread", e.code().value()).message() + ")";

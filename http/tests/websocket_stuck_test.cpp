@@ -111,7 +111,7 @@ class SlowClient {
 // The pong finds no room, or room for a part of its frame; the reader waits for neither.
 TEST_P(WebSocketStuckTest, APongThatFindsNoRoomHoldsNobodyUp) {
   run_with(GetParam(), [] {
-    for (const std::size_t room : {0, 1, 2, 5}) {
+    for (const std::size_t room : {0uz, 1uz, 2uz, 5uz}) {
       Chan<std::string> seen(1);
       Chan<int> filled(1);
       Server server(

@@ -12,7 +12,8 @@ MessageFraming::Checked MessageFraming::line_ends() const {
   for (std::size_t at = find_control_char(text_, 0); at < text_.size(); at = find_control_char(text_, at)) {
     if (text_[at] == '\n') return fail("line does not end in CRLF", at);
     if (text_[at] == '\r') {
-      if (++at == text_.size() || text_[at] != '\n') return fail("carriage return inside a line", at - 1);
+      ++at;
+      if (at == text_.size() || text_[at] != '\n') return fail("carriage return inside a line", at - 1);
       if (at + 1 < text_.size() && (text_[at + 1] == ' ' || text_[at + 1] == '\t'))
         return fail("folded header field", at + 1);
     }

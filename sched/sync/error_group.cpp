@@ -34,7 +34,7 @@ void ErrorGroup::log_failure() const {
   try {
     const std::string what = error_ ? error_->message() : message_of(thrown_);
     limiter.log(LogLevel::kWarning, "tuza: an ErrorGroup was destroyed without wait(), after: " + what);
-  } catch (const std::bad_alloc&) {
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): a log line is not worth the process
   }
 }
 

@@ -215,17 +215,13 @@ void hand_off_p(Sched& sched, P* p) {
   // An idle P has no holder that returns to its queue, so its goroutines go where submitted work goes.
   empty_queues(sched, *p);
   put_idle(sched, p);  // I1
-  if (work_visible(sched)) {
-    wake_one(sched);
-  } else if (sched.next_timer_ns(std::memory_order_seq_cst) < sched.timer_watch_ns.load() ||
-             (sched.has_io_waiters() && sched.poll.holder() == PollRole::Holder::kNobody)) {
-    // The M that gives up this P does not wait for timers and I/O, so an idle M must.
-    nudge_idle_m(sched);
-  } else if (stands_still(sched)) {
-    // If the P was taken from an M, its goroutine may have parked before the P was idle: that M has looked too early. Either
-    // it sees the P idle, or this thread sees that kGone is cleared (seq_cst in leave_lane() and in stands_still()).
-    nudge_idle_m(sched);
-  }
+  if (work_visible(sched)) return wake_one(sched);
+  // The M that gives up this P does not wait for timers and I/O, so an idle M must.
+  const bool unwatched = sched.next_timer_ns(std::memory_order_seq_cst) < sched.timer_watch_ns.load() ||
+                         (sched.has_io_waiters() && sched.poll.holder() == PollRole::Holder::kNobody);
+  // If the P was taken from an M, its goroutine may have parked before the P was idle: that M has looked too early. Either
+  // it sees the P idle, or this thread sees that kGone is cleared (seq_cst in leave_lane() and in stands_still()).
+  if (unwatched || stands_still(sched)) nudge_idle_m(sched);
 }
 
 void nudge_idle_m(Sched& sched) {

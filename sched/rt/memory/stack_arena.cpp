@@ -20,7 +20,7 @@ std::atomic<std::size_t> g_protected{0};
 std::size_t address_space_limit() {
   struct rlimit limit{};
   if (sys::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return 0;
-  return limit.rlim_cur;
+  return static_cast<std::size_t>(limit.rlim_cur);
 }
 
 std::size_t kept_for_others(std::size_t limit) {

@@ -57,8 +57,9 @@ void ContextFunction::start() {
   // A thread may end a context while the runtime ends: then nothing is left to run the function.
   auto call = [function = std::move(function)]() mutable { function(); };
   const Result<void> started = try_go({}, std::move(call));
-  // Nobody else would run the function: it is one of those for which try_go() leaves memory.
-  if (!started && !started.error().is(Errc::kNotRunning)) go(std::move(call));
+  // Nobody else would run the function: it is one of those for which try_go() leaves memory. It has not been moved.
+  if (!started && !started.error().is(Errc::kNotRunning))
+    go(std::move(call));  // NOLINT(bugprone-use-after-move)
 }
 
 // -- The list.
