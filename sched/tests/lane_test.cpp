@@ -182,10 +182,11 @@ TEST_P(LaneTest, AnotherSignalMayBeChosen) {
 
 // -- Many wait in the kernel, and nothing else happens.
 
-// Waits, on a thread, until sysmon hardly wakes up any more.
-void wait_until_sysmon_rests() {
+// Waits, on a thread, until sysmon hardly wakes up any more: some hundred ticks in `time`, as long as it scans. In more than a
+// second it is seen whether it has work for each second, such as threads to end.
+void wait_until_sysmon_rests(std::chrono::milliseconds time) {
   for (std::uint64_t before = sched_stats().sysmon_ticks;;) {
-    std::this_thread::sleep_for(200ms);  // some hundred ticks, as long as it scans
+    std::this_thread::sleep_for(time);
     const std::uint64_t ticks = sched_stats().sysmon_ticks;
     if (ticks - std::exchange(before, ticks) <= 5) return;
   }
@@ -194,11 +195,12 @@ void wait_until_sysmon_rests() {
 TEST_P(LaneTest, IsLeftAloneWhileAllWaitAndSeenWhenTheyBeginToCompute) {
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe(pipe.data()), 0);
-  run_with(GetParam(), [&pipe] {
+  const std::chrono::milliseconds rest = GetParam() == 2 ? 1'200ms : 200ms;
+  run_with(GetParam(), [&] {
     std::atomic<bool> ended = false;
     std::thread outside([&] {
       while (sched_stats().lane != std::uint32_t{kHogs}) std::this_thread::sleep_for(1ms);
-      wait_until_sysmon_rests();
+      wait_until_sysmon_rests(rest);
       EXPECT_EQ(::write(pipe[1], "12345678", kHogs), kHogs);
       const auto surplus = static_cast<std::uint32_t>(kHogs - max_procs());
       while (sched_stats().lane_suspended != surplus) std::this_thread::sleep_for(1ms);
