@@ -47,7 +47,9 @@ void report(ResponseWriter& res, const tuza::Error& error) {
   static tuza::LogLimiter limiter;
   limiter.log(tuza::LogLevel::kError, error.message());
   if (error.code() == tuza::postgres::sqlstate("22021")) return refuse(res, 400, "the text has a zero byte");
-  if (!error.timeout() && !error.closed()) return refuse(res, 500, "the database has refused the query");
+  const bool unreachable =
+      error.is(std::errc::connection_refused) || error.is(std::errc::connection_reset) || error.closed();
+  if (!error.timeout() && !unreachable) return refuse(res, 500, "the database has refused the query");
   res.set_header("Retry-After", "1");
   refuse(res, 503, error.timeout() ? "the database takes too long" : "the database cannot be reached");
 }

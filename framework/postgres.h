@@ -12,7 +12,8 @@
 //
 // Errors. What the server refuses has the category postgres::category(), the SQLSTATE as its code (error.code() ==
 // postgres::sqlstate("23505")), and the server's text in its message; the connection stays usable. A connection that
-// cannot be made, or is lost, is Errc::kClosed with libpq's text; from then on every query fails. If the context ends,
+// cannot be made is std::errc::connection_refused with libpq's text, whatever its reason; one that is lost is
+// std::errc::connection_reset, and from then on every query is Errc::kClosed. If the context ends,
 // the query is cancelled on the server, its cause is returned, and the connection is closed: what the server has done
 // is unknown. The server's notices go to the log.
 //

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <concepts>
 #include <memory>
 #include <optional>
@@ -64,8 +65,13 @@ inline std::string one_line(std::string_view text) {
   std::ranges::replace(line, '\n', ' ');
   return line;
 }
-inline Error lost(PGconn* conn, std::string_view op) {
-  return {Errc::kClosed, op, one_line(PQerrorMessage(conn))};
+inline Error refused(PGconn* conn) {
+  return {std::make_error_code(std::errc::connection_refused), "postgres connect",
+          one_line(PQerrorMessage(conn))};
+}
+inline Error lost(PGconn* conn) {
+  return {std::make_error_code(std::errc::connection_reset), "postgres query",
+          one_line(PQerrorMessage(conn))};
 }
 
 inline std::optional<std::string> to_text(std::nullopt_t) { return std::nullopt; }
@@ -78,7 +84,9 @@ template <class Number>
   requires((std::integral<Number> || std::floating_point<Number>) && !std::same_as<Number, bool> &&
            !std::same_as<Number, char>)
 std::optional<std::string> to_text(Number value) {
-  if (value != value) return "NaN";
+  if constexpr (std::floating_point<Number>) {
+    if (std::isnan(value)) return "NaN";
+  }
   std::array<char, 64> digits;
   return std::string(digits.data(), std::to_chars(digits.begin(), digits.end(), value).ptr);
 }
@@ -91,19 +99,19 @@ inline Result<ConnOwner> connect(const Context& ctx, const std::string& conninfo
   // It looks up the name of the host, if there is one.
   ConnOwner conn(blocking([&conninfo] { return PQconnectStart(conninfo.c_str()); }));
   if (conn == nullptr) return std::unexpected(Error::from_errno(ENOMEM, "postgres connect"));
-  if (PQstatus(conn.get()) == CONNECTION_BAD) return std::unexpected(lost(conn.get(), "postgres connect"));
+  if (PQstatus(conn.get()) == CONNECTION_BAD) return std::unexpected(refused(conn.get()));
   for (PostgresPollingStatusType next = PGRES_POLLING_WRITING; next != PGRES_POLLING_OK;) {
     const Result<void> ready = next == PGRES_POLLING_READING ? net::wait_readable(ctx, PQsocket(conn.get()))
                                                              : net::wait_writable(ctx, PQsocket(conn.get()));
     if (!ready) return std::unexpected(ready.error());
     // It may go on to the next address of the host, with another socket.
     next = blocking([&conn] { return PQconnectPoll(conn.get()); });
-    if (next == PGRES_POLLING_FAILED) return std::unexpected(lost(conn.get(), "postgres connect"));
+    if (next == PGRES_POLLING_FAILED) return std::unexpected(refused(conn.get()));
   }
   PQsetNoticeProcessor(
       conn.get(), [](void*, const char* text) { log_line(LogLevel::kInfo, "postgres: " + one_line(text)); },
       nullptr);
-  if (PQsetnonblocking(conn.get(), 1) != 0) return std::unexpected(lost(conn.get(), "postgres connect"));
+  if (PQsetnonblocking(conn.get(), 1) != 0) return std::unexpected(refused(conn.get()));
   return conn;
 }
 
@@ -113,11 +121,11 @@ inline Result<void> flush(const Context& ctx, PGconn* conn) {
   for (;;) {
     const int left = PQflush(conn);
     if (left == 0) return {};
-    if (left < 0) return std::unexpected(lost(conn, "postgres query"));
+    if (left < 0) return std::unexpected(lost(conn));
     if (Result<void> ready = net::wait_readable_or_writable(ctx, PQsocket(conn)); !ready) {
       return ready;
     }
-    if (PQconsumeInput(conn) == 0) return std::unexpected(lost(conn, "postgres query"));
+    if (PQconsumeInput(conn) == 0) return std::unexpected(lost(conn));
   }
 }
 
@@ -127,14 +135,14 @@ inline Result<ResultOwner> next_result(const Context& ctx, PGconn* conn) {
     if (const Result<void> ready = net::wait_readable(ctx, PQsocket(conn)); !ready) {
       return std::unexpected(ready.error());
     }
-    if (PQconsumeInput(conn) == 0) return std::unexpected(lost(conn, "postgres query"));
+    if (PQconsumeInput(conn) == 0) return std::unexpected(lost(conn));
   }
   return ResultOwner(PQgetResult(conn));
 }
 
 // The last result of what libpq was asked to send; `sent` is what its function has returned.
 inline Result<ResultOwner> exchange(const Context& ctx, PGconn* conn, int sent) {
-  if (sent == 0) return std::unexpected(lost(conn, "postgres query"));
+  if (sent == 0) return std::unexpected(lost(conn));
   if (const Result<void> flushed = flush(ctx, conn); !flushed) return std::unexpected(flushed.error());
   ResultOwner last;
   for (;;) {
@@ -244,6 +252,7 @@ inline Result<std::vector<Oid>> parameter_types(const Context& ctx, PGconn* conn
   const Result<ResultOwner> described = exchange(ctx, conn, PQsendDescribePrepared(conn, name.c_str()));
   if (!described) return std::unexpected(described.error());
   std::vector<Oid> types;
+  types.reserve(static_cast<std::size_t>(PQnparams(described->get())));
   for (int i = 0; i < PQnparams(described->get()); ++i) types.push_back(PQparamtype(described->get(), i));
   return types;
 }
@@ -341,7 +350,7 @@ inline Result<ResultOwner> execute(const Context& ctx, ConnOwner& conn, Prepared
   }
   if (succeeded(result->get())) return result;
   const std::string_view state = field(result->get(), PG_DIAG_SQLSTATE);
-  if (state.empty()) return std::unexpected(lost(conn.get(), kOp));
+  if (state.empty()) return std::unexpected(lost(conn.get()));
   const std::string_view text = field(result->get(), PG_DIAG_MESSAGE_PRIMARY);
   return std::unexpected(Error(std::error_code(pack(state), category()), kOp, std::string(text)));
 }
