@@ -84,8 +84,9 @@ struct ClientOptions {
   // -- Timeouts; 0: no limit.
   std::chrono::milliseconds dial_timeout{10'000};
   std::chrono::milliseconds head_timeout{
-      30'000};                           // from the end of the request to the end of the response's head
-  std::chrono::milliseconds timeout{0};  // of everything, from the call to the end of the body
+      30'000};  // from the end of the request to the end of the response's head
+  // Of everything, from the call to the end of the body, and of the wait for a connection where their number is limited, too.
+  std::chrono::milliseconds timeout{0};
   // Of each wait for the server within a body: until it takes more of the request's, or until more of the response's arrives.
   // An event stream needs a server that says something more often, or a longer time.
   std::chrono::milliseconds stall_timeout{300'000};

@@ -3,6 +3,7 @@
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/socket/transport.h>
+#include <tuza/sched/errorf.h>
 #include <tuza/sched/time/clock.h>
 
 #include <mutex>
@@ -55,7 +56,7 @@ Result<ClientPool::Lease> ClientPool::wait(const Context& ctx, std::unique_lock<
   const Result<void> woken = wait_to_be_served(ctx, lock, me);
   if (!me.served) {
     forget_unused(origin);
-    return std::unexpected(woken.error());
+    return std::unexpected(errorf("wait for a connection: {}", woken.error()));
   }
   Lease lease(shared_from_this(), origin, std::move(me.given));
   lock.unlock();
@@ -64,7 +65,7 @@ Result<ClientPool::Lease> ClientPool::wait(const Context& ctx, std::unique_lock<
     return lease;
   }
   if (lease.has_conn()) lease.keep();  // otherwise the end of the lease gives the place away
-  return std::unexpected(woken.error());
+  return std::unexpected(errorf("wait for a connection: {}", woken.error()));
 }
 
 // An error may come too late: then `me` has been served nevertheless.
