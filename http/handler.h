@@ -48,8 +48,9 @@ concept Fails = Answers<F> && requires(std::invoke_result_t<const F&, Request&, 
 
 // A type whose conversion to a Handler is somebody's intent, and so deserves an explanation if it fails.
 template <class F>
-concept IsFunction = std::is_function_v<std::remove_pointer_t<F>> || requires { &F::operator(); } ||
-                     std::invocable<F&> || std::is_invocable_v<F&, Request&, ResponseWriter&>;
+concept IsFunction =
+    std::is_function_v<std::remove_pointer_t<F>> || std::is_member_function_pointer_v<F> ||
+    requires { &F::operator(); } || std::invocable<F&> || std::is_invocable_v<F&, Request&, ResponseWriter&>;
 
 }  // namespace detail
 
@@ -102,7 +103,11 @@ class Handler : public detail::HandlerFunction {
         !kOnlyMutable,
         "an http::Handler answers many requests at once and is called as const: a mutable lambda, or an "
         "operator() that is not const, cannot be one");
-    static_assert(kOnlyMutable || detail::Answers<Function>,
+    constexpr bool kMember = std::is_member_function_pointer_v<Function>;
+    static_assert(!kMember,
+                  "a member function is no http::Handler without its object: pass "
+                  "std::bind_front(&Class::function, &object)");
+    static_assert(kMember || kOnlyMutable || detail::Answers<Function>,
                   "an http::Handler is called with (http::Request&, http::ResponseWriter&)");
     static_assert(std::constructible_from<Function, F>,
                   "this handler cannot be copied: pass it with std::move()");

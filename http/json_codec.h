@@ -60,6 +60,15 @@ concept JsonDecodable = requires(std::string_view json) {
   { JsonCodec<T>::decode(json) } -> std::convertible_to<T>;
 };
 
+namespace detail {
+template <bool kHasCodec>
+constexpr void require_json_codec() {
+  static_assert(kHasCodec,
+                "this type has no http::JsonCodec: include <tuza/http/nlohmann_json.h>, or specialise "
+                "JsonCodec for it");
+}
+}  // namespace detail
+
 // The byte, counted from 1, of the bracket that opens one array or object too many; nullopt if there is none. Reads the
 // text once, without recursion, and does not check it otherwise.
 [[nodiscard]] std::optional<std::size_t> json_too_deep(std::string_view json, std::size_t depth_max);

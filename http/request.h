@@ -149,6 +149,12 @@ class Request {
     }
   }
 
+  template <class T>  // says what is missing
+  [[nodiscard]] T json(const JsonLimits& = {}) {
+    detail::require_json_codec<JsonDecodable<T>>();
+    std::unreachable();
+  }
+
   // Ends when nobody waits for the answer any more: the client has gone (it has closed the connection, or its side of
   // it, as in Go), the server's request_timeout has passed, shutdown cuts the request off, or the handler has returned.
   // For all that the handler waits for, and for goroutines that it starts. The cause is Errc::kClosed for a client that

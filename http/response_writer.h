@@ -103,6 +103,16 @@ class ResponseWriter {
     status(code);
     json(value);
   }
+  template <class T>  // says what is missing
+    requires(!JsonEncodable<T> && !std::convertible_to<const T&, std::string_view>)
+  void json(const T&) {
+    detail::require_json_codec<JsonEncodable<T>>();
+  }
+  template <class T>
+    requires(!JsonEncodable<T> && !std::convertible_to<const T&, std::string_view>)
+  void json(int, const T&) {
+    detail::require_json_codec<JsonEncodable<T>>();
+  }
   // A regular file as the whole response, as FileServer sends it: Content-Type, ETag, Last-Modified; for GET and HEAD, unless
   // a status has been set, conditions and ranges; by sendfile(2). Nothing may have been written. 404 if there is no such
   // file, or if it is a folder, a FIFO or a device; 403 if it may not be read. Do not make a path of what a client has sent:

@@ -74,13 +74,16 @@ int run(const RunOptions& options, F&& main,
       options,
       [&main]() -> int {
         using R = std::invoke_result_t<F&>;
+        static_assert(std::is_void_v<R> || std::same_as<R, Result<void>> || std::convertible_to<R, int>,
+                      "the function of tuza::run() returns void, int or tuza::Result<void>; a lambda with "
+                      "TUZA_TRY has to say so: []() -> tuza::Result<void> { ... }");
         if constexpr (std::is_void_v<R>) {
           main();
           return 0;
         } else if constexpr (std::same_as<R, Result<void>>) {
           const R result = main();
           return result ? 0 : rt::report_error(result.error());
-        } else {
+        } else if constexpr (std::convertible_to<R, int>) {
           return main();
         }
       },

@@ -173,6 +173,13 @@ auto on_recv(const rt::RecvEnd<T, Self>& chan, std::optional<T>& into) {
   return rt::RecvCase<T, rt::AssignTo<T>>(static_cast<const Self&>(chan).core(), rt::AssignTo<T>{&into});
 }
 
+// What Go's `<-ctx.Done()` becomes by habit.
+template <std::same_as<bool> Done, class... F>
+auto on_recv(Done, F&&...) {
+  static_assert(!std::same_as<Done, bool>,
+                "on_done(ctx) waits for the end of a context: on_recv() takes a channel");
+}
+
 // Sends to `chan` (a Chan or SendChan). A closed channel is ready, and sending on it aborts. An lvalue is
 // copied when the case is made, and the copy is gone once it has been sent. An rvalue is moved from only if
 // this case is chosen, and otherwise stays with the caller; such a case must be written inside the select.
