@@ -8,7 +8,6 @@
 #include <tuza/http/wire/list.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/socket/conn_parts.h>
-#include <tuza/sched/errorf.h>
 
 #include <algorithm>
 #include <array>
@@ -267,9 +266,7 @@ void ClientExchange::finish() {
   lease_.reset();
 }
 
-Error ClientExchange::named(const Error& error) const {
-  return errorf("{} {}: {}", name(asked_), url_.to_string(), error);
-}
+Error ClientExchange::named(const Error& error) const { return error_of_request(asked_, url_, error); }
 
 Result<HijackedStream> ClientExchange::hijack() {
   if (head_.status == 101) return HijackedStream(conn(), input_);

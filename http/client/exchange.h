@@ -60,7 +60,7 @@ class ClientExchange : public rt::CacheNode {
   [[nodiscard]] const char* base() const { return base_; }
   [[nodiscard]] const Url& url() const { return url_; }
   [[nodiscard]] const ClientOptions& options() const { return state_->options(); }
-  // Says which request an error belongs to.
+  // As error_of_request().
   [[nodiscard]] Error named(const Error& error) const;
   [[nodiscard]] bool decompresses() const { return coding_.has_value(); }
   // Whether a call of read_received() would wait for the server.

@@ -56,7 +56,7 @@ Result<ClientPool::Lease> ClientPool::wait(const Context& ctx, std::unique_lock<
   const Result<void> woken = wait_to_be_served(ctx, lock, me);
   if (!me.served) {
     forget_unused(origin);
-    return std::unexpected(errorf("wait for a connection: {}", woken.error()));
+    return std::unexpected(woken.error());
   }
   Lease lease(shared_from_this(), origin, std::move(me.given));
   lock.unlock();
@@ -65,7 +65,7 @@ Result<ClientPool::Lease> ClientPool::wait(const Context& ctx, std::unique_lock<
     return lease;
   }
   if (lease.has_conn()) lease.keep();  // otherwise the end of the lease gives the place away
-  return std::unexpected(errorf("wait for a connection: {}", woken.error()));
+  return std::unexpected(woken.error());
 }
 
 // An error may come too late: then `me` has been served nevertheless.
@@ -74,7 +74,8 @@ Result<void> ClientPool::wait_to_be_served(const Context& ctx, std::unique_lock<
   const auto place = waiters_.insert(waiters_.end(), &me);
   ++me.origin.waiting;
   lock.unlock();
-  const Result<void> woken = me.ready.acquire(ctx);
+  Result<void> woken = me.ready.acquire(ctx);
+  if (!woken) woken = std::unexpected(errorf("wait for a connection: {}", woken.error()));
   lock.lock();
   --me.origin.waiting;
   if (me.served) return woken;

@@ -120,6 +120,10 @@ Hop ClientState::hop_of(ClientRequest& request) const {
           .proxy = proxies_.choose(*request.url_)};
 }
 
+Error error_of_request(Method method, const Url& url, const Error& error) {
+  return errorf("{} {}: {}", name(method), url.to_string(), error);
+}
+
 Result<ClientResponse> ClientState::send(const Context& ctx, ClientRequest& request) {
   request.sent_ = false;
   if (Result<void> sound = check(request); !sound) return std::unexpected(sound.error());
@@ -127,10 +131,7 @@ Result<ClientResponse> ClientState::send(const Context& ctx, ClientRequest& requ
   Result<ClientResponse> response = options_.middleware.empty()
                                         ? follow(ctx, deadline, hop_of(request), nullptr)
                                         : send_through_middleware(ctx, deadline, request);
-  if (!response) {
-    return std::unexpected(
-        errorf("{} {}: {}", name(request.method_), request.url_->to_string(), response.error()));
-  }
+  if (!response) return std::unexpected(error_of_request(request.method_, *request.url_, response.error()));
   return response;
 }
 

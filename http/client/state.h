@@ -51,6 +51,9 @@ inline net::TimePoint sooner(net::TimePoint deadline, std::chrono::milliseconds 
   return limit.count() == 0 ? deadline : std::min(deadline, net::time_after_now(limit));
 }
 
+// The error, behind the method and the URL that it belongs to.
+[[nodiscard]] Error error_of_request(Method method, const Url& url, const Error& error);
+
 class ClientState : public std::enable_shared_from_this<ClientState> {
  public:
   explicit ClientState(ClientOptions options);

@@ -74,6 +74,26 @@ TEST_P(ClientPoolTest, HoldsItsLimitsWhileManyWaitAndGiveUp) {
   });
 }
 
+TEST_P(ClientPoolTest, WhoWaitsInVainLearnsThatItHasOnlyWaited) {
+  run_with(GetParam(), [] {
+    ScriptedServer server([](net::Conn& conn, int) {
+      if (!ScriptedServer::read_request(conn).empty()) wait_for_end(conn);
+    });
+    Client client({.connections_per_origin_max = 1});
+    WaitGroup first;
+    const CancellableContext until = with_cancel(kNoContext);
+    first.go([&] { EXPECT_FALSE(client.get(until.ctx(), server.url())); });
+    for (int turn = 0; turn < 5'000 && client.stats().open == 0; ++turn) sleep_for(1ms);
+    const auto limited = with_timeout(kNoContext, 1ms);
+    const Result<ClientResponse> second = client.get(limited.ctx(), server.url());
+    EXPECT_TRUE(second.error().timeout());
+    EXPECT_TRUE(second.error().message().starts_with("GET " + server.url() + ": wait for a connection: "))
+        << second.error().message();
+    until.cancel();
+    first.wait();
+  });
+}
+
 // Two origins, and fewer places than both could use: what one gives up, the other gets.
 TEST_P(ClientPoolTest, SharesItsPlacesAmongOrigins) {
   run_with(GetParam(), [] {
