@@ -137,11 +137,12 @@ class ClientRequest {
     url_ = std::move(url);
     return *this;
   }
-  // A text: it has a length, and can be sent again where a redirect or a lost connection asks for that.
+  // A text: it has a length, and can be sent again where a redirect or a lost connection asks for that. A server that answers
+  // before its end still gets the rest while the response is read, unless it refuses or redirects (a status from 300).
   ClientRequest& set_body(std::string body, std::string_view content_type = {});
   // A body that is made while it is sent, no faster than the server takes it: in chunks, or with the length that is known.
   // An error of the source is that of the call. A server that answers before the end gets no more of it, unless keep_sending()
-  // has been called.
+  // has been called: what the source refers to need not outlive the call.
   ClientRequest& set_body_source(BodySource source, std::optional<std::uint64_t> length = std::nullopt);
   template <class Source>
     requires is_plain_source<Source>
@@ -178,7 +179,7 @@ class ClientRequest {
   // The text of set_body(), or ""; nullopt if the body has a source.
   [[nodiscard]] std::optional<std::string_view> body() const {
     if (without_body_) return std::string_view();
-    return source_ ? std::nullopt : std::optional<std::string_view>(text_);
+    return source_ ? std::nullopt : std::optional<std::string_view>(text());
   }
   [[nodiscard]] HeaderLines headers() const { return HeaderLines(fields_); }
   [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const;
@@ -191,18 +192,20 @@ class ClientRequest {
   friend class ReverseProxy;
   friend void pass_fields(const Request& in, const HopFields& hop, ClientRequest& out);
   friend void add_known_field(ClientRequest& out, std::string_view name, std::string_view value);
-  [[nodiscard]] bool has_body() const { return !without_body_ && (source_ || has_text_); }
+  [[nodiscard]] bool has_body() const { return !without_body_ && (source_ || text_ != nullptr); }
+  [[nodiscard]] std::string_view text() const {
+    return text_ ? std::string_view(*text_) : std::string_view();
+  }
 
   Method method_;
   Result<Url> url_;
   std::string fields_;  // lines "Name: value\r\n"
   std::string trailers_;
-  std::string text_;
-  std::string upgrade_;             // empty: none
-  BodySource source_;               // if set, the body
-  BodySplicer* splicer_ = nullptr;  // beside a source with a length; null: none
+  std::shared_ptr<const std::string> text_;  // shared with its sending; null: none
+  std::string upgrade_;                      // empty: none
+  BodySource source_;                        // if set, the body
+  BodySplicer* splicer_ = nullptr;           // beside a source with a length; null: none
   std::optional<std::uint64_t> length_;
-  bool has_text_ = false;
   bool without_body_ = false;  // a redirect has made a GET of it
   bool expects_continue_ = false;
   bool keeps_sending_ = false;

@@ -74,8 +74,7 @@ ClientRequest& ClientRequest::add_trailer(std::string_view name, std::string_vie
 }
 
 ClientRequest& ClientRequest::set_body(std::string body, std::string_view content_type) {
-  text_ = std::move(body);
-  has_text_ = true;
+  text_ = std::make_shared<const std::string>(std::move(body));
   without_body_ = false;
   source_ = nullptr;
   splicer_ = nullptr;
@@ -87,7 +86,7 @@ ClientRequest& ClientRequest::set_body_source(BodySource source, std::optional<s
   source_ = std::move(source);
   splicer_ = nullptr;
   length_ = length;
-  has_text_ = false;
+  text_.reset();
   without_body_ = false;
   return *this;
 }

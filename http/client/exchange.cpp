@@ -8,6 +8,7 @@
 #include <tuza/http/wire/list.h>
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/socket/conn_parts.h>
+#include <tuza/sched/errorf.h>
 
 #include <algorithm>
 #include <array>
@@ -86,7 +87,7 @@ void ClientExchange::begin(std::shared_ptr<ClientState> state, const Context& ct
   limits_ = {.start_line_bytes = options().head_bytes_max,
              .head_bytes = options().head_bytes_max,
              .fields = options().headers_max};
-  answered_ = head_begun_ = reusable_ = false;
+  answered_ = head_begun_ = reusable_ = cut_off_ = false;
   coding_.reset();
   body_.begin();
 }
@@ -140,8 +141,10 @@ Result<void> ClientExchange::send_whole(RequestSender& sender) {
   return got || sent ? got : sent;
 }
 
-// Sends in a goroutine of its own, until the answer is there, or until it has been read.
-Result<void> ClientExchange::send_beside(const RequestSender& sender, bool keeps_sending) {
+// Sends in a goroutine of its own, until the answer is there, or until it has been read. A server that refuses or redirects has no
+// use for the rest.
+Result<void> ClientExchange::send_beside(RequestSender& sender, bool keeps_sending) {
+  const bool own = sender.let_go_of_request();
   limit_writes(net::kNoDeadline);  // deadline_ ends the read below, and with it the sending
   sending_.emplace(sender, conn(), ctx_,
                    BodySending::Limits{.deadline = deadline_, .head_timeout = options().head_timeout});
@@ -151,10 +154,12 @@ Result<void> ClientExchange::send_beside(const RequestSender& sender, bool keeps
   }
   Result<void> got = read_final_head();
   sending_->head_arrived();
-  if (got && keeps_sending) return got;
+  const bool refused = got && head_.status >= 300;
+  if (got && (keeps_sending || (own && !refused))) return got;
   const Result<bool> whole = end_sending();
   if (!whole) return std::unexpected(whole.error());
   reusable_ = got && *whole;
+  cut_off_ = got && !refused && !*whole;
   return got;
 }
 
@@ -296,6 +301,8 @@ std::unexpected<Error> ClientExchange::fail(Error error) {
   if (sending_) {
     if (const Result<bool> whole = end_sending(); !whole) error = whole.error();
   }
+  // The server may have waited for the rest of the request.
+  if (cut_off_) error = errorf("{}, after its head has ended the request's body: see keep_sending()", error);
   failed_ = error;
   lease_.reset();
   return std::unexpected(std::move(error));

@@ -5,7 +5,8 @@
 //
 // A request that fits into one write is sent first. Any other body is sent by a goroutine of its own, while this one waits
 // for the answer: a server may answer before it has read everything, and would wait for us while we wait for it. The answer
-// ends the sending, and then the connection, too; with keep_sending() the end of the answer does.
+// ends the sending of a source, whose memory is the caller's, and then the connection, too; with keep_sending(), and for a text,
+// the end of the answer does.
 //
 // Exchanges grow with the response, and are cached per P, as those of the server (http/serve/exchange_buffers.h): a kept
 // connection has none.
@@ -84,7 +85,7 @@ class ClientExchange : public rt::CacheNode {
  private:
   [[nodiscard]] Result<void> talk(const Hop& hop);
   [[nodiscard]] Result<void> send_whole(RequestSender& sender);
-  [[nodiscard]] Result<void> send_beside(const RequestSender& sender, bool keeps_sending);
+  [[nodiscard]] Result<void> send_beside(RequestSender& sender, bool keeps_sending);
   Result<bool> end_sending();
   [[nodiscard]] Result<void> read_final_head();
   [[nodiscard]] Result<bool> read_head();
@@ -114,6 +115,7 @@ class ClientExchange : public rt::CacheNode {
   bool offered_codings_ = false;
   bool head_begun_ = false;
   bool reusable_ = false;        // the whole request has been sent, and a head has answered it
+  bool cut_off_ = false;         // the answer has ended the sending of a source
   std::optional<Error> failed_;  // every further read of the body fails with it
 
   const char* base_ = nullptr;

@@ -26,12 +26,23 @@ bool expects_body(Method method) {
 }  // namespace
 
 RequestSender::RequestSender(net::Conn& conn, const Hop& hop, const ClientOptions& options, std::string& out)
-    : conn_(conn), request_(hop.request), with_body_(hop.with_body), out_(out) {
+    : conn_(conn), request_(&hop.request), text_(hop.request.text_), with_body_(hop.with_body), out_(out) {
   append_head(hop, options);
 }
 
 bool RequestSender::fits_one_write() const {
-  return !with_body_ || (!request_.source_ && out_.size() + request_.text_.size() <= kOneWriteMax);
+  return !with_body_ || (text_ != nullptr && out_.size() + text_->size() <= kOneWriteMax);
+}
+
+bool RequestSender::let_go_of_request() {
+  if (text_ == nullptr) return false;
+  note_sent();
+  request_ = nullptr;
+  return true;
+}
+
+void RequestSender::note_sent() {
+  if (request_ != nullptr) request_->sent_ = true;
 }
 
 void RequestSender::append_head(const Hop& hop, const ClientOptions& options) {
@@ -60,7 +71,7 @@ void RequestSender::append_body_fields(const Hop& hop) {
     return;
   }
   const std::optional<std::uint64_t> length =
-      request_.source_ ? request_.length_ : std::optional<std::uint64_t>(request_.text_.size());
+      text_ != nullptr ? std::optional<std::uint64_t>(text_->size()) : request_->length_;
   if (length) {
     out_ += "Content-Length: ";
     append_number(out_, *length);
@@ -72,7 +83,7 @@ void RequestSender::append_body_fields(const Hop& hop) {
 }
 
 Result<void> RequestSender::send_head(const Context& ctx) {
-  request_.sent_ = true;
+  note_sent();
   const Result<void> sent = conn_.write_all(ctx, out_);
   out_.clear();
   return sent;
@@ -81,11 +92,10 @@ Result<void> RequestSender::send_head(const Context& ctx) {
 // With the head, if that has not been sent.
 Result<void> RequestSender::send_body(const Context& ctx) {
   if (!with_body_) return send_head(ctx);
-  if (request_.source_) return send_from_source(ctx);
-  request_.sent_ = true;
-  const std::string& text = request_.text_;
+  if (text_ == nullptr) return send_from_source(ctx);
+  note_sent();
   std::array<struct iovec, 2> pieces{
-      {{out_.data(), out_.size()}, {const_cast<char*>(text.data()), text.size()}}};
+      {{out_.data(), out_.size()}, {const_cast<char*>(text_->data()), text_->size()}}};
   const Result<void> sent = conn_.writev_all(ctx, pieces);
   out_.clear();
   return sent;
@@ -93,37 +103,37 @@ Result<void> RequestSender::send_body(const Context& ctx) {
 
 Result<void> RequestSender::send_from_source(const Context& ctx) {
   std::array<std::byte, kSourcePiece> memory;
-  std::uint64_t left = request_.length_.value_or(0);
+  std::uint64_t left = request_->length_.value_or(0);
   for (;;) {
     std::span<std::byte> room = memory;
-    if (request_.length_)
+    if (request_->length_)
       room = room.first(static_cast<std::size_t>(std::min<std::uint64_t>(room.size(), left)));
     // The head of an empty body; otherwise nothing, and the server may have answered already.
-    if (request_.length_ && left == 0) return out_.empty() ? Result<void>() : send_head(ctx);
-    const Result<std::size_t> n = request_.source_(ctx, room);
+    if (request_->length_ && left == 0) return out_.empty() ? Result<void>() : send_head(ctx);
+    const Result<std::size_t> n = request_->source_(ctx, room);
     if (!n && ctx.done()) return std::unexpected(n.error());
     if (!n) return source_failed(n.error());
     if (*n == 0) break;
-    if (request_.length_) {
+    if (request_->length_) {
       left -= *n;
     } else {
       append_chunk_size(out_, *n);
     }
     const std::string_view piece(reinterpret_cast<const char*>(memory.data()), *n);
     if (Result<void> sent = send_piece(ctx, piece); !sent) return sent;
-    if (*n < kSourcePiece || request_.splicer_ == nullptr) continue;
+    if (*n < kSourcePiece || request_->splicer_ == nullptr) continue;
     if (Result<void> spliced = splice_more(ctx, left); !spliced) return spliced;
   }
-  if (request_.length_)
+  if (request_->length_)
     return source_failed(Error(Errc::kEndOfStream, "read body", "its source has less than its length"));
-  out_.append("0\r\n").append(request_.trailers_).append("\r\n");
+  out_.append("0\r\n").append(request_->trailers_).append("\r\n");
   return send_head(ctx);
 }
 
 // More of the body that does not enter the process, as long as it comes in large portions.
 Result<void> RequestSender::splice_more(const Context& ctx, std::uint64_t& left) {
   while (left > 0) {
-    const net::Spliced spliced = request_.splicer_->splice_to(conn_, left, ctx);
+    const net::Spliced spliced = request_->splicer_->splice_to(conn_, left, ctx);
     left -= spliced.bytes;
     if (spliced.write_error) return std::unexpected(*spliced.write_error);
     if (spliced.read_error)
@@ -136,8 +146,8 @@ Result<void> RequestSender::splice_more(const Context& ctx, std::uint64_t& left)
 // What is in `out`, and behind it a piece of the body.
 Result<void> RequestSender::send_piece(const Context& ctx, std::string_view piece) {
   static constexpr std::string_view kEnd = "\r\n";
-  request_.sent_ = true;
-  const bool chunked = !request_.length_;
+  note_sent();
+  const bool chunked = !request_->length_;
   std::array<struct iovec, 3> pieces{{{out_.data(), out_.size()},
                                       {const_cast<char*>(piece.data()), piece.size()},
                                       {const_cast<char*>(kEnd.data()), chunked ? kEnd.size() : 0}}};

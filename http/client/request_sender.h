@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -21,6 +22,8 @@ class RequestSender {
 
   // Whether head and body are small, or the body is none: one write that does not wait for the server to read.
   [[nodiscard]] bool fits_one_write() const;
+  // Whether it can go on without the request: all that it still sends is its own. Call before the sending.
+  [[nodiscard]] bool let_go_of_request();
   // The head, and the body unless the server is asked first.
   [[nodiscard]] Result<void> send_head(const Context& ctx);
   [[nodiscard]] Result<void> send_body(const Context& ctx);
@@ -32,11 +35,13 @@ class RequestSender {
   [[nodiscard]] Result<void> splice_more(const Context& ctx, std::uint64_t& left);
   [[nodiscard]] Result<void> send_piece(const Context& ctx, std::string_view piece);
   std::unexpected<Error> source_failed(Error error);
+  void note_sent();
   void append_head(const Hop& hop, const ClientOptions& options);
   void append_body_fields(const Hop& hop);
 
   net::Conn& conn_;
-  ClientRequest& request_;
+  ClientRequest* request_;                         // null: let go of
+  const std::shared_ptr<const std::string> text_;  // null: there is no body, or it has a source
   const bool with_body_;
   std::string& out_;
   std::optional<Error> source_error_;

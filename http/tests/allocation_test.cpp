@@ -18,7 +18,7 @@ using tuza::testing::WithProcs;
 class AllocationTest : public WithProcs {};
 TUZA_WITH_PROCS(AllocationTest);
 
-Router routes() {
+Router counted_routes() {
   Router router;
   router.handle("GET /text", [](Request&, ResponseWriter& res) { res.text("Hello, World!"); });
   router.handle("GET /items/{id}", [](Request& req, ResponseWriter& res) {
@@ -49,7 +49,7 @@ void exchange(net::Conn& conn, std::string_view requests, std::size_t bytes) {
 
 TEST_P(AllocationTest, NoneForARequestInSteadyState) {
   run_with(GetParam(), [] {
-    TestServer server(routes());
+    TestServer server(counted_routes());
     for (const std::string& request : {get("/text"), get("/items/7"), post("/echo", "a body"), get("/pieces"),
                                        get("/text") + get("/text")}) {
       std::size_t bytes = 0;
@@ -88,7 +88,7 @@ void exchange(Client& client, ClientRequest& request) {
 
 TEST_P(AllocationTest, NoneForARequestOfAClientInSteadyState) {
   run_with(GetParam(), [] {
-    TestServer server(routes());
+    TestServer server(counted_routes());
     Client client;
     const std::string base = "http://" + server.address();
     const std::string query = "?a=long&query=that&fits=in&no=short&string=at&all";

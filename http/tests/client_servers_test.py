@@ -214,6 +214,8 @@ class NodeTest(ServerTest):
             for more in {"length": True}, {"length": True, "expect": True}:
                 answer = client.ask(url("/echo"), "POST", source=UPLOAD_BYTES, keep_sending=True, **more)
                 self.expect(answer, 200, source(UPLOAD_BYTES))
+            text = source(1_000_000).decode("latin-1")
+            self.expect(client.ask(url("/echo"), "POST", body=text), 200, text.encode())
             for more in {"trailer": "X-Sum"}, {"trailer": "X-Sum", "expect": True}:
                 answer = client.ask(url("/echo"), "POST", source=100_000, keep_sending=True, **more)
                 self.expect(answer, 200, source(100_000))

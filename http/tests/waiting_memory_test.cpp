@@ -23,7 +23,7 @@ constexpr std::int64_t kMany = 150;
 
 std::int64_t heap_bytes() { return static_cast<std::int64_t>(mallinfo2().uordblks); }
 
-Router routes() {
+Router waiting_routes() {
   Router router;
   router.handle("GET /idle", [](Request&, ResponseWriter& res) { res.text("idle"); });
   router.handle("GET /waits", [](Request& req, ResponseWriter& res) {
@@ -94,7 +94,7 @@ std::string asks_for(const std::string& path) {
 
 TEST(WaitingMemory, GrowsWithWhatHasArrived) {
   run_with(2, [] {
-    TestServer server(routes());
+    TestServer server(waiting_routes());
     Crowd crowd(server.address());
     const std::int64_t idle = crowd.bytes_each(asks_for("/idle"), "idle");
     // Beyond that, a handler that waits keeps its request.
