@@ -23,26 +23,29 @@ struct HostPort {
   std::uint16_t port;
 };
 
-std::optional<HostPort> split(std::string_view text) {
+std::unexpected<Error> bad_address(std::string_view text, const char* why) {
+  return std::unexpected(Error(Errc::kBadAddress, "parse host:port", std::string(text) + ": " + why));
+}
+
+Result<HostPort> split(std::string_view text) {
   // The lower layers take C strings: they would ignore everything after a zero byte.
-  if (text.find('\0') != std::string_view::npos) return std::nullopt;
+  if (text.find('\0') != std::string_view::npos) return bad_address(text, "a zero byte");
   const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) return std::nullopt;
+  if (colon == std::string_view::npos || colon + 1 == text.size()) return bad_address(text, "no port");
   std::string_view host = text.substr(0, colon);
   const std::string_view digits = text.substr(colon + 1);
   std::uint16_t port = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+  if (error == std::errc::result_out_of_range) return bad_address(text, "port out of range");
+  if (error != std::errc{} || end != digits.data() + digits.size())
+    return bad_address(text, "the port is no number");
   const bool bracketed = host.size() >= 2 && host.front() == '[' && host.back() == ']';
   if (bracketed) host = host.substr(1, host.size() - 2);
   // An IPv6 address must be in brackets: in "::1:80" the port cannot be told from the address. Nothing else
   // may be in brackets: "[]:80" is not a valid form of "every address".
-  if (bracketed != (host.find(':') != std::string_view::npos)) return std::nullopt;
+  if (bracketed != (host.find(':') != std::string_view::npos))
+    return bad_address(text, "an IPv6 address, and nothing else, must be in brackets");
   return HostPort{std::string(host), port};
-}
-
-Error bad_address(std::string_view text) {
-  return Error(Errc::kBadAddress, "parse host:port", std::string(text));
 }
 
 std::optional<Endpoint> from_address(const HostPort& parts) {
@@ -55,10 +58,10 @@ std::optional<Endpoint> from_address(const HostPort& parts) {
 }  // namespace
 
 Result<Endpoint> parse_endpoint(std::string_view host_port) {
-  const std::optional<HostPort> parts = split(host_port);
-  if (!parts) return std::unexpected(bad_address(host_port));
+  const Result<HostPort> parts = split(host_port);
+  if (!parts) return std::unexpected(parts.error());
   const std::optional<Endpoint> endpoint = from_address(*parts);
-  if (!endpoint) return std::unexpected(bad_address(host_port));
+  if (!endpoint) return bad_address(host_port, "the host is no IP address");
   return *endpoint;
 }
 
@@ -80,8 +83,8 @@ bool is_localhost(std::string_view host) {
 
 // Only a query waits for `ctx`.
 Result<std::vector<Endpoint>> endpoints_of(const Context& ctx, std::string_view host_port, int family) {
-  std::optional<HostPort> parts = split(host_port);
-  if (!parts) return std::unexpected(bad_address(host_port));
+  Result<HostPort> parts = split(host_port);
+  if (!parts) return std::unexpected(parts.error());
   if (const std::optional<Endpoint> endpoint = from_address(*parts)) return std::vector{*endpoint};
   if (!is_localhost(parts->host)) {
     return query_resolver(ctx, {std::move(parts->host), parts->port, family, std::string(host_port)});
