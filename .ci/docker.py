@@ -180,11 +180,35 @@ def check_labels(config, example):
     expect(wanted.items() <= labels.items() and labels.get("description"), f"labels {labels}, not {wanted}")
 
 
+def unshare(flag, what):
+    if ctypes.CDLL(None).unshare(flag) != 0:
+        raise Failure(f"cannot make a {what} namespace")
+
+
+def root_is_mounted(mountinfo):
+    """Whether / is a mount point, as it is everywhere but in a plain chroot."""
+    return any(line.split()[4] == "/" for line in mountinfo.splitlines())
+
+
+def make_root_a_mount():
+    """Unpacking a layer remounts /, which has to be a mount point. Where it is none, this process goes on in a mount namespace
+    in which it is. What is mounted beneath /proc stays there: of that mount, unlike of the one that / belongs to, the
+    propagation to the machine can be ended from inside a chroot."""
+    if root_is_mounted(pathlib.Path("/proc/self/mountinfo").read_text()):
+        return
+    clone_newns, place = 0x20000, "/proc/fs"
+    unshare(clone_newns, "mount")
+    for words in ["--make-private", "/proc"], ["--rbind", "/", place]:
+        subprocess.run(["mount", *words], check=True)
+    here = os.getcwd()
+    os.chroot(place)
+    os.chdir(here)
+
+
 def leave_network():
     """Moves this process into a network of its own with nothing but loopback, so that any port is free."""
     clone_newnet, get_flags, set_flags, up = 0x40000000, 0x8913, 0x8914, 1
-    if ctypes.CDLL(None).unshare(clone_newnet) != 0:
-        raise Failure("cannot make a network namespace")
+    unshare(clone_newnet, "network")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         name, flags = struct.unpack("16sH", fcntl.ioctl(control, get_flags, struct.pack("16sH14x", b"lo", 0))[:18])
         fcntl.ioctl(control, set_flags, struct.pack("16sH14x", name, flags | up))
@@ -318,6 +342,7 @@ def main():
         sys.exit("docker: needs root: debootstrap and chroot do")
     CACHE.mkdir(parents=True, exist_ok=True)
     try:
+        make_root_a_mount()
         make_base(base_name())
         if not args.no_test:
             summary = re.findall(r"^\d+% tests passed.*$", build("test"), re.M)

@@ -49,6 +49,10 @@ class Mounts(Scratch):
         self.assertEqual(run.call_args.args[0], ["umount", f"{tree.resolve()}/proc"])
         self.assertTrue((tree / "proc" / "1").exists())
 
+    def test_in_a_plain_chroot_the_root_is_no_mount_point(self):
+        self.assertTrue(docker.root_is_mounted(MOUNTINFO))
+        self.assertFalse(docker.root_is_mounted(MOUNTINFO.partition("\n")[2]))
+
     def test_a_tree_without_mounts_is_deleted(self):
         tree = self.scratch / "tree"
         (tree / "etc").mkdir(parents=True)
