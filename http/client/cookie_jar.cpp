@@ -22,12 +22,6 @@ bool is_address(std::string_view host) {
   return std::ranges::all_of(host, [](char c) { return c == '.' || (c >= '0' && c <= '9'); });
 }
 
-std::string lowered(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), lower);
-  return out;
-}
-
 // RFC 6265bis 5.1.3
 bool host_is_in(std::string_view host, std::string_view domain) {
   if (host == domain) return true;
@@ -76,7 +70,7 @@ std::optional<Entry> entry_of(const Url& url, const SetCookie& cookie) {
               .path = cookie.has_path ? std::string(cookie.path) : folder_of(url),
               .secure = cookie.secure};
   if (!cookie.domain.empty()) {
-    const std::string domain = lowered(cookie.domain);
+    const std::string domain = lower_case(cookie.domain);
     if (!host_is_in(entry.domain, domain)) return {};
     const bool nobodys = is_public_suffix(domain) || is_address(domain);
     if (nobodys && domain != entry.domain && knows_public_suffixes()) return {};
@@ -127,7 +121,7 @@ void CookieJar::store(const Url& url, std::string_view set_cookie) {
 
 void CookieJar::store(Entry entry) {
   if (!is_sound(entry)) return;
-  entry.domain = lowered(entry.domain);
+  entry.domain = lower_case(entry.domain);
   std::optional<TimePoint> ends;
   if (entry.expires) ends = now() + (*entry.expires - wall_clock());
   const LockGuard lock(mutex_);

@@ -2,7 +2,6 @@
 
 #include <tuza/http/wire/chars.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <sstream>
@@ -98,12 +97,6 @@ std::string_view extension_of(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
   const std::size_t dot = name.rfind('.');
   return dot == std::string_view::npos || dot == 0 ? std::string_view() : name.substr(dot + 1);
-}
-
-std::string lower_case(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), lower);
-  return result;
 }
 
 // "text/x; charset=utf-8": two tokens, and what may stand behind them in a field.

@@ -29,12 +29,6 @@ bool is_host_name(std::string_view text) {
   });
 }
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower;
-}
-
 Pattern::Segment parse_segment(std::string_view pattern, std::string_view text) {
   const bool wildcard = text.starts_with('{') && text.ends_with('}');
   if (!wildcard) {

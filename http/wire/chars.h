@@ -47,7 +47,13 @@ constexpr bool is(char c, CharClass wanted) {
   return (detail::kCharTable[static_cast<unsigned char>(c)] & wanted) != 0;
 }
 
+// Of ASCII letters, whatever the locale.
 constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
+inline std::string lower_case(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = lower(c);
+  return result;
+}
 
 // Ignores the case of ASCII letters; all other bytes must match exactly.
 constexpr bool equals_ignoring_case(std::string_view a, std::string_view b) {
