@@ -38,6 +38,7 @@ namespace detail {
 // Not constexpr: a call from a constant expression is an error that shows the name.
 void errorf_needs_one_pair_of_braces_for_each_argument();
 void errorf_has_a_brace_without_a_partner_write_two_for_one();
+void errorf_knows_no_formats_pass_it_the_formatted_text();
 
 // The text of errorf(), checked.
 template <class... Args>
@@ -53,6 +54,8 @@ class ErrorText {
       const char next = i + 1 < text_.size() ? text_[i + 1] : '\0';
       if (c == '{' && next == '}') {
         ++pairs;
+      } else if (c == '{' && (next == ':' || (next >= '0' && next <= '9'))) {
+        errorf_knows_no_formats_pass_it_the_formatted_text();
       } else if (next != c) {
         errorf_has_a_brace_without_a_partner_write_two_for_one();
       }
