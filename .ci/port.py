@@ -42,7 +42,7 @@ TARGETS = (Target("aarch64-macos", "Darwin", "arm64", MACH_O, layers=True),
 # Files with forms for Linux; CMake's lists name them by ${tuza_system}, ${tuza_libc}, ${TUZA_POLLER}.
 LINUX = re.compile(r"_(?:linux|glibc|epoll)\.cpp$")
 # Compiled beside each other, as CMake's unity builds do: headers are read once for so many sources.
-BATCH = 8
+BATCH, LAYER_BATCH = 8, 24
 LAYERS = "netpoll", "http", "framework"
 # What the layers include of other libraries, below /usr/include.
 HEADERS = ("openssl", "llhttp.h", "zlib.h", "zconf.h", "brotli", "zstd.h", "zstd_errors.h", "libpsl.h", "spdlog", "fmt",
@@ -125,16 +125,17 @@ def compile_objects(target, layer, include, env):
     names = sources(layer)
     folder = PORT / target.zig / layer
     folder.mkdir(parents=True, exist_ok=True)
+    batches = len(names) // LAYER_BATCH + 1
 
     def compile_batch(number):
         batch = folder / f"{number}.cpp"
-        batch.write_text("".join(f'#include "{ROOT}/{name}"\n' for name in names[number::len(names) // BATCH + 1]))
+        batch.write_text("".join(f'#include "{ROOT}/{name}"\n' for name in names[number::batches]))
         run([PORT / target.zig / "tools/c++", "-std=c++2b", "-O0", "-Wall", "-Wextra", "-Werror", "-DTUZA_PORTABLE",
              '-DTUZA_VERSION="0"',
              f"-I{PORT}/{target.zig}/build/include", f"-isystem{include}", "-c", batch, "-o", batch.with_suffix(".o")], env=env)
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(compile_batch, range(len(names) // BATCH + 1)))
+        list(pool.map(compile_batch, range(batches)))
     print(f"port: {layer} for {target}: {len(names)} sources compiled")
 
 

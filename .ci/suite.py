@@ -152,14 +152,8 @@ def everything(suite):
             ctest.tests(suite, step, "clang", "-L", "^(app|examples|framework_tests)$", "-LE", LEFT)
     suite.step("clang", clang)
 
-    def kqueue(step):
-        """The layers that see the poller, on its other back end."""
-        if configure(suite, step, "kqueue") and suite.build(step, "kqueue", "netpoll/all", "http/all"):
-            ctest.tests(suite, step, "kqueue", "-L", "^(netpoll|kqueue|tls|http)_tests$", "-LE", LEFT)
-    suite.step("kqueue", kqueue)
-
     def portable(step):
-        """What has a form for Linux alone, on its other form, and all that stands on it."""
+        """What has a form for Linux alone, on its other form, the poller's other back end too, and all that stands on it."""
         if configure(suite, step, "portable") and suite.build(
                 step, "portable", "sched/all", "netpoll/all", "http/all", "framework/all", "examples/all"):
             ctest.tests(suite, step, "portable", "-L",
