@@ -7,12 +7,15 @@
 
 .clang-tidy has the list of checks, with the reason for each that is switched off. The unity batches of the preset
 `clang` are the units, so that a header is parsed once for twelve sources. Clang's analyzer leaves out the functions of
-included files, and so of a batch: `./dev test all` does without it, `./dev test long` has --deep. Exit status 1 if
-there are findings.
+included files, and so of a batch: `./dev test all` does without it, `./dev test long` has --deep. A unit that was without
+findings is not checked again before it, a header of it, or .clang-tidy changes; ninja knows the headers once the tree is
+built. Exit status 1 if there are findings.
 """
 
 import argparse
 import concurrent.futures
+import functools
+import hashlib
 import json
 import os
 import pathlib
@@ -41,20 +44,46 @@ def configured(tree):
 
 
 def units(database, words):
-    """The sources to check, the largest first."""
-    found = set()
+    """The sources to check, the largest first, with the commands that compile them."""
+    found = {}
     for entry in json.loads(database.read_text()):
         path = pathlib.Path(entry["directory"], entry["file"])
         names = [str(path), *sources(path)]
         if (path.suffix in (".cpp", ".cxx") and not any(map(NOT_CHECKED.search, names))
                 and (not words or any(word in name for word in words for name in names))):
-            found.add(path)
-    return sorted(found, key=lambda path: (-sum(map(os.path.getsize, [path, *sources(path)])), path))
+            found[path] = entry["command"]
+    order = sorted(found, key=lambda path: (-sum(map(os.path.getsize, [path, *sources(path)])), path))
+    return {path: found[path] for path in order}
 
 
 def sources(path):
     """The sources of a unity batch."""
     return re.findall(r'^#include "(.*)"', path.read_text(), re.MULTILINE) if path.name.startswith("unity_") else []
+
+
+def dependencies(tree):
+    """The files that each unit consists of, itself the first; of units that have been built."""
+    if not (tree / ".ninja_deps").exists():
+        return {}
+    listed = subprocess.run(["ninja", "-C", tree, "-t", "deps"], capture_output=True, text=True, check=True).stdout
+    found = {}
+    for block in listed.split("\n\n"):
+        files = [tree / line.strip() for line in block.split("\n")[1:]]
+        if files:
+            found[files[0].resolve()] = files
+    return found
+
+
+@functools.cache
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else None
+
+
+def state(command, files, deep):
+    """What the findings of a unit depend on; None if that is not known."""
+    if files is None:
+        return None
+    return hashlib.sha256(repr([command, deep, digest(CHECKS), *map(digest, files)]).encode()).hexdigest()
 
 
 def findings(tree, unit, deep):
@@ -84,14 +113,23 @@ def main():
     chosen = units(configured(options.build), options.words)
     if not chosen:
         sys.exit("tidy: nothing to check: no unit has one of the words in its path")
+    known, files = options.build / "tidy.json", dependencies(options.build)
+    good = json.loads(known.read_text()) if known.exists() else {}
+    states = {unit: state(command, files.get(unit.resolve()), options.deep) for unit, command in chosen.items()}
+    unchanged = [unit for unit in chosen if states[unit] is not None and good.get(str(unit)) == states[unit]]
+    chosen = [unit for unit in chosen if unit not in unchanged]
     progress, found = steps.Progress(), {}
     with concurrent.futures.ThreadPoolExecutor(steps.JOBS) as pool:
-        for count, result in enumerate(pool.map(lambda unit: findings(options.build, unit, options.deep), chosen), 1):
+        checked = pool.map(lambda unit: findings(options.build, unit, options.deep), chosen)
+        for count, (unit, result) in enumerate(zip(chosen, checked), 1):
             for place in result.keys() - found.keys():  # at once: a whole run takes minutes
                 progress.say("\n".join(result[place]).rstrip())
             found |= result
+            good[str(unit)] = states[unit] if not result else None
             progress.show(f"[{count}/{len(chosen)}] units, {len(found)} findings")
-    progress.say(f"tidy: {len(chosen)} units, {len(found)} findings")
+    known.write_text(json.dumps(good))
+    left_out = f", {len(unchanged)} unchanged" if unchanged else ""
+    progress.say(f"tidy: {len(chosen)} units, {len(found)} findings{left_out}")
     sys.exit(1 if found else 0)
 
 

@@ -60,6 +60,33 @@ class Tidy(unittest.TestCase):
         status, text = self.run_on(broken_cpp="int f( {\n")
         self.assertEqual(status, 1, text)
 
+    def test_what_has_passed_is_checked_again_when_it_has_changed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder, "sched")
+            root.mkdir()
+            source, header = root / "one.cpp", root / "one.h"
+            source.write_text('#include "one.h"\n')
+            header.write_text("#pragma once\n")
+            command = f"clang++-19 -std=c++23 -c {source}"
+            (root / "compile_commands.json").write_text(
+                json.dumps([{"directory": str(root), "file": str(source), "command": command}]))
+            (root / "build.ninja").write_text(
+                f"rule cc\n command = {command} -MD -MF one.d -o one.o\n deps = gcc\n depfile = one.d\nbuild one.o: cc one.cpp\n")
+
+            def tidy(*options):
+                done = subprocess.run([sys.executable, TIDY, *options, "--build", root], capture_output=True, text=True)
+                return done.stdout.strip()
+
+            self.assertEqual(tidy(), "tidy: 1 units, 0 findings")
+            self.assertEqual(tidy(), "tidy: 1 units, 0 findings", "before it is built, its headers are not known")
+            subprocess.run(["ninja", "-C", root], check=True, capture_output=True)
+            self.assertEqual(tidy(), "tidy: 1 units, 0 findings")
+            self.assertEqual(tidy(), "tidy: 0 units, 0 findings, 1 unchanged")
+            self.assertEqual(tidy("--deep"), "tidy: 1 units, 0 findings")
+            header.write_text("#pragma once\n" + MOVED)
+            self.assertIn("one.h:6:25", tidy())
+            self.assertIn("one.h:6:25", tidy(), "a finding stays one")
+
     def test_no_unit_is_no_success(self):
         status, text = self.run_on(moved_h=MOVED)
         self.assertEqual(status, 1, text)
