@@ -32,7 +32,10 @@ struct CommandLine {
   // as an App's does with its setting: "--listen: listen 127.0.0.1:80: Permission denied".
   template <class T>
   [[nodiscard]] Result<T> explain(Result<T> result) const {
-    if (result || result.error().subject() != listen) return result;
+    if (result) return result;
+    // The address, or "ADDRESS: what is wrong with it".
+    const std::string& subject = result.error().subject();
+    if (subject != listen && !subject.starts_with(listen + ": ")) return result;
     return std::unexpected(errorf("--listen: {}", result.error()));
   }
 };
