@@ -84,7 +84,11 @@ TEST_P(ClientPoolTest, WhoWaitsInVainLearnsThatItHasOnlyWaited) {
     const CancellableContext until = with_cancel(kNoContext);
     first.go([&] { EXPECT_FALSE(client.get(until.ctx(), server.url())); });
     for (int turn = 0; turn < 5'000 && client.stats().open == 0; ++turn) sleep_for(1ms);
-    const auto limited = with_timeout(kNoContext, 1ms);
+    const CancellableContext limited = with_cancel(kNoContext);
+    first.go([&] {
+      while (client.stats().waiting == 0) sleep_for(1ms);
+      limited.cancel(Error(Errc::kTimeout, "a deadline"));
+    });
     const Result<ClientResponse> second = client.get(limited.ctx(), server.url());
     EXPECT_TRUE(second.error().timeout());
     EXPECT_TRUE(second.error().message().starts_with("GET " + server.url() + ": wait for a connection: "))
