@@ -41,8 +41,8 @@ class Run(typing.NamedTuple):
 def tests(suite, step, folder, *selection, env=None):
     """Runs the tests of a folder below build/. Those that fail run once more, alone, after the others: a test that
     passes then is unsteady and does not fail the step."""
-    # One job more than there are cores, because many tests wait.
-    run = call(suite, step, folder, ["--parallel", steps.JOBS + 1, *selection], env)
+    # Two jobs more than there are cores: of their time, tests wait more than a third.
+    run = call(suite, step, folder, ["--parallel", steps.JOBS + 2, *selection], env)
     step.seconds = run.seconds
     failed = failures(run)
     if 0 < len(failed) <= AGAIN_MAX:
