@@ -154,12 +154,13 @@ Result<void> ClientExchange::send_beside(RequestSender& sender, bool keeps_sendi
   }
   Result<void> got = read_final_head();
   sending_->head_arrived();
-  const bool refused = got && head_.status >= 300;
-  if (got && (keeps_sending || (own && !refused))) return got;
+  const bool wanted = got && head_.status / 100 == 2;
+  const bool ends = !got || head_.status == 101;  // what follows is of another protocol
+  if (!ends && (keeps_sending || (own && wanted))) return got;
   const Result<bool> whole = end_sending();
   if (!whole) return std::unexpected(whole.error());
   reusable_ = got && *whole;
-  cut_off_ = got && !refused && !*whole;
+  cut_off_ = wanted && !*whole;
   return got;
 }
 

@@ -3,6 +3,8 @@
 #include <tuza/http/tests/client_testing.h>
 
 #include <array>
+#include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,6 +65,35 @@ TEST_P(ClientUpgradeTest, TheConnectionIsTheCallersAfter101) {
       EXPECT_EQ(client.stats().open, 1u);
     }
     EXPECT_EQ(client.stats().open, 0u) << "no such connection is kept";
+  });
+}
+
+// What follows the answer is of the new protocol.
+TEST_P(ClientUpgradeTest, A101EndsABodyThatIsOnItsWay) {
+  run_with(GetParam(), [] {
+    constexpr std::size_t kMoreThanSocketsHold = 32 << 20;
+    Chan<bool> answered(1);
+    std::string received;
+    {
+      ScriptedServer server([&](net::Conn& conn, int) {
+        received = ScriptedServer::read_request(conn);
+        if (!conn.write_all(kSwitch)) return;
+        (void)answered.recv();
+        std::string piece(1 << 20, '\0');
+        for (auto n = conn.read(std::span(piece)); n && *n > 0; n = conn.read(std::span(piece))) {
+          received.append(piece, 0, *n);
+        }
+      });
+      Client client({.head_timeout = 30s, .timeout = 30s});
+      ClientRequest request(Method::kPost, server.url());
+      request.set_upgrade("echo").set_body(std::string(kMoreThanSocketsHold, 'x'));
+      Result<ClientResponse> res = client.send(kNoContext, request);
+      EXPECT_EQ(res->status(), 101);
+      answered.send(true);
+      EXPECT_TRUE(res->hijack()->write("of the protocol"));
+    }
+    EXPECT_TRUE(received.ends_with("of the protocol"));
+    EXPECT_LT(received.size(), kMoreThanSocketsHold);
   });
 }
 
