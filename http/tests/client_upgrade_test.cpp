@@ -1,6 +1,7 @@
 // What a client needs to pass requests on: upgrades, bodies that wait, URLs taken as they are.
 #include <gtest/gtest.h>
 #include <tuza/http/tests/client_testing.h>
+#include <tuza/sched/sync/chan.h>
 
 #include <array>
 #include <cstddef>
