@@ -71,18 +71,21 @@ def run(*words):
     return done.stdout
 
 
-def build(source, folder, *options):
+def configure(source, folder, *options):
     run("cmake", "-G", "Ninja", "-S", source, "-B", folder, f"-DCMAKE_CXX_COMPILER={CXX}", *OPTIONS, *options)
-    run("cmake", "--build", folder, "--parallel", "2")
+
+
+def build(folder, target="all"):
+    run("cmake", "--build", folder, "--parallel", "2", "--target", target)
 
 
 def main():
     shutil.rmtree(WORK, ignore_errors=True)
-    build(SOURCE, WORK / "Release", "-DCMAKE_BUILD_TYPE=Release", "-DTUZA_WERROR=ON")
     # With the examples and load test servers: -Os inlines less, and GCC warns of other things.
-    build(SOURCE, WORK / "MinSizeRel", "-DCMAKE_BUILD_TYPE=MinSizeRel", "-DTUZA_WERROR=ON", "-DTUZA_EXAMPLES=ON")
+    configure(SOURCE, WORK / "MinSizeRel", "-DCMAKE_BUILD_TYPE=MinSizeRel", "-DTUZA_WERROR=ON", "-DTUZA_EXAMPLES=ON")
+    build(WORK / "MinSizeRel")
     os.environ.pop("CMAKE_BUILD_TYPE", None)  # of CMake, for a configuration that names none
-    build(SOURCE, WORK / "default", "-DTUZA_WERROR=ON")
+    configure(SOURCE, WORK / "default")
     cache = (WORK / "default/CMakeCache.txt").read_text()
     assert "\nCMAKE_BUILD_TYPE:STRING=RelWithDebInfo\n" in cache, re.findall(r"CMAKE_BUILD_TYPE.*", cache)
     project = WORK / "project"
@@ -90,9 +93,11 @@ def main():
     (project / "CMakeLists.txt").write_text(PROJECT.format(source=SOURCE))
     (project / "plugin.cpp").write_text(PLUGIN)
     (project / "host.cpp").write_text(HOST)
-    for kind, option in {"static": "OFF", "shared": "ON"}.items():
-        folder = WORK / f"plugin-{kind}"
-        build(project, folder, "-DCMAKE_BUILD_TYPE=Release", f"-DBUILD_SHARED_LIBS={option}")
+    # All layers as shared libraries; of the static ones, what the plugin needs.
+    for shared, target in {"ON": "all", "OFF": "host"}.items():
+        folder = WORK / f"plugin-shared-{shared}"
+        configure(project, folder, "-DCMAKE_BUILD_TYPE=Release", "-DTUZA_WERROR=ON", f"-DBUILD_SHARED_LIBS={shared}")
+        build(folder, target)
         run(folder / "host", folder / "libplugin.so")
 
 
