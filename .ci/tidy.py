@@ -8,8 +8,8 @@
 .clang-tidy has the list of checks, with the reason for each that is switched off. The unity batches of the preset
 `clang` are the units, so that a header is parsed once for twelve sources. Clang's analyzer leaves out the functions of
 included files, and so of a batch: `./dev test all` does without it, `./dev test long` has --deep. A unit that was without
-findings is not checked again before it, a header of it, or .clang-tidy changes; ninja knows the headers once the tree is
-built. Exit status 1 if there are findings.
+findings is not checked again before it, a header of it, its flags, .clang-tidy or clang-tidy itself changes; ninja knows the
+headers once the tree is built. Exit status 1 if there are findings.
 """
 
 import argparse
@@ -79,11 +79,16 @@ def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else None
 
 
+@functools.cache
+def version():
+    return subprocess.run([TIDY, "--version"], capture_output=True, text=True, check=True).stdout
+
+
 def state(command, files, deep):
     """What the findings of a unit depend on; None if that is not known."""
     if files is None:
         return None
-    return hashlib.sha256(repr([command, deep, digest(CHECKS), *map(digest, files)]).encode()).hexdigest()
+    return hashlib.sha256(repr([command, deep, version(), digest(CHECKS), *map(digest, files)]).encode()).hexdigest()
 
 
 def findings(tree, unit, deep):

@@ -160,8 +160,8 @@ class ClientRequest {
     expects_continue_ = true;
     return *this;
   }
-  // The source goes on while the response is read, for servers that answer piece by piece; the end of the response ends it. The
-  // request must outlive the response.
+  // The source goes on while the response is read, for servers that answer piece by piece; the end of the response ends it, and
+  // so does 101. The request must outlive the response.
   ClientRequest& keep_sending() {
     keeps_sending_ = true;
     return *this;

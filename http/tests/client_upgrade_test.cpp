@@ -3,6 +3,7 @@
 #include <tuza/http/tests/client_testing.h>
 #include <tuza/sched/sync/chan.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <span>
@@ -73,28 +74,42 @@ TEST_P(ClientUpgradeTest, TheConnectionIsTheCallersAfter101) {
 TEST_P(ClientUpgradeTest, A101EndsABodyThatIsOnItsWay) {
   run_with(GetParam(), [] {
     constexpr std::size_t kMoreThanSocketsHold = 32 << 20;
-    Chan<bool> answered(1);
-    std::string received;
-    {
-      ScriptedServer server([&](net::Conn& conn, int) {
-        received = ScriptedServer::read_request(conn);
-        if (!conn.write_all(kSwitch)) return;
-        (void)answered.recv();
-        std::string piece(1 << 20, '\0');
-        for (auto n = conn.read(std::span(piece)); n && *n > 0; n = conn.read(std::span(piece))) {
-          received.append(piece, 0, *n);
+    for (const bool as_text : {true, false}) {
+      Chan<bool> answered(1);
+      std::string received;
+      std::size_t left = kMoreThanSocketsHold;
+      {
+        ScriptedServer server([&](net::Conn& conn, int) {
+          received = ScriptedServer::read_request(conn);
+          if (!conn.write_all(kSwitch)) return;
+          (void)answered.recv();
+          std::string piece(1 << 20, '\0');
+          for (auto n = conn.read(std::span(piece)); n && *n > 0; n = conn.read(std::span(piece))) {
+            received.append(piece, 0, *n);
+          }
+        });
+        Client client({.head_timeout = 30s, .timeout = 30s});
+        ClientRequest request(Method::kPost, server.url());
+        request.set_upgrade("echo").keep_sending();
+        if (as_text) {
+          request.set_body(std::string(left, 'x'));
+        } else {
+          request.set_body_source(
+              [&left](std::span<std::byte> into) -> Result<std::size_t> {
+                const std::size_t n = std::min(into.size(), left);
+                left -= n;
+                return n;
+              },
+              left);
         }
-      });
-      Client client({.head_timeout = 30s, .timeout = 30s});
-      ClientRequest request(Method::kPost, server.url());
-      request.set_upgrade("echo").set_body(std::string(kMoreThanSocketsHold, 'x'));
-      Result<ClientResponse> res = client.send(kNoContext, request);
-      EXPECT_EQ(res->status(), 101);
-      answered.send(true);
-      EXPECT_TRUE(res->hijack()->write("of the protocol"));
+        Result<ClientResponse> res = client.send(kNoContext, request);
+        EXPECT_EQ(res->status(), 101);
+        answered.send(true);
+        EXPECT_TRUE(res->hijack()->write("of the protocol"));
+      }
+      EXPECT_TRUE(received.ends_with("of the protocol"));
+      EXPECT_LT(received.size(), kMoreThanSocketsHold);
     }
-    EXPECT_TRUE(received.ends_with("of the protocol"));
-    EXPECT_LT(received.size(), kMoreThanSocketsHold);
   });
 }
 
