@@ -8,6 +8,7 @@
 #include <tuza/framework/app.h>
 #include <tuza/http/client.h>
 #include <tuza/sched/errorf.h>
+#include <tuza/sched/join_errors.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/sync/wait_group.h>
 #include <tuza/sched/try.h>
@@ -56,19 +57,18 @@ void serve(Request& req, ResponseWriter& res, tuza::http::Client& client,
   const std::vector<Result<std::string>> all = ask_all(ctx, client, urls);
   auto answers = nlohmann::json::object();
   auto errors = nlohmann::json::object();
-  std::string failures;
   for (std::size_t i = 0; i < urls.size(); ++i) {
     if (all[i]) {
       answers[urls[i]] = *all[i];
     } else {
       errors[urls[i]] = all[i].error().message();
-      failures += (failures.empty() ? "" : "; ") + all[i].error().message();
     }
   }
-  if (!failures.empty()) {
+  if (const auto failed = tuza::join_errors(all); !failed) {
     static tuza::LogLimiter limiter;
     limiter.log(tuza::LogLevel::kWarning, std::to_string(errors.size()) + " of " +
-                                              std::to_string(urls.size()) + " upstreams: " + failures);
+                                              std::to_string(urls.size()) +
+                                              " upstreams: " + failed.error().message());
   }
   if (answers.empty()) res.status(502);
   // What upstreams send need not be UTF-8.

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace errors_page {
 
@@ -43,6 +44,14 @@ Result<std::string> version_of(const std::string& server) {
   return answer;
 }
 //! [errorf]
+
+//! [join]
+Result<void> tell_all(const std::vector<std::string>& servers, std::string_view news) {
+  std::vector<Result<std::string>> answers;
+  for (const std::string& server : servers) answers.push_back(ask(server, news));
+  return tuza::join_errors(answers);  // "dial a:80: Connection refused; read b:80: deadline exceeded"
+}
+//! [join]
 
 Result<void> deciding(const std::string& server) {
   //! [is]

@@ -199,6 +199,12 @@ tuza::Result<void> wrap(const std::string& url, const tuza::Error& error) {
   //! [errorf]
 }
 
+tuza::Result<void> join(const std::vector<tuza::Error>& errors) {
+  //! [join]
+  return tuza::join_errors(errors);
+  //! [join]
+}
+
 void recover(const Job& job) {
   //! [recover]
   try {

@@ -19,6 +19,7 @@
 #include <tuza/sched/go.h>
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/goroutine_dump.h>
+#include <tuza/sched/join_errors.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/per_p.h>
 #include <tuza/sched/preempt.h>

@@ -1,5 +1,6 @@
-// Errors as values: what they are equivalent to, TUZA_TRY(), errorf().
+// Errors as values: what they are equivalent to, TUZA_TRY(), errorf(), join_errors().
 #include <tuza/sched/errorf.h>
+#include <tuza/sched/join_errors.h>
 #include <tuza/sched/result.h>
 #include <tuza/sched/try.h>
 
@@ -10,6 +11,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace tuza {
 namespace {
@@ -91,6 +93,41 @@ TEST(Errorf, KeepsItsTextWhenItIsCopiedAndMoved) {
   EXPECT_EQ(moved.message(), "text 1");
   EXPECT_EQ(Error(Errc::kClosed, "", "subject").message(),
             "subject: use of a closed connection, listener or file");
+}
+
+// -- join_errors.
+
+const Error kRefused = Error::from_errno(ECONNREFUSED, "dial", "a:80");
+const Error kLate(Errc::kTimeout, "read", "b:80");
+
+TEST(JoinErrors, NoneIsASuccess) {
+  EXPECT_TRUE(join_errors(std::vector<Error>{}));
+  EXPECT_TRUE(join_errors(std::vector<Result<int>>{1, 2}));
+}
+
+TEST(JoinErrors, OneStaysAsItIs) {
+  const Result<void> joined = join_errors(std::vector<Result<int>>{1, std::unexpected(kRefused), 2});
+  ASSERT_FALSE(joined);
+  EXPECT_EQ(joined.error().op(), "dial");
+  EXPECT_EQ(joined.error().subject(), "a:80");
+  EXPECT_EQ(joined.error().code(), kRefused.code());
+}
+
+TEST(JoinErrors, SeveralAreListedInTheirOrder) {
+  const Result<void> joined = join_errors(std::vector{kRefused, kLate, errorf("wrong answer")});
+  ASSERT_FALSE(joined);
+  EXPECT_EQ(joined.error().message(),
+            "dial a:80: Connection refused; read b:80: deadline exceeded; wrong answer");
+}
+
+TEST(JoinErrors, AreWhatEachOfThemIs) {
+  EXPECT_TRUE(join_errors(std::vector{kLate, Error(Errc::kTimeout, "dial", "c:80")}).error().timeout());
+  for (const auto& different :
+       {std::vector{kRefused, kLate, kLate}, {kLate, kLate, kRefused}, {kLate, kRefused, kLate}}) {
+    const Error joined = join_errors(different).error();
+    EXPECT_FALSE(joined.timeout());
+    EXPECT_TRUE(joined.is(Errc::kOther));
+  }
 }
 
 // -- TUZA_TRY.
