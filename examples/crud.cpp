@@ -8,7 +8,7 @@
 //     PUT    /api/tasks/{id}   {"title": "...", "done": true}
 //     DELETE /api/tasks/{id}   204
 //
-// Errors are {"error": "..."}: 400 for bad input, 401 without a session, 404, 413, 415. The tasks are in memory, and gone with the
+// Errors are {"error": "..."}: 400 for bad input, 401 without a session, 404, 405, 413, 415. The tasks are in memory, and gone with the
 // process; examples/sqlite_notes.cpp keeps its notes.
 #include <tuza/examples/crud/page.h>
 #include <tuza/examples/crud/tasks.h>
@@ -108,6 +108,8 @@ void answer(ResponseWriter& res, const std::optional<Task>& task) {
 void add_routes(http::Router& router, crud::Tasks& tasks, const http::CookieSigner& signer) {
   auto api = router.group("/api");
   api.use(json_errors());
+  api.not_found([](Request&, ResponseWriter&) { throw http::StatusError(404, "no such path"); });
+  api.method_not_allowed([](Request&, ResponseWriter&) { throw http::StatusError(405, "no such method"); });
   api.handle("POST /session", [&signer](Request& req, ResponseWriter& res) { sign_in(signer, req, res); });
   api.handle("DELETE /session", [](Request&, ResponseWriter& res) {
     res.delete_cookie(kCookie);

@@ -18,8 +18,9 @@ namespace tuza::http {
 // What a router has found for a request.
 struct RouteTarget {
   enum class Redirect : std::uint8_t { kNo, kToCleanPath, kToSlash };
-  const Handler* handler = nullptr;  // null: nothing
-  unsigned allowed = 0;
+  const Handler* handler = nullptr;  // null: a text answers
+  bool found = false;
+  unsigned allowed = 0;  // if nothing is found
   Redirect redirect = Redirect::kNo;
 };
 
@@ -125,11 +126,17 @@ class WithoutPrefix {
 void answer(const RouteTarget& target, Request& request, ResponseWriter& response) {
   if (target.redirect != RouteTarget::Redirect::kNo) [[unlikely]]
     return redirect(target.redirect, request, response);
-  if (target.handler != nullptr) return (*target.handler)(request, response);
-  if (target.allowed == 0) return response.error(404);
-  response.set_header("Allow", allow_list(target.allowed | 1u << static_cast<int>(Method::kOptions)));
-  if (request.method() == Method::kOptions) return response.status(204);
-  response.error(405);
+  if (target.found) [[likely]]
+    return (*target.handler)(request, response);
+  int status = 404;
+  if (target.allowed != 0) {
+    response.set_header("Allow", allow_list(target.allowed | 1u << static_cast<int>(Method::kOptions)));
+    if (request.method() == Method::kOptions) return response.status(204);
+    status = 405;
+  }
+  if (target.handler == nullptr) return response.error(status);
+  response.status(status);
+  (*target.handler)(request, response);
 }
 
 RouteTarget find(const RouteTree& tree, const Request& request, ExchangeBuffers& buffers) {
@@ -153,12 +160,34 @@ RouteTarget find(const RouteTree& tree, const Request& request, ExchangeBuffers&
   if (found.route != nullptr) {
     buffers.pattern = found.route->pattern;
     target.handler = &found.route->handler;
+    target.found = true;
   }
   target.allowed = found.allowed;
   return target;
 }
 
+// A handler for a prefix and all that is below it; without a prefix, for every path.
+void add_below(RouteTree& tree, std::string_view prefix, Handler handler, const std::source_location& where) {
+  if (!handler) throw std::invalid_argument("prefix \"" + std::string(prefix) + "\": no handler");
+  const auto shared = std::make_shared<Handler>(std::move(handler));
+  const auto call = [shared](Request& request, ResponseWriter& response) { (*shared)(request, response); };
+  if (!prefix.empty()) tree.add(prefix, call, where);
+  tree.add(std::string(prefix) + "/", call, where);
+}
+
 }  // namespace
+
+// The handlers of not_found() and method_not_allowed(). A router without them has none of this.
+struct Router::Misses {
+  RouteTree not_found, method_not_allowed;
+
+  [[nodiscard]] const Handler* handler(unsigned allowed, const Request& request,
+                                       ExchangeBuffers& buffers) const {
+    const RouteTree& tree = allowed == 0 ? not_found : method_not_allowed;
+    const RouteTree::Found found = tree.find(request.method(), request.host(), request.path(), buffers);
+    return found.route == nullptr ? nullptr : &found.route->handler;
+  }
+};
 
 // The middleware of a router. It is called when the target is known, so that it sees the pattern; the innermost handler
 // takes the target from the request.
@@ -214,6 +243,19 @@ void Router::use(Middleware middleware) {
   chain_->add(middleware);
 }
 
+Router::Misses& Router::misses() {
+  if (misses_ == nullptr) misses_ = std::make_unique<Misses>();
+  return *misses_;
+}
+
+void Router::not_found(Handler handler, const std::source_location& where) {
+  add_below(misses().not_found, "", unless_too_large(std::move(handler)), where);
+}
+
+void Router::method_not_allowed(Handler handler, const std::source_location& where) {
+  add_below(misses().method_not_allowed, "", unless_too_large(std::move(handler)), where);
+}
+
 RouteGroup Router::group(std::string_view prefix) {
   require_prefix(prefix);
   return RouteGroup(*this, std::string(prefix));
@@ -236,7 +278,10 @@ void Router::mount(std::string_view prefix, Handler handler, const std::source_l
 }
 
 void Router::operator()(Request& request, ResponseWriter& response) const {
-  const RouteTarget target = find(*tree_, request, request.exchange().buffers());
+  ExchangeBuffers& buffers = request.exchange().buffers();
+  RouteTarget target = find(*tree_, request, buffers);
+  if (!target.found && misses_ != nullptr) [[unlikely]]
+    target.handler = misses_->handler(target.allowed, request, buffers);
   if (chain_ == nullptr) return answer(target, request, response);
   const Chain::Current current(request, target);
   chain_->outermost(request, response);
@@ -249,13 +294,26 @@ void RouteGroup::handle(std::string_view pattern, Handler handler, const std::so
     throw std::invalid_argument("pattern \"" + std::string(pattern) +
                                 "\" in a group: a method and a space, if any, then a path or nothing");
   }
+  std::string whole(pattern.substr(0, path));
+  whole.append(prefix_).append(pattern.substr(path));
+  router_.tree_->add(whole, wrapped(std::move(handler)), where);
+}
+
+Handler RouteGroup::wrapped(Handler handler) const {
+  if (!handler) return handler;  // refused when it is added
   handler = unless_too_large(std::move(handler));
   for (const std::shared_ptr<Middleware>& one : middleware_ | std::views::reverse) {
     handler = (*one)(std::move(handler));
   }
-  std::string whole(pattern.substr(0, path));
-  whole.append(prefix_).append(pattern.substr(path));
-  router_.tree_->add(whole, std::move(handler), where);
+  return handler;
+}
+
+void RouteGroup::not_found(Handler handler, const std::source_location& where) {
+  add_below(router_.misses().not_found, prefix_, wrapped(std::move(handler)), where);
+}
+
+void RouteGroup::method_not_allowed(Handler handler, const std::source_location& where) {
+  add_below(router_.misses().method_not_allowed, prefix_, wrapped(std::move(handler)), where);
 }
 
 void RouteGroup::use(Middleware middleware) {

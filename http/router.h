@@ -32,7 +32,7 @@
 // A path that matches no pattern gets 404. A path that matches only with other methods gets 405 with Allow,
 // and for OPTIONS 204 with Allow. OPTIONS * gets 204 with the methods of all patterns; those without a method count for all
 // but TRACE and CONNECT. Both errors keep the header fields that middleware has set, as
-// ResponseWriter::error() does.
+// ResponseWriter::error() does; not_found() and method_not_allowed() set handlers that answer instead.
 //
 // Thread-compatible: set it up first, then serve. Lookups of concurrent goroutines are independent.
 #pragma once
@@ -60,12 +60,18 @@ class RouteGroup {
               const std::source_location& where = std::source_location::current());
   // Around the handlers that are registered afterwards; the first is the outermost. Called once for each of them.
   void use(Middleware middleware);
+  // As Router's, for the prefix and what is below it, with the group's middleware around `handler`. The longest prefix that
+  // has a handler answers.
+  void not_found(Handler handler, const std::source_location& where = std::source_location::current());
+  void method_not_allowed(Handler handler,
+                          const std::source_location& where = std::source_location::current());
   // A group within this one: it has this one's prefix and, so far, this one's middleware.
   [[nodiscard]] RouteGroup group(std::string_view prefix) const;
 
  private:
   friend class Router;
   RouteGroup(Router& router, std::string prefix) : router_(router), prefix_(std::move(prefix)) {}
+  [[nodiscard]] Handler wrapped(Handler handler) const;
   Router& router_;
   std::string prefix_;
   std::vector<std::shared_ptr<Middleware>> middleware_;
@@ -82,6 +88,13 @@ class Router {
   // with their places in the program if it conflicts with another one.
   void handle(std::string_view pattern, Handler handler,
               const std::source_location& where = std::source_location::current());
+
+  // Answers requests whose path matches no pattern. The status is set already, 404; the handler adds a body, or sets
+  // another one. Request::pattern() is empty. Throws std::invalid_argument for a second one. A mounted router has its own.
+  void not_found(Handler handler, const std::source_location& where = std::source_location::current());
+  // The same for a path that other methods may have: 405, and Allow is set. Not for OPTIONS.
+  void method_not_allowed(Handler handler,
+                          const std::source_location& where = std::source_location::current());
 
   // Around everything that this router answers, 404, 405 and redirects included; the first is the outermost. It sees
   // Request::pattern().
@@ -100,8 +113,12 @@ class Router {
  private:
   friend class RouteGroup;
   struct Chain;
+  struct Misses;
+  Misses& misses();
+
   std::unique_ptr<RouteTree> tree_;
-  std::unique_ptr<Chain> chain_;  // null: no middleware
+  std::unique_ptr<Misses> misses_;  // null: answered by texts
+  std::unique_ptr<Chain> chain_;    // null: no middleware
 };
 
 }  // namespace tuza::http

@@ -38,6 +38,7 @@ void routes(tuza::http::Router& router) {
   //! [routes]
 }
 
+constexpr char kNotFoundPage[] = "<!doctype html><title>Not found</title><p>Nothing is here.";
 tuza::http::Middleware timed();
 tuza::http::Middleware only_with_token();
 void user(Request&, ResponseWriter&) {}
@@ -50,6 +51,11 @@ void groups(tuza::http::Router& router, tuza::http::Router reports) {
   api.handle("GET /users/{id}", user);           // GET /api/v1/users/{id}
   router.mount("/reports", std::move(reports));  // a router that sees the path behind /reports
   //! [groups]
+  //! [not_found]
+  router.not_found([](Request&, ResponseWriter& res) { res.html(kNotFoundPage); });
+  api.not_found([](Request&, ResponseWriter& res) { res.json(R"({"error": "no such path"})"); });
+  api.method_not_allowed([](Request&, ResponseWriter& res) { res.json(R"({"error": "no such method"})"); });
+  //! [not_found]
 }
 
 //! [body]

@@ -57,6 +57,10 @@ class Crud(unittest.TestCase):
         self.assertEqual(self.ask(server, ada, "POST", "/api/tasks", b"title=a", Content_Type="text/plain")[0], 415)
         self.assertEqual(self.ask(server, ada, "GET", "/api/tasks/x")[0], 404)
         self.assertEqual(self.ask(server, "", "POST", "/api/session", {"user": ""})[0], 400)
+        self.assertEqual(self.ask(server, ada, "GET", "/api/x")[::2], (404, {"error": "no such path"}))
+        status, headers, answer = self.ask(server, ada, "PATCH", "/api/tasks")
+        self.assertEqual((status, headers["Allow"], answer),
+                         (405, "GET, HEAD, POST, OPTIONS", {"error": "no such method"}))
 
     def test_sessions_cannot_be_forged_and_outlive_the_process(self):
         server = self.start(f"crud.key={KEY}")
