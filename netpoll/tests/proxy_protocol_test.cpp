@@ -229,7 +229,7 @@ TEST_P(ReceiveProxyHeaderTest, EndsWithTheStreamAndWithTheDeadline) {
   });
 }
 
-TEST_P(ReceiveProxyHeaderTest, ThePeerStaysWhereTheProxyNamesNobodyAndAUnixClientHasNoEndpoint) {
+TEST_P(ReceiveProxyHeaderTest, ThePeerStaysIfTheProxyNamesNone) {
   run_with(GetParam(), [] {
     TcpPair pair = tcp_pair();
     const std::string before = pair.server.remote_address().value();

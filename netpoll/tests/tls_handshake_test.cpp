@@ -395,7 +395,7 @@ TEST_F(SilentClientTest, TheDeadlineOfTheOtherDirectionDoesNot) {
   }
 }
 
-TEST_F(SilentClientTest, ADeadlineOrTimeoutEndsAlsoAWaitForTheHandshakeOfTheOtherDirection) {
+TEST_F(SilentClientTest, ADeadlineEndsAWaitForTheOtherDirectionsHandshake) {
   with_silent_client([](Conn& conn) {
     WaitGroup group;
     group.go([&] { EXPECT_TRUE(conn.read(std::span<std::byte>()).error().closed()); });

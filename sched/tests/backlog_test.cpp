@@ -28,7 +28,7 @@ constexpr std::uint32_t kThreshold = Backlog::kThreshold;
 
 using Do = Backlog::Do;
 
-TEST(Backlog, LastsForAWhileAfterOneHasStalledWhileManyAreWithoutAPAndManyWait) {
+TEST(Backlog, BeginsWithAStallOfManyAndLastsForAWhile) {
   Backlog backlog;
   backlog.note_stall(false, kThreshold - 1, 1000, 0);
   backlog.note_stall(false, 1000, kThreshold - 1, 0);

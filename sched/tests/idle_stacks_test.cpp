@@ -83,7 +83,7 @@ TEST(IdleStacks, WhatLiesBelowALongWaitIsGivenBackOnceAndNothingElse) {
 }
 
 // The runtime does not know what the program's frames keep below the stack pointer.
-TEST(IdleStacks, NothingIsGivenBackOfAGoroutineThatDoesNotSayThatNothingLiesBelow) {
+TEST(IdleStacks, AreKeptUnlessTheGoroutineSaysThatNothingLiesBelow) {
   run_with(2, [] {
     constexpr std::size_t kDeep = 40 << 10;
     Semaphore wakes(0);

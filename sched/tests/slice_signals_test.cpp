@@ -288,7 +288,7 @@ TEST_P(SignalsTest, WhenALibraryTakesTheSignalAnotherOneIsUsed) {
 }
 
 // The runtime does not see this goroutine's signal. The goroutine must be asked again.
-TEST_P(SignalsTest, OneThatWasAskedByASignalThatTheLibraryGotIsSuspendedAllTheSame) {
+TEST_P(SignalsTest, IsSuspendedThoughALibraryGotTheSignal) {
   run_with(GetParam(), [] {
     std::atomic<const rt::M*> m = nullptr;
     std::atomic<bool> stop = false, unblock = false;

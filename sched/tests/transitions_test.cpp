@@ -131,7 +131,7 @@ TEST_F(TransitionsTest, IfAllPsAreBusyAHogQueuesBehindWokenAndNewGoroutines) {
   EXPECT_EQ(order_after_losing_the_p(true), "nnr");
 }
 
-TEST_F(TransitionsTest, OneThatHasUsedLittleCpuWithoutAPQueuesWithWokenGoroutines) {
+TEST_F(TransitionsTest, AShortRunWithoutAPQueuesAsWoken) {
   EXPECT_NE(order_after_losing_the_p(false).back(), 'r');
 }
 
@@ -277,7 +277,7 @@ TEST_F(TransitionsTest, ALockedOneKeepsItsThreadThroughACall) {
 
 // The locked goroutine queues for a P just as the last busy P becomes idle; its thread waits for that
 // goroutine alone.
-TEST_F(TransitionsTest, ALockedOneIsNotLeftInTheQueueWhenThePBecomesIdleMeanwhile) {
+TEST_F(TransitionsTest, ALockedOneLeavesTheQueueWhenThePBecomesIdle) {
   run_with(1, [] {
     constexpr int kRounds = scaled(30'000);
     Semaphore begin(0), done(0);
