@@ -1,5 +1,7 @@
 #include <tuza/http/middleware/csrf.h>
 
+#include <tuza/http/route/clean_path.h>
+#include <tuza/http/route/pattern.h>
 #include <tuza/http/route/route_tree.h>
 #include <tuza/http/serve/exchange.h>
 #include <tuza/http/wire/chars.h>
@@ -21,6 +23,18 @@ std::string_view host_of(std::string_view origin) {
   if (at == std::string_view::npos || at == 0) return {};
   const std::string_view host = origin.substr(at + 3);
   return host.find_first_of("/?#@") == std::string_view::npos ? host : std::string_view();
+}
+
+// Whether the route that answers is one of its own beside the bypass that matches the same path: it has a text where the
+// bypass has a name.
+bool is_another(std::string_view route, std::string_view bypass) {
+  if (route.empty()) return false;  // the middleware is not behind a router
+  const Pattern found = Pattern::parse(route), exempt = Pattern::parse(bypass);
+  for (std::size_t i = 0; i < std::min(found.segments.size(), exempt.segments.size()); ++i) {
+    using Kind = Pattern::Kind;
+    if (found.segments[i].kind == Kind::kText && exempt.segments[i].kind == Kind::kName) return true;
+  }
+  return false;
 }
 
 class Protection {
@@ -58,13 +72,15 @@ class Protection {
  private:
   [[nodiscard]] bool is_exempt(Request& request, std::string_view origin) const {
     if (std::ranges::find(options_.trusted_origins, origin) != options_.trusted_origins.end()) return true;
-    if (options_.bypass.empty() || !request.path().starts_with('/')) return false;
+    const std::string_view path = request.path();
+    if (options_.bypass.empty() || !path.starts_with('/') || !is_clean(path)) return false;
     // The router may have found its own values before, or will find them.
     ExchangeBuffers& buffers = request.exchange().buffers();
     auto values = std::exchange(buffers.path_values, {});
-    const RouteTree::Found found = bypass_.find(request.method(), request.host(), request.path(), buffers);
+    const RouteTree::Found found = bypass_.find(request.method(), request.host(), path, buffers);
     buffers.path_values = std::move(values);
-    return found.route != nullptr && !found.slash_is_missing;
+    return found.route != nullptr && !found.slash_is_missing &&
+           !is_another(request.pattern(), found.route->pattern);
   }
 
   CsrfOptions options_;

@@ -22,7 +22,8 @@ namespace tuza::http {
 
 struct CsrfOptions {
   std::vector<std::string> trusted_origins{};  // "https://admin.example.com", "https://example.com:8443"
-  // Patterns as of a Router, for endpoints that other sites may call. A path that the router would redirect does not match.
+  // Patterns as of a Router, for endpoints that other sites may call. A path that the router would redirect does not match,
+  // nor does one with a route of its own: "POST /hooks/{name}" does not exempt "POST /hooks/admin" where that is a route.
   std::vector<std::string> bypass{};
   Handler refused{};  // instead of a 403 with a line of text
 };

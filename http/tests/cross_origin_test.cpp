@@ -146,7 +146,30 @@ TEST(CsrfTest, TrustsOriginsAndBypasses) {
   EXPECT_EQ(answer("POST /hooks/a", "https://b.example").body, "a");
   EXPECT_EQ(answer("PUT /hooks/a", "https://b.example").status, 403);
   EXPECT_EQ(answer("POST /open/a", "https://b.example").status, 200);
-  EXPECT_EQ(answer("POST /open", "https://b.example").status, 403);  // would be redirected
+  for (const char* redirected :
+       {"/open", "/open/../hooks/a", "/open/%2e%2E/private", "/open//a", "//hooks/a"}) {
+    EXPECT_EQ(answer(("POST " + std::string(redirected)).c_str(), "https://b.example").status, 403)
+        << redirected;
+  }
+}
+
+TEST(CsrfTest, ABypassExemptsNoOtherRoute) {
+  Router router;
+  for (const char* route : {"POST /hooks/{name}", "POST /hooks/admin", "/", "/all/", "POST /all/of/it"}) {
+    router.handle(route, handled);
+  }
+  const CallOptions cross_site{.headers = {{"Sec-Fetch-Site", "cross-site"}}};
+  router.use(csrf({.bypass = {"POST /hooks/{any}", "/all/", "/part/"}}));
+  EXPECT_EQ(call(router, "POST /hooks/a", cross_site).status, 200);
+  EXPECT_EQ(call(router, "POST /hooks/admin", cross_site).status, 403);
+  EXPECT_EQ(call(router, "POST /hooks/%61dmin", cross_site).status, 403);
+  EXPECT_EQ(call(router, "POST /all/of/it", cross_site).status, 200) << "all that is below";
+  EXPECT_EQ(call(router, "POST /part/x", cross_site).status, 200) << "a part of what a route answers";
+  // Without a router in front of it, dots would reach the handler as they are.
+  EXPECT_EQ(call(with(handled, csrf({.bypass = {"/open/"}})), "POST /open/../x", cross_site).status, 403);
+}
+
+TEST(CsrfTest, RefusesMalformedOptions) {
   EXPECT_THROW((void)csrf({.trusted_origins = {"example.com"}})(handled), std::invalid_argument);
   EXPECT_THROW((void)csrf({.trusted_origins = {"https://example.com/"}})(handled), std::invalid_argument);
   EXPECT_THROW((void)csrf({.bypass = {"no path"}})(handled), std::invalid_argument);
