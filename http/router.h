@@ -17,9 +17,10 @@
 //   - {name} matches one segment, {name...} at the end the rest of the path, {$} at the end nothing behind the slash. A
 //     pattern that ends in "/" answers everything below it: "/" everything.
 //   - A pattern without a method answers all methods, one for GET also HEAD. A host matches without its port, in any case.
-//   - If several patterns match a request, the most specific one answers: that whose requests are a subset of the others'. A
-//     pattern with a host takes precedence over one without. Two patterns that match the same request, and of which neither is more
-//     specific ("/a/{x}" and "/{y}/b"), conflict: the second one is refused.
+//   - If several patterns match a request, the most specific one answers: that whose paths are a subset of the others'; of the
+//     same path, that with a method. So "GET /" and "/api/" may stand beside each other, which Go refuses. A pattern with a host
+//     takes precedence over one without. Two patterns that match the same request, and of which neither is more specific
+//     ("/a/{x}" and "/{y}/b"), conflict: the second one is refused.
 //   - If "/dir/" matches and "/dir" does not, "/dir" is redirected to "/dir/" (308). So is a path with empty segments, "."
 //     or "..", encoded or not, to the one that it means.
 // Both patterns and paths are compared decoded, segment by segment: "GET /my files" is "GET /my%20files".

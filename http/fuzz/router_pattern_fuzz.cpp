@@ -212,15 +212,14 @@ void check_alone(const Known& known) {
          known.text);
 }
 
-// Whether some request matches both, and neither pattern is narrower: segment by segment.
+// Whether some request matches both, and neither path is narrower, segment by segment, nor a method decides between
+// patterns of the same path.
 bool conflict(const Pattern& a, const Pattern& b) {
   if (a.host != b.host) return false;
+  const auto both_answer = [&](Method method) { return method_rank(a, method) && method_rank(b, method); };
+  const auto methods = std::views::iota(0, kMethodCount);
+  if (std::ranges::none_of(methods, [&](int i) { return both_answer(static_cast<Method>(i)); })) return false;
   bool a_narrower = false, b_narrower = false;
-  if (a.method != b.method) {
-    a_narrower = !b.method || (a.method == Method::kHead && b.method == Method::kGet);
-    b_narrower = !a.method || (b.method == Method::kHead && a.method == Method::kGet);
-    if (!a_narrower && !b_narrower) return false;
-  }
   for (std::size_t i = 0;; ++i) {
     const bool a_ends = i == a.segments.size(), b_ends = i == b.segments.size();
     if (a_ends && b_ends) break;
@@ -236,7 +235,7 @@ bool conflict(const Pattern& a, const Pattern& b) {
     a_narrower = a_narrower || x.kind < y.kind;
     b_narrower = b_narrower || y.kind < x.kind;
   }
-  return a_narrower == b_narrower;
+  return a_narrower == b_narrower && (a_narrower || a.method == b.method);
 }
 
 void check_choice(const std::vector<Known>& all, Method method, std::string_view path) {

@@ -5,7 +5,7 @@
 namespace tuza::http {
 namespace {
 
-// Which of the two patterns matches less at some segment, or by its method. Both: neither is a part of the other.
+// Which of the two paths matches less at some segment. Both: neither is a part of the other.
 struct Narrower {
   bool added = false;
   bool old = false;
@@ -79,16 +79,14 @@ class Walk {
     return nullptr;
   }
 
-  [[nodiscard]] bool conflicts(std::optional<Method> old, Narrower so_far) const {
-    if (added_.method != old) {
-      // A pattern for GET answers HEAD, too.
-      const bool added_is = !old || (added_.method == Method::kHead && old == Method::kGet);
-      const bool old_is = !added_.method || (old == Method::kHead && added_.method == Method::kGet);
-      if (!added_is && !old_is) return false;  // no request has both methods
-      so_far.added = so_far.added || added_is;
-      so_far.old = so_far.old || old_is;
-    }
-    return so_far.added == so_far.old;
+  [[nodiscard]] bool conflicts(std::optional<Method> old, Narrower path) const {
+    if (path.added != path.old) return false;
+    if (!path.added) return added_.method == old;  // the same path: one method, or the narrower one answers
+    const auto get_and_head = [](std::optional<Method> get, std::optional<Method> head) {
+      return get == Method::kGet && head == Method::kHead;  // a pattern for GET answers HEAD, too
+    };
+    const std::optional<Method> added = added_.method;
+    return !old || !added || old == added || get_and_head(*old, *added) || get_and_head(*added, *old);
   }
 
   const SegmentTable& texts_;

@@ -8,7 +8,8 @@
 namespace tuza::http {
 
 // The pattern below `root` with which `added` conflicts; null: none. Two patterns conflict if some request matches both
-// and neither is more specific: the requests of neither are a part of those of the other. Source: Go 1.22's net/http.
+// and neither is more specific: the paths of neither are a part of the other's, or they are the same and so is the method.
+// Source: Go 1.22's net/http, where a method counts like a segment, so that "GET /" and "/api/" conflict.
 const Route* find_conflict(const SegmentTable& texts, const RouteNode& root, const Pattern& added);
 
 }  // namespace tuza::http

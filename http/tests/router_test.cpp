@@ -198,10 +198,14 @@ TEST(Router, PatternsOfWhichNoneIsMoreSpecificConflict) {
   } cases[] = {{"/a/{x}", "/{y}/b", true},
                {"/a/{x}", "/a/b", false},
                {"GET /a/b", "/a/{x}", false},
-               {"GET /a/{x}", "/a/b", true},
+               {"GET /a/{x}", "/a/b", false},
+               {"GET /", "/a/", false},
+               {"GET /a/{x}", "/{y}/b", true},
+               {"GET /a/{x}", "HEAD /{y}/b", true},
+               {"GET /a/{x}", "POST /{y}/b", false},
                {"GET /a", "POST /a", false},
                {"GET /a", "HEAD /a", false},
-               {"HEAD /{x}", "GET /a", true},
+               {"HEAD /{x}", "GET /a", false},
                {"HEAD /a", "GET /{x}", false},
                {"/a/{x...}", "/a/{y...}", true},
                {"/a/", "/a/{x...}", true},
@@ -233,6 +237,23 @@ TEST(Router, PatternsOfWhichNoneIsMoreSpecificConflict) {
       EXPECT_NE(error.find("router_test.cpp:"), error.rfind("router_test.cpp:")) << "both places: " << error;
     }
   }
+}
+
+TEST_F(RouterTest, ThePathDecidesBeforeTheMethod) {
+  add("GET /");
+  add("/api/");
+  add("POST /api/{x}", {"x"});
+  add("/api/fixed");
+  add("HEAD /{x}", {"x"});
+  add("GET /page");
+  expect({{"GET /", "200 GET /"},
+          {"GET /api/", "200 /api/"},
+          {"GET /api/x", "200 /api/"},
+          {"POST /api/x", "200 POST /api/{x} x=x"},
+          {"POST /api/fixed", "200 /api/fixed"},
+          {"GET /api", "308 /api/"},
+          {"HEAD /page", "200 "},
+          {"POST /x", "405 GET, HEAD, OPTIONS"}});
 }
 
 TEST_F(RouterTest, AHostMayBeTheOnlyOne) {
