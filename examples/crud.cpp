@@ -97,7 +97,7 @@ void sign_in(const http::CookieSigner& signer, Request& req, ResponseWriter& res
                    .max_age = 12h,
                    .secure = req.tls_info().has_value(),
                    .same_site = http::SameSite::kStrict});
-  res.status(204);
+  res.no_content();
 }
 
 void answer(ResponseWriter& res, const std::optional<Task>& task) {
@@ -113,7 +113,7 @@ void add_routes(http::Router& router, crud::Tasks& tasks, const http::CookieSign
   api.handle("POST /session", [&signer](Request& req, ResponseWriter& res) { sign_in(signer, req, res); });
   api.handle("DELETE /session", [](Request&, ResponseWriter& res) {
     res.delete_cookie(kCookie);
-    res.status(204);
+    res.no_content();
   });
   api.use(signed_in(signer));  // around what follows
   api.handle("GET /tasks",
@@ -137,7 +137,7 @@ void add_routes(http::Router& router, crud::Tasks& tasks, const http::CookieSign
   api.handle("DELETE /tasks/{id}", [&tasks](Request& req, ResponseWriter& res) {
     if (!tasks.remove(*req.get(kUser), req.path_value<std::int64_t>("id")))
       throw http::StatusError(404, "no such task");
-    res.status(204);
+    res.no_content();
   });
 }
 

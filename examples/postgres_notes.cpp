@@ -126,7 +126,7 @@ class Service {
     const Result<Rows> rows = pool_.query(ctx, "DELETE FROM notes WHERE id = $1", *id);
     if (!rows) return report(res, rows.error());
     if (rows->affected() == 0) return refuse(res, 404, "no such note");
-    res.status(204);
+    res.no_content();
   }
 
   tuza::ResourceStats stats() const { return pool_.stats(); }

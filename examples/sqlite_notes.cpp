@@ -148,7 +148,7 @@ void remove(Store& store, Request& req, ResponseWriter& res) {
   const auto removed = store.remove(*id);
   if (!removed) return report(res, removed.error());
   if (!*removed) return refuse(res, 404, "no such note");
-  res.status(204);
+  res.no_content();
 }
 
 }  // namespace

@@ -91,6 +91,8 @@ class ResponseWriter {
   void text(int code, std::string_view body) { send(code, "text/plain; charset=utf-8", body); }
   void json(int code, std::string_view body) { send(code, "application/json", body); }
   void html(int code, std::string_view body) { send(code, "text/html; charset=utf-8", body); }
+  // 204: done, and there is nothing to say.
+  void no_content() { status(204); }
   // A value as JSON, by JsonCodec<T> (http/json_codec.h).
   template <JsonEncodable T>
   void json(const T& value) {

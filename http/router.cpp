@@ -36,7 +36,7 @@ std::string allow_list(unsigned methods) {
   return list;
 }
 
-// The method stays the same, unlike after 301.
+// The method stays the same, unlike after 301, and browsers do not remember it: the next release may have the path.
 void redirect(RouteTarget::Redirect to, const Request& request, ResponseWriter& response) {
   std::string path(request.mount_path());
   if (to == RouteTarget::Redirect::kToCleanPath) {
@@ -45,7 +45,7 @@ void redirect(RouteTarget::Redirect to, const Request& request, ResponseWriter& 
     path.append(request.path()).append("/");
   }
   if (!request.query().empty()) path.append("?").append(request.query());
-  response.redirect(path, 308);
+  response.redirect(path, 307);
 }
 
 // A handler that is not called if the body of the request is too large to be read: the server answers when the middleware
@@ -139,7 +139,8 @@ void answer(const RouteTarget& target, Request& request, ResponseWriter& respons
   (*target.handler)(request, response);
 }
 
-RouteTarget find(const RouteTree& tree, const Request& request, ExchangeBuffers& buffers) {
+RouteTarget find(const RouteTree& tree, const RouterRedirects& redirects, const Request& request,
+                 ExchangeBuffers& buffers) {
   RouteTarget target;
   const std::string_view path = request.path();
   if (path == "*") {
@@ -147,12 +148,12 @@ RouteTarget find(const RouteTree& tree, const Request& request, ExchangeBuffers&
     target.allowed = tree.methods() | 1u << static_cast<int>(Method::kOptions);
     return target;
   }
-  if (!is_clean(path)) [[unlikely]] {
+  if (redirects.to_clean_path && !is_clean(path)) [[unlikely]] {
     target.redirect = RouteTarget::Redirect::kToCleanPath;
     return target;
   }
   const RouteTree::Found found = tree.find(request.method(), request.host(), path, buffers);
-  if (found.slash_is_missing) {
+  if (found.slash_is_missing && redirects.to_missing_slash) {
     target.redirect = RouteTarget::Redirect::kToSlash;
     return target;
   }
@@ -279,7 +280,7 @@ void Router::mount(std::string_view prefix, Handler handler, const std::source_l
 
 void Router::operator()(Request& request, ResponseWriter& response) const {
   ExchangeBuffers& buffers = request.exchange().buffers();
-  RouteTarget target = find(*tree_, request, buffers);
+  RouteTarget target = find(*tree_, redirects_, request, buffers);
   if (!target.found && misses_ != nullptr) [[unlikely]]
     target.handler = misses_->handler(target.allowed, request, buffers);
   if (chain_ == nullptr) return answer(target, request, response);

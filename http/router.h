@@ -21,8 +21,8 @@
 //     same path, that with a method. So "GET /" and "/api/" may stand beside each other, which Go refuses. A pattern with a host
 //     takes precedence over one without. Two patterns that match the same request, and of which neither is more specific
 //     ("/a/{x}" and "/{y}/b"), conflict: the second one is refused.
-//   - If "/dir/" matches and "/dir" does not, "/dir" is redirected to "/dir/" (308). So is a path with empty segments, "."
-//     or "..", encoded or not, to the one that it means.
+//   - If "/dir/" matches and "/dir" does not, "/dir" is redirected to "/dir/" (307). So is a path with empty segments, "."
+//     or "..", encoded or not, to the one that it means. redirects() switches either off.
 // Both patterns and paths are compared decoded, segment by segment: "GET /my files" is "GET /my%20files".
 // The path is split into segments before decoding: "%2F" and "%00" reach {name} and {name...}, decoded by path_value().
 // A handler that builds a file name from them must check them.
@@ -41,10 +41,12 @@
 #include <tuza/http/handler.h>
 #include <tuza/http/middleware.h>
 
+#include <concepts>
 #include <memory>
 #include <source_location>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tuza::http {
@@ -68,6 +70,11 @@ class RouteGroup {
                           const std::source_location& where = std::source_location::current());
   // A group within this one: it has this one's prefix and, so far, this one's middleware.
   [[nodiscard]] RouteGroup group(std::string_view prefix) const;
+  template <std::invocable<RouteGroup&> Function>
+  void group(std::string_view prefix, Function&& add) const {
+    RouteGroup made = group(prefix);
+    std::forward<Function>(add)(made);
+  }
 
  private:
   friend class Router;
@@ -76,6 +83,14 @@ class RouteGroup {
   Router& router_;
   std::string prefix_;
   std::vector<std::shared_ptr<Middleware>> middleware_;
+};
+
+// What a router redirects instead of looking for the path as it is.
+struct RouterRedirects {
+  // Off: "{name...}" has a path as it was sent, a URL for instance ("/fetch/http://host/a/../b"), and ".." may be a {name}. A
+  // handler that builds a file name from them must check them.
+  bool to_clean_path = true;
+  bool to_missing_slash = true;  // "/dir" to "/dir/"; off: 404, or a pattern that matches more
 };
 
 class Router {
@@ -102,11 +117,20 @@ class Router {
   void use(Middleware middleware);
   // `prefix`: a path, "/api"; it may have {name}s.
   [[nodiscard]] RouteGroup group(std::string_view prefix);
+  // The same for the length of a call: router.group("/api", [](RouteGroup& api) { api.handle(...); });
+  template <std::invocable<RouteGroup&> Function>
+  void group(std::string_view prefix, Function&& add) {
+    RouteGroup made = group(prefix);
+    std::forward<Function>(add)(made);
+  }
   // All requests below `prefix` go to `handler`, which sees the path without it: another router, a file server.
   // Request::mount_path() is the prefix. If `handler` is a router, it and its handlers see its own pattern in
   // Request::pattern(); when it has returned, the pattern has the prefix, too. `prefix` has no wildcards.
   void mount(std::string_view prefix, Handler handler,
              const std::source_location& where = std::source_location::current());
+
+  // A mounted router has its own; its paths come through this one's first.
+  void redirects(const RouterRedirects& which) { redirects_ = which; }
 
   // Answers one request; this operator makes a Router a Handler.
   void operator()(Request& request, ResponseWriter& response) const;
@@ -120,6 +144,7 @@ class Router {
   std::unique_ptr<RouteTree> tree_;
   std::unique_ptr<Misses> misses_;  // null: answered by texts
   std::unique_ptr<Chain> chain_;    // null: no middleware
+  RouterRedirects redirects_;
 };
 
 }  // namespace tuza::http

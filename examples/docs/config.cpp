@@ -46,7 +46,7 @@ int serve(int argc, char** argv) {
     if (!opened) return std::unexpected(tuza::errorf("{}: {}", database.place(), opened.error()));
     app.router().handle("PUT /notes/{id}", [limit = note_max->count](auto& req, auto& res) {
       if (req.content_length().value_or(0) > static_cast<std::uint64_t>(limit)) return res.error(413);
-      res.status(204);
+      res.no_content();
     });
     return {};
   });

@@ -67,7 +67,7 @@ void upload(Request& req, ResponseWriter& res) {
     if (*n == 0) break;
     store(std::span(piece).first(*n));
   }
-  res.status(204);
+  res.no_content();
 }
 //! [body]
 

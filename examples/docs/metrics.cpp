@@ -34,7 +34,7 @@ int serve_orders(int argc, char** argv) {
       waiting.subtract();
       teas.add();
       times.observe(std::chrono::steady_clock::now() - begun);
-      res.status(204);
+      res.no_content();
     });
     app.admin().handle("GET /queue", [](Request&, ResponseWriter& res) { res.text(state_of_queue()); });
   });

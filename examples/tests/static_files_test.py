@@ -118,7 +118,7 @@ class StaticFiles(unittest.TestCase):
         for path in ("/../secret", "/%2e%2e/secret", "/..%2fsecret", "/sub/../../secret", "//etc/passwd",
                      "/%2fetc/passwd"):
             answer = self.raw(path)
-            if answer.startswith(b"HTTP/1.1 308 "):  # the router cleans the path
+            if answer.startswith(b"HTTP/1.1 307 "):  # the router cleans the path
                 answer = self.raw(re.search(rb"^Location: (/[^/\r][^\r]*)\r$", answer, re.MULTILINE)[1].decode())
             self.assertTrue(answer.startswith(b"HTTP/1.1 404 "), (path, answer))
             self.assertNotIn(b"secret", answer)

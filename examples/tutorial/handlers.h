@@ -15,7 +15,7 @@ inline void say(Request& req, ResponseWriter& res, Room& room) {
   if (!body) return;  // too large, too slow, malformed: the server answers
   if (body->empty() || body->contains('\n')) return res.error(400, "one line, please\n");
   room.say(req.path_value<std::string>("name") + ": " + std::string(*body) + "\n");
-  res.status(204);
+  res.no_content();
 }
 
 // GET /lines/{name}: joins, and sends lines as they come, for ten seconds.

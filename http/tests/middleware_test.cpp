@@ -161,7 +161,7 @@ TEST_P(MiddlewareTest, ItsFieldsAreOnEveryAnswerMadeBehindIt) {
     } cases[] = {
         {get("/teapot"), 418},
         {get("/nowhere"), 404},
-        {get("/closed"), 308},
+        {get("/closed"), 307},
         {get("/closed/"), 401},
         {post("/empty", ""), 405},
         {get("/files/"), 404},

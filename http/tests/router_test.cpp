@@ -29,7 +29,7 @@ class RouterTest : public ::testing::Test {
         const Response r =
             fetch(server.address(), line + " HTTP/1.1\r\nHost: a\r\n\r\n", line.starts_with("HEAD"));
         std::string got = std::to_string(r.status) + " " + r.body;
-        if (r.status == 308) got = "308 " + r.header("location");
+        if (r.status == 307) got = "307 " + r.header("location");
         if (r.status == 405 || r.status == 204) got = std::to_string(r.status) + " " + r.header("allow");
         EXPECT_EQ(got, expected) << line;
       }
@@ -48,7 +48,7 @@ TEST_F(RouterTest, TextGoesBeforeNamesAndNamesBeforeTheRest) {
           {"GET /items/new/parts", "200 GET /items/{id}/parts id=new"},
           {"GET /items/7/other/x", "200 GET /items/{rest...} rest=7/other/x"},
           {"GET /items/", "200 GET /items/{rest...} rest="},
-          {"GET /items", "308 /items/"},
+          {"GET /items", "307 /items/"},
           {"GET /", "404 Not Found\n"}});
 }
 
@@ -59,7 +59,7 @@ TEST_F(RouterTest, AFinalSlashAnswersEverythingBelow) {
   add("GET /exact/{$}");
   expect({{"GET /", "200 GET /{$}"},
           {"GET /exact/", "200 GET /exact/{$}"},
-          {"GET /exact", "308 /exact/"},
+          {"GET /exact", "307 /exact/"},
           {"GET /exact/x", "404 Not Found\n"},
           {"GET /x", "404 Not Found\n"},
           {"GET /static/", "200 /static/"},
@@ -67,7 +67,7 @@ TEST_F(RouterTest, AFinalSlashAnswersEverythingBelow) {
           {"PUT /static/a/b", "200 /static/"},
           {"GET /static/logo", "200 GET /static/logo"},
           {"PUT /static/logo", "200 /static/"},
-          {"GET /static?a=b", "308 /static/?a=b"}});
+          {"GET /static?a=b", "307 /static/?a=b"}});
 }
 
 TEST_F(RouterTest, ASlashAloneAnswersEverythingElse) {
@@ -76,7 +76,7 @@ TEST_F(RouterTest, ASlashAloneAnswersEverythingElse) {
   add("GET /a/{x}", {"x"});
   expect({{"GET /", "200 /"},
           {"GET /x/y", "200 /"},
-          {"GET /a", "308 /a/"},
+          {"GET /a", "307 /a/"},
           {"POST /a", "200 /"},
           {"GET /a/1", "200 GET /a/{x} x=1"},
           {"GET /a/1/2", "200 GET /a/"},
@@ -86,14 +86,36 @@ TEST_F(RouterTest, ASlashAloneAnswersEverythingElse) {
 TEST_F(RouterTest, PathsAreCleanedByRedirects) {
   add("GET /a/b");
   add("GET /{$}");
-  expect({{"GET //a/b", "308 /a/b"},
-          {"GET /a/./b?q=1", "308 /a/b?q=1"},
-          {"GET /a/x/%2e%2E/b", "308 /a/b"},
-          {"GET /../../a//b/", "308 /a/b/"},
-          {"GET /..", "308 /"},
+  expect({{"GET //a/b", "307 /a/b"},
+          {"GET /a/./b?q=1", "307 /a/b?q=1"},
+          {"GET /a/x/%2e%2E/b", "307 /a/b"},
+          {"GET /../../a//b/", "307 /a/b/"},
+          {"GET /..", "307 /"},
           {"GET /a/.b", "404 Not Found\n"},
           {"GET /a/...", "404 Not Found\n"},
-          {"POST //example.com/", "308 /example.com/"}});
+          {"POST //example.com/", "307 /example.com/"}});
+}
+
+TEST_F(RouterTest, RedirectsCanBeSwitchedOff) {
+  add("GET /fetch/{url...}", {"url"});
+  add("GET /name/{x}", {"x"});
+  add("GET /dir/");
+  router_.redirects({.to_clean_path = false});
+  expect({{"GET /fetch/http://host//a/../b?q", "200 GET /fetch/{url...} url=http://host//a/../b"},
+          {"GET /name/..", "200 GET /name/{x} x=.."},
+          {"GET /name//", "404 Not Found\n"},
+          {"GET /dir", "307 /dir/"}});
+  router_ = Router();
+  add("GET /dir/");
+  add("GET /a/{$}");
+  add("/a");
+  router_.redirects({.to_missing_slash = false});
+  expect({{"GET /dir", "404 Not Found\n"}, {"GET /dir/x", "200 GET /dir/"}, {"GET //dir/", "307 /dir/"}});
+  router_ = Router();
+  add("GET /dir/");
+  add("/");
+  router_.redirects({.to_missing_slash = false});
+  expect({{"GET /dir", "200 /"}});
 }
 
 TEST_F(RouterTest, HostsPrecede) {
@@ -105,7 +127,7 @@ TEST_F(RouterTest, HostsPrecede) {
   expect({{"GET /only", "200 GET a/only"},
           {"GET /other", "200 GET /{x} x=other"},
           {"GET /dir", "200 GET /dir"},
-          {"POST /dir", "308 /dir/"}});
+          {"POST /dir", "307 /dir/"}});
 }
 
 TEST_F(RouterTest, MethodsHeadAllowAndOptions) {
@@ -251,7 +273,7 @@ TEST_F(RouterTest, ThePathDecidesBeforeTheMethod) {
           {"GET /api/x", "200 /api/"},
           {"POST /api/x", "200 POST /api/{x} x=x"},
           {"POST /api/fixed", "200 /api/fixed"},
-          {"GET /api", "308 /api/"},
+          {"GET /api", "307 /api/"},
           {"HEAD /page", "200 "},
           {"POST /x", "405 GET, HEAD, OPTIONS"}});
 }
@@ -281,7 +303,7 @@ TEST_F(RouterTest, TheRestOfTheRootMayBeEmpty) {
           {"GET http://b", "200 b/{path...} path="},
           {"GET /files/", "200 /files/{path...} path="},
           {"GET /in/", "200 inner rest="},
-          {"GET //", "308 /"}});
+          {"GET //", "307 /"}});
 }
 
 TEST_F(RouterTest, EscapesInPatternsAndPathsMeanTheSame) {
@@ -298,7 +320,7 @@ TEST_F(RouterTest, EscapesInPatternsAndPathsMeanTheSame) {
           {"GET /100%", "200 GET /100%25"},
           {"GET /100%2525", "404 Not Found\n"},
           {"GET /a%2fb/~x/y", "200 GET /a%2Fb/%7Ex/"},
-          {"GET /a%2fb/~x", "308 /a%2fb/~x/"},
+          {"GET /a%2fb/~x", "307 /a%2fb/~x/"},
           {"GET /a/b/~x/", "404 Not Found\n"},
           {"GET /sub%20tree/1", "200 inner x=1"},
           {"GET /s%75b%20tree/1", "200 inner x=1"},
@@ -331,9 +353,9 @@ TEST_F(RouterTest, RedirectsAreUris) {
   add("GET /dir/");
   expect({{"GET /dir?a={\"b\":1}", "400 malformed request target\n"},
           {"GET /dir?a={%22b%22:1}&c=C:\\d`^&e=100%&f=\xc3\xa9",
-           "308 /dir/?a=%7B%22b%22:1%7D&c=C:%5Cd%60%5E&e=100%&f=%C3%A9"},
-          {"GET /caf\xc3\xa9", "308 /caf%C3%A9/"},
-          {"GET //caf\xc3\xa9/^", "308 /caf%C3%A9/%5E"}});
+           "307 /dir/?a=%7B%22b%22:1%7D&c=C:%5Cd%60%5E&e=100%&f=%C3%A9"},
+          {"GET /caf\xc3\xa9", "307 /caf%C3%A9/"},
+          {"GET //caf\xc3\xa9/^", "307 /caf%C3%A9/%5E"}});
 }
 
 // The chain of a mounted router is called within that of another one, which may call on after it.
@@ -421,6 +443,10 @@ TEST(Router, MiddlewareGroupsAndMounts) {
   EXPECT_EQ(call(router, "GET /api").status, 404);
   EXPECT_THROW(api.handle("GET", naming("x")), std::invalid_argument);
   EXPECT_THROW(api.handle("x", naming("x")), std::invalid_argument);
+  router.group("/api", [](RouteGroup& same) {
+    same.group("/deep", [](RouteGroup& deep) { deep.handle("GET /x", naming("deep")); });
+  });
+  EXPECT_EQ(call(router, "GET /api/deep/x").body, "deep");
   api.handle("GET ", naming("root"));
   EXPECT_EQ(call(router, "GET /api").body, "root");
 
