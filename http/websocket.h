@@ -166,7 +166,8 @@ class Connection {
 
 // Accepts the handshake in `req`, and takes the connection over. Fields that have been set in `res`, cookies for instance,
 // go with the answer. If it fails, `res` is the answer, and the handler returns: 426 for other requests and versions, 400
-// for malformed ones, 403 for pages of other hosts. Throws std::invalid_argument for impossible options. Parks.
+// for malformed ones, 403 for pages of other hosts, 503 (Errc::kClosed) once the server has begun to shut down. Throws
+// std::invalid_argument for impossible options. Parks.
 [[nodiscard]] Result<Connection> upgrade(Request& req, ResponseWriter& res, const Options& options = {});
 
 // Asks the server of `url` ("ws://...", "wss://...", or http and https) for a WebSocket, as Client::send() sends a request: with

@@ -39,8 +39,12 @@ Result<Connection> upgrade(Request& req, ResponseWriter& res, const Options& opt
     return std::unexpected(
         Error(Errc::kBadMessage, "websocket upgrade", std::string(agreement.error().text)));
   }
-  const std::string head = answer(*agreement, req.exchange().buffers().extra);
   const Context shutdown = req.exchange().server_shutdown();
+  if (shutdown.done()) {  // 1001 would follow at once; a client that gets 503 asks elsewhere
+    refuse(req, res, {503, {}});
+    return std::unexpected(Error(Errc::kClosed, "websocket upgrade", "the server shuts down"));
+  }
+  const std::string head = answer(*agreement, req.exchange().buffers().extra);
   Result<HijackedStream> stream = res.hijack(101);
   if (!stream) {
     const bool has_body = stream.error().is(Errc::kBadMessage);
