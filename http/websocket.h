@@ -80,6 +80,9 @@ struct Options {
   std::chrono::milliseconds pong_timeout{15'000};
   // From our close frame to that of the peer.
   std::chrono::milliseconds close_timeout{5'000};
+  // From the beginning of the server's shutdown to 1001, unless the handler closes before: Request::until_shutdown() tells it.
+  // What together with close_timeout is beyond ServerOptions::shutdown_timeout is cut off, without a close frame.
+  std::chrono::milliseconds shutdown_grace{0};
   DeflateOptions deflate{};
 };
 

@@ -36,6 +36,7 @@ Connection::Impl::Impl(Role ours, HijackedStream stream, const Agreement& agreem
       ping_interval_(options.ping_interval),
       pong_timeout_(options.pong_timeout),
       close_timeout_(options.close_timeout),
+      shutdown_grace_(options.shutdown_grace),
       subprotocol_(agreement.subprotocol),
       compressed_(agreement.deflate.has_value()),
       assembler_(peer_of(ours), options.message_bytes_max,
@@ -66,7 +67,7 @@ void Connection::Impl::begin(const Context& shutdown) {
   }
   shutdown_.emplace(when_done(shutdown, [lifeline = lifeline_] {
     const LockGuard lock(lifeline->mutex);
-    if (lifeline->impl != nullptr) lifeline->impl->say_goodbye();
+    if (lifeline->impl != nullptr) lifeline->impl->begin_grace();
   }));
 }
 
@@ -74,6 +75,7 @@ Connection::Impl::~Impl() {
   leave_lifeline();
   pinging_.stop();
   shutdown_.reset();
+  goodbye_.stop();
   try {
     if (!ended_) (void)close_in_time(std::uncaught_exceptions() > exceptions_ ? kInternalError : kNormal);
     while (!ended_) (void)read(Context::background());
@@ -120,7 +122,19 @@ void Connection::Impl::tick() {
   pinging_.reset(ping_interval_);
 }
 
-// As tick().
+// As tick(), like the next one.
+void Connection::Impl::begin_grace() {
+  if (shutdown_grace_.count() <= 0) return say_goodbye();
+  try {
+    goodbye_ = after_func(shutdown_grace_, [lifeline = lifeline_] {
+      const LockGuard lock(lifeline->mutex);
+      if (lifeline->impl != nullptr) lifeline->impl->say_goodbye();
+    });
+  } catch (const std::bad_alloc&) {
+    say_goodbye();
+  }
+}
+
 void Connection::Impl::say_goodbye() {
   try {
     (void)close_in_time(kGoingAway);

@@ -65,6 +65,7 @@ class Connection::Impl {
   Error finish(Error error);
   void leave_lifeline() TUZA_NO_THREAD_SAFETY_ANALYSIS;  // does not see through try_lock()
   void tick();
+  void begin_grace();
   void say_goodbye();
   Result<void> close_in_time(int code, std::string_view reason = {});
   void answer_close(int code, std::string_view reason = {});
@@ -73,7 +74,7 @@ class Connection::Impl {
   std::optional<ClientResponse> response_;  // a client's; owns the connection, and so ends last
   net::Conn& conn_;
   Input& input_;
-  const std::chrono::milliseconds ping_interval_, pong_timeout_, close_timeout_;
+  const std::chrono::milliseconds ping_interval_, pong_timeout_, close_timeout_, shutdown_grace_;
   const std::string subprotocol_;
   const bool compressed_;
   std::optional<Inflater> inflater_;
@@ -90,7 +91,8 @@ class Connection::Impl {
 
   DelayedCall pinging_;
   std::optional<WhenDone> shutdown_;
-  int exceptions_ = 0;  // in flight when this began
+  DelayedCall goodbye_;  // written by the function of the shutdown, which holds Lifeline::mutex
+  int exceptions_ = 0;   // in flight when this began
 };
 
 }  // namespace tuza::http::websocket
