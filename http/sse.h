@@ -56,12 +56,13 @@ class EventStream {
   ~EventStream();
 
   // Sends an event at once. Fails if the client has gone, or if it reads nothing for write_timeout; then the stream has
-  // ended, as it has if `ctx` ends while the client reads nothing. May be called after context() has ended by a shutdown, in
-  // order to say goodbye. Throws std::invalid_argument if `event` or `id` has a line end, or `id` a NUL. Parks.
+  // ended, as it has if `ctx` ends while the client reads nothing. May be called after context() has ended by a shutdown or a
+  // time limit, in order to say goodbye. Throws std::invalid_argument if `event` or `id` has a line end, or `id` a NUL. Parks.
   [[nodiscard]] Result<void> send(const Event& event) { return send(Context::background(), event); }
   [[nodiscard]] Result<void> send(const Context& ctx, const Event& event);
 
-  // Ends when the client has gone, when the stream has failed, and when the server begins to shut down.
+  // Ends when the client has gone, when the stream has failed, when the server begins to shut down, and at the time limits of
+  // the request: of timeout(), and ServerOptions::request_timeout.
   [[nodiscard]] const Context& context() const;
   // The id of the last event that the client has seen on an earlier connection; nullopt: it has not said one.
   [[nodiscard]] std::optional<std::string_view> last_event_id() const;

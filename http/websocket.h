@@ -125,7 +125,8 @@ class Connection {
   // Closes the connection, if that has not been done, and waits for the peer's answer for at most close_timeout. Parks.
   ~Connection();
 
-  // The next message, as a whole; its data is valid until the next call. Goes on after a context has ended. Parks.
+  // The next message, as a whole; its data is valid until the next call. Goes on after a context has ended. Those of the
+  // request end also with timeout() and request_timeout; without a context it ends with the peer, and at shutdown. Parks.
   [[nodiscard]] Result<Message> read() { return read(Context::background()); }
   [[nodiscard]] Result<Message> read(const Context& ctx);
 

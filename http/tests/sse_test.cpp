@@ -1,4 +1,6 @@
 // Server-sent events: their text, heartbeats, clients that go, and clients that read nothing.
+#include <tuza/http/middleware.h>
+#include <tuza/http/middleware/timeout.h>
 #include <tuza/http/sse.h>
 #include <tuza/http/testing.h>
 #include <tuza/http/tests/http_testing.h>
@@ -163,6 +165,20 @@ TEST_P(SseTest, AtShutdownAStreamMaySayGoodbye) {
     EXPECT_TRUE(server.server().shutdown());
     client.read_until_closed();
     EXPECT_TRUE(client.received().ends_with("retry: 5000\ndata: bye\n\n\r\n0\r\n\r\n")) << client.received();
+  });
+}
+
+TEST_P(SseTest, ATimeoutOfTheRequestEndsTheContextAndNotTheStream) {
+  run_with(GetParam(), [] {
+    const auto handler = [](Request& req, ResponseWriter& res) {
+      auto stream = sse(req, res, kQuiet);
+      stream.context().wait();
+      EXPECT_TRUE(stream.context().cause().timeout());
+      EXPECT_TRUE(stream.send({.data = "bye"}));
+    };
+    const std::string whole = ":\n\ndata: bye\n\n";
+    EXPECT_EQ(call(with(handler, timeout(20ms)), "GET /").body, whole);
+    EXPECT_EQ(call(handler, "GET /", {.server = {.request_timeout = 20ms}}).body, whole);
   });
 }
 

@@ -1,4 +1,6 @@
-// What ends a WebSocket besides its two sides: the server's shutdown.
+// What ends a WebSocket besides its two sides, the server's shutdown; and what does not, the time limits of its request.
+#include <tuza/http/middleware.h>
+#include <tuza/http/middleware/timeout.h>
 #include <tuza/http/tests/websocket_testing.h>
 #include <tuza/http/websocket.h>
 #include <tuza/sched/sync/chan.h>
@@ -110,6 +112,30 @@ TEST_P(WebSocketLifetimeTest, AGraceLongerThanTheShutdownIsCutOff) {
     EXPECT_FALSE(server.server().shutdown());
     EXPECT_EQ(client.next_text(), "end");
     EXPECT_TRUE(ended.recv()->closed());
+  });
+}
+
+TEST_P(WebSocketLifetimeTest, ATimeoutOfTheRequestEndsItsContextsAndNotTheConnection) {
+  run_with(GetParam(), [] {
+    Chan<int> ended(1);
+    const auto handler = [&](Request& req, ResponseWriter& res) {
+      auto socket = websocket::upgrade(req, res);
+      EXPECT_TRUE(socket->read(req.until_shutdown()).error().timeout());
+      EXPECT_TRUE(socket->read(req.context()).error().timeout());
+      ended.send(1);
+      while (auto message = socket->read()) EXPECT_TRUE(socket->write(*message));
+    };
+    for (const bool by_middleware : {true, false}) {
+      TestServer server(by_middleware ? with(handler, timeout(20ms)) : Handler(handler),
+                        {.request_timeout = by_middleware ? 0ms : 20ms});
+      WebSocketClient client(server.address());
+      (void)ended.recv();
+      client.send(frame(1, "goes on"));
+      EXPECT_EQ(client.next_text(), "text:goes on");
+      client.send(close_frame(1000));
+      EXPECT_EQ(client.next_text(), "close:1000:");
+      EXPECT_EQ(client.next_text(), "end");
+    }
   });
 }
 
