@@ -1,111 +1,118 @@
 #!/usr/bin/env python3
-"""pages_test.py CRUD UPLOAD: the pages of the examples do in a browser what they are for. Needs Chromium.
+"""pages_test.py CRUD UPLOAD SSE_CLOCK WEBSOCKET_CHAT: the pages of the examples do in a browser what they are for. Needs
+Chromium.
 
-The browser loads the page from a small server of the test, which hands everything on to the example and adds a script
-that uses the page as a person does.
+The pages come from the examples themselves; scripts of the test use them as a person does.
 """
 
-import http.server
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
-import threading
 import unittest
 
+from browser import Browser
 from serving import Server
 
 CRUD = """
-const wait = async what => { while (!what()) await new Promise(go => setTimeout(go, 20)); };
-(async () => {
-  await wait(() => !document.querySelector("#login").hidden);
-  document.querySelector("#login input").value = "ada";
-  document.querySelector("#login button").click();
-  await wait(() => !document.querySelector("#add").hidden);
-  document.querySelector("#add input").value = "Tea <b>now</b>";
-  document.querySelector("#add button").click();
-  await wait(() => document.querySelector("#list li"));
-  document.querySelector("#list input").click();
-  await wait(() => document.querySelector("#list .done"));
-  document.documentElement.dataset.finished = "1";
-})();
+await wait(() => !document.querySelector("#login").hidden);
+document.querySelector("#login input").value = "ada";
+document.querySelector("#login button").click();
+await wait(() => !document.querySelector("#add").hidden);
+document.querySelector("#add input").value = "Tea <b>now</b>";
+document.querySelector("#add button").click();
+await wait(() => document.querySelector("#list li"));
+document.querySelector("#list input").click();
+await wait(() => document.querySelector("#list .done"));
 """
 
 UPLOAD = """
-const wait = async what => { while (!what()) await new Promise(go => setTimeout(go, 20)); };
-(async () => {
-  const chosen = new DataTransfer();
-  chosen.items.add(new File(["x".repeat(500000)], 'a "quoted" \\u00e4.txt'));
-  document.querySelector("#files").files = chosen.files;
-  document.querySelector("#form button").click();
-  await wait(() => document.querySelector("#list li"));
-  document.documentElement.dataset.finished = document.querySelector("#progress").value;
-})();
+const chosen = new DataTransfer();
+chosen.items.add(new File(["x".repeat(500000)], 'a "quoted" \\u00e4.txt'));
+document.querySelector("#files").files = chosen.files;
+document.querySelector("#form button").click();
+await wait(() => document.querySelector("#list li"));
+return document.querySelector("#progress").value;
+"""
+
+# Two times of the server that are not the same.
+CLOCK = """
+const time = () => document.querySelector("#time").textContent;
+await wait(() => /^\\d\\d:\\d\\d:\\d\\d$/.test(time()));
+const first = time();
+await wait(() => time() !== first);
+return [first, time(), document.querySelector("#state").textContent];
+"""
+
+ENTER = """
+document.querySelector("#name").value = "%s";
+document.querySelector("#enter button").click();
+await wait(() => document.querySelector("#lines li"));
+"""
+
+SAY = """
+document.querySelector("#text").value = "%s";
+document.querySelector("#say button").click();
+"""
+
+LINES = """
+const lines = () => [...document.querySelectorAll("#lines li")].map(line => line.textContent);
+await wait(() => lines().length >= %d);
+return lines();
 """
 
 
-def with_script(upstream: Server, script: str):
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def hand_on(self):
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0))) or None
-            kept = {name.replace("-", "_"): value for name, value in self.headers.items()
-                    if name.lower() in ("content-type", "cookie")}
-            status, headers, answer = upstream.ask(self.command, self.path, body, **kept)
-            if self.path == "/":
-                answer += f"<script>{script}</script>".encode()
-            self.send_response(status)
-            for name, value in headers.items():
-                if name.lower() in ("content-type", "set-cookie", "content-security-policy"):
-                    self.send_header(name, value)
-            self.send_header("Content-Length", str(len(answer)))
-            self.end_headers()
-            self.wfile.write(answer)
-
-        do_GET = do_POST = do_PUT = do_DELETE = hand_on
-
-        def log_message(self, *_):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server
-
-
-def browse(url: str) -> tuple[str, str]:
-    with tempfile.TemporaryDirectory() as profile:
-        done = subprocess.run(
-            [shutil.which("chromium"), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-             "--no-first-run", "--disable-background-networking", f"--user-data-dir={profile}", "--enable-logging=stderr",
-             "--virtual-time-budget=20000", "--dump-dom", url],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=200, check=True)
-        return done.stdout.split("<script>")[0], done.stderr
-
-
 class Pages(unittest.TestCase):
-    def use(self, program, script, *settings):
+    def setUp(self):
+        self.browser = Browser()
+        self.addCleanup(self.browser.close)
+
+    def open(self, server: Server):
+        return self.browser.open(f"http://127.0.0.1:{server.port}/")
+
+    def serve(self, program: str, *settings: str) -> Server:
         server = Server(program, *settings)
         self.addCleanup(server.kill)
-        proxy = with_script(server, script)
-        self.addCleanup(proxy.server_close)
-        self.addCleanup(proxy.shutdown)
-        dom, log = browse(f"http://127.0.0.1:{proxy.server_port}/")
-        # The first question of the page may be answered with 401, which the browser notes.
-        self.assertEqual([line for line in log.splitlines() if "CONSOLE" in line and "401" not in line], [])
-        return dom
+        return server
+
+    def assert_no_complaints(self, *allowed: str):
+        allowed += ("favicon.ico",)  # the browser asks for it by itself
+        self.assertEqual([line for line in self.browser.complaints if not any(text in line for text in allowed)], [])
 
     def test_tasks_are_added_and_done(self):
-        dom = self.use(sys.argv[1], CRUD)
-        self.assertIn('data-finished="1"', dom)
-        self.assertIn('<span class="done"> Tea &lt;b&gt;now&lt;/b&gt; </span>', dom)
-        self.assertRegex(dom, r'<p id="error"></p>')
+        page = self.open(self.serve(sys.argv[1]))
+        page.run(CRUD)
+        html = page.html()
+        self.assertIn('<span class="done"> Tea &lt;b&gt;now&lt;/b&gt; </span>', html)
+        self.assertRegex(html, r'<p id="error"></p>')
+        self.assert_no_complaints("401")  # the answer to the first question of the page, which the browser notes
 
     def test_a_file_is_sent_and_listed(self):
         with tempfile.TemporaryDirectory() as folder:
-            dom = self.use(sys.argv[2], UPLOAD, f"upload.folder={folder}")
-            self.assertIn('data-finished="1"', dom)  # the progress
-            self.assertIn("a _quoted_ \u00e4.txt</a><span> 500,000 bytes</span>", dom)
+            page = self.open(self.serve(sys.argv[2], f"upload.folder={folder}"))
+            self.assertEqual(page.run(UPLOAD), 1)  # the progress
+            self.assertIn("a _quoted_ \u00e4.txt</a><span> 500,000 bytes</span>", page.html())
             self.assertEqual(len(list(pathlib.Path(folder).iterdir())), 2)
+            self.assert_no_complaints()
+
+    def test_the_time_goes_on(self):
+        first, second, state = self.open(self.serve(sys.argv[3])).run(CLOCK)
+        self.assertRegex(second, r"^\d\d:\d\d:\d\d$")
+        self.assertNotEqual(first, second)
+        self.assertEqual(state, "connected")
+        self.assert_no_complaints()
+
+    def test_two_guests_see_each_others_messages(self):
+        server = self.serve(sys.argv[4])
+        ada, bob = self.open(server), self.open(server)
+        ada.run(ENTER % "ada")
+        bob.run(ENTER % "bob")
+        ada.run(SAY % "<b>hello</b>")
+        self.assertEqual(bob.run(LINES % 2), ["* bob joins, 2 here", "ada: <b>hello</b>"])
+        bob.run(SAY % "hello, ada")
+        self.assertEqual(ada.run(LINES % 4),
+                         ["* ada joins, 1 here", "* bob joins, 2 here", "ada: <b>hello</b>", "bob: hello, ada"])
+        self.assert_no_complaints()
 
 
 if __name__ == "__main__":
