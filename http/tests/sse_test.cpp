@@ -1,15 +1,19 @@
 // Server-sent events: their text, heartbeats, clients that go, and clients that read nothing.
 #include <tuza/http/middleware.h>
 #include <tuza/http/middleware/timeout.h>
+#include <tuza/http/router.h>
 #include <tuza/http/sse.h>
 #include <tuza/http/testing.h>
+#include <tuza/http/testing_server.h>
 #include <tuza/http/tests/http_testing.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/sync/wait_group.h>
+#include <tuza/sched/time/fake_clock.h>
 
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tuza::http::testing {
 namespace {
@@ -202,6 +206,51 @@ TEST_P(SseTest, AClientThatReadsNothingIsCutOff) {
     client.send(get("/"));
     EXPECT_TRUE(sent.recv()->timeout());
     EXPECT_TRUE(context.recv()->timeout());
+  });
+}
+
+// Over memory: the time of a write timeout takes none.
+TEST_P(SseTest, AThousandClientsThatReadNothingAreCutOffAndTheServerAnswersOthers) {
+  run_with(GetParam(), [] {
+    constexpr std::size_t kStreams = 1000;
+    const struct {
+      EventStreamOptions stream;
+      std::chrono::seconds limit;
+      Errc error;
+    } cases[] = {{{.write_timeout = 10s}, 10s, Errc::kTimeout},
+                 {{.write_timeout = 24h}, 30s, Errc::kClosed}};  // the server's write_timeout
+    for (const auto& [options, limit, expected] : cases) {
+      tuza::testing::FakeClock clock;
+      Chan<Error> ended(kStreams);
+      Router router;
+      router.handle("GET /plain", [](Request&, ResponseWriter& res) { res.text("plain"); });
+      router.handle("GET /events", [&, &given = options](Request& req, ResponseWriter& res) {
+        auto stream = sse(req, res, given);
+        const std::string data(1000, 'x');
+        Result<void> sent;
+        while (sent) sent = stream.send({.data = data});
+        EXPECT_TRUE(stream.context().done());
+        ended.send(sent.error());
+      });
+      Server server(std::move(router), {.server = {.max_connections = 2 * kStreams}, .buffer_bytes = 4000});
+      std::vector<net::Conn> clients;
+      for (std::size_t i = 0; i < kStreams; ++i) {
+        clients.push_back(server.dial().value());
+        ASSERT_TRUE(clients.back().write_all(get("/events")));
+      }
+      clock.settle();
+      EXPECT_EQ(server.server().connections(), kStreams);
+      const auto plain = [&server] {
+        return server.client().get(Context::background(), server.url("/plain")).value().body().value();
+      };
+      EXPECT_EQ(plain(), "plain") << "while all of them wait";
+      for (std::size_t i = 0; i < kStreams; ++i) {
+        const Error error = *ended.recv();
+        EXPECT_TRUE(error.is(expected)) << error.message();
+      }
+      EXPECT_LE(clock.elapsed(), limit + 1s);
+      EXPECT_EQ(plain(), "plain");
+    }
   });
 }
 
