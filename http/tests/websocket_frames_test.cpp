@@ -111,8 +111,14 @@ std::vector<FrameCase> heads() {
       {"5.2: RSV3", frame(2, "a", {.rsv = 1}), "1002"},
       {"5.2: RSV1 in a ping", frame(9, "", {.rsv = 4}), "1002"},
       {"5.2: opcode 3", frame(3, ""), "1002"},
+      {"5.2: opcode 4", frame(4, "a"), "1002"},
+      {"5.2: opcode 5, behind a message", text("a") + frame(5, ""), "text:a 1002"},
+      {"5.2: opcode 6, between fragments", part(1, "a") + frame(6, "b"), "1002"},
       {"5.2: opcode 7", frame(7, ""), "1002"},
       {"5.2: opcode 11", frame(11, ""), "1002"},
+      {"5.2: opcode 12", frame(12, "a"), "1002"},
+      {"5.2: opcode 13, behind a message", text("a") + frame(13, ""), "text:a 1002"},
+      {"5.2: opcode 14, between fragments", part(1, "a") + frame(14, "b"), "1002"},
       {"5.2: opcode 15", frame(15, ""), "1002"},
       {"5.2: a mask of zeros", frame(1, "abc", {.mask = 0}), "text:abc "},
       {"5.2: 125 bytes have a length of 7 bits", frame(2, a125), "binary:" + a125 + " "},
@@ -129,6 +135,11 @@ std::vector<FrameCase> controls() {
       {"5.5: a ping of 126 bytes", frame(9, a126), "1002"},
       {"5.5: a ping in fragments", part(9, "a"), "1002"},
       {"5.5: a close in fragments", part(8, ""), "1002"},
+      {"5.5: pings follow each other",
+       frame(9, "0") + frame(9, "") + frame(9, "2") + frame(9, "3") + frame(9, "4") + frame(9, "5") +
+           frame(9, "6") + frame(9, "7") + frame(9, "8") + frame(9, "9"),
+       "ping:0 ping: ping:2 ping:3 ping:4 ping:5 ping:6 ping:7 ping:8 ping:9 "},
+      {"5.5: a pong that nobody has asked for", frame(10, "q") + frame(9, "p"), "pong:q ping:p "},
       {"5.5.1: a close without a code", frame(8, ""), "close:1005: "},
       {"5.5.1: a close with one byte", frame(8, "a"), "1002"},
       {"5.5.1: a close with a reason", close_frame(1001, "bye"), "close:1001:bye "},
@@ -136,17 +147,26 @@ std::vector<FrameCase> controls() {
        "close:1000:" + a125.substr(2) + " "},
       {"5.5.1: a reason that is not UTF-8", close_frame(1000, "\xff"), "1007"},
       {"5.5.1: a reason that ends within a character", close_frame(1000, "\xc3"), "1007"},
+      {"7.4.1: 0", close_frame(0), "1002"},
       {"7.4.1: 999", close_frame(999), "1002"},
       {"7.4.1: 1003", close_frame(1003), "close:1003: "},
       {"7.4.1: 1004 is reserved", close_frame(1004), "1002"},
       {"7.4.1: 1005 is never sent", close_frame(1005), "1002"},
       {"7.4.1: 1006 is never sent", close_frame(1006), "1002"},
       {"7.4.1: 1007", close_frame(1007), "close:1007: "},
+      {"7.4.1: 1011", close_frame(1011), "close:1011: "},
+      {"registered later: 1012", close_frame(1012), "close:1012: "},
+      {"registered later: 1013", close_frame(1013), "close:1013: "},
+      {"registered later: 1014", close_frame(1014), "close:1014: "},
       {"7.4.1: 1015 is never sent", close_frame(1015), "1002"},
+      {"7.4.2: 1016", close_frame(1016), "1002"},
+      {"7.4.2: 1100", close_frame(1100), "1002"},
+      {"7.4.2: 2000", close_frame(2000), "1002"},
       {"7.4.2: 2999", close_frame(2999), "1002"},
       {"7.4.2: 3000", close_frame(3000), "close:3000: "},
       {"7.4.2: 4999", close_frame(4999), "close:4999: "},
       {"7.4.2: 5000", close_frame(5000), "1002"},
+      {"7.4.2: 65535", close_frame(65535), "1002"},
   };
 }
 
@@ -304,6 +324,55 @@ TEST(WebSocketFrames, ALargeFrameIsReadInPlaceAndGrowsWithWhatArrives) {
       EXPECT_TRUE(step.data == payload);
     }
   }
+}
+
+// Gives `bytes` to an assembler as a connection reads them, 64 KiB at most at a time, and returns the last step.
+Assembler::Step read_all(Assembler& assembler, std::string& bytes) {
+  constexpr std::size_t kRead = 64 << 10;
+  Assembler::Step step;
+  std::size_t taken = 0, read = 0;
+  while (read < bytes.size() && step.event == Event::kMore) {
+    const std::span<char> room = taken == read ? assembler.room() : std::span<char>();
+    const std::size_t n = std::min({room.empty() ? kRead : room.size(), kRead, bytes.size() - read});
+    read += n;
+    if (room.empty()) {
+      step = assembler.next({bytes.data() + taken, read - taken});
+      taken += step.consumed;
+    } else {
+      std::memcpy(room.data(), bytes.data() + taken, n);
+      step = assembler.filled(n);
+      taken = read;
+    }
+  }
+  EXPECT_EQ(taken, bytes.size());
+  return step;
+}
+
+TEST(WebSocketFrames, LargeMessagesInFragmentsOfAllSizes) {
+  std::string payload;
+  while (payload.size() < 16u << 20) payload += "a\xc3\xa4\xe2\x82\xac\n";  // fragments end within characters
+  const auto check = [&payload](int opcode, std::size_t bytes, std::size_t fragment) {
+    SCOPED_TRACE(std::to_string(bytes) + " in fragments of " + std::to_string(fragment));
+    const std::string_view message = std::string_view(payload).substr(0, bytes / 7 * 7);  // whole characters
+    std::string sent;
+    for (std::size_t at = 0; at < message.size(); at += fragment) {
+      const std::string_view piece = message.substr(at, fragment);
+      sent += frame(at == 0 ? opcode : 0, {},
+                    {.fin = at + fragment >= message.size(), .mask = 0, .claimed_length = piece.size()});
+      sent += piece;  // which a mask of zeros leaves as it is
+    }
+    Assembler assembler(Role::kClient, bytes);
+    const Assembler::Step step = read_all(assembler, sent);
+    ASSERT_EQ(step.event, Event::kMessage) << step.data;
+    EXPECT_EQ(static_cast<int>(step.opcode), opcode);
+    EXPECT_TRUE(step.data == message);
+  };
+  check(1, 64 << 10, 4 << 10);
+  check(2, 256 << 10, 4 << 10);
+  for (const std::size_t fragment : {64u, 256u, 1u << 10, 16u << 10, 64u << 10, 1u << 20})
+    check(1, 1 << 20, fragment);
+  check(2, 4 << 20, 4 << 10);
+  check(1, 16 << 20, 256 << 10);
 }
 
 TEST(WebSocketFrames, LargeMessagesOfAllConnectionsHaveALimit) {

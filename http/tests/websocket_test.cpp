@@ -106,6 +106,31 @@ TEST_P(WebSocketTest, WhatBreaksTheProtocolIsAnsweredWithItsCode) {
   });
 }
 
+TEST_P(WebSocketTest, TenPingsInARowAreAllAnswered) {
+  run_with(GetParam(), [] {
+    TestServer server(echo());
+    WebSocketClient client(server.address());
+    std::string pings;
+    for (int i = 0; i < 10; ++i) pings += frame(9, "ping " + std::to_string(i));
+    client.send(pings);
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(client.next_text(), "pong:ping " + std::to_string(i));
+  });
+}
+
+TEST_P(WebSocketTest, WhatComesBehindACloseFrameIsIgnored) {
+  run_with(GetParam(), [] {
+    TestServer server(echo());
+    for (const std::string& behind : {frame(1, "late"), frame(9, "late"), frame(1, "half", {.fin = false}),
+                                      close_frame(1001), std::string("\xff\xff no frame")}) {
+      WebSocketClient client(server.address());
+      client.send(frame(1, "before") + close_frame(1000, "bye") + behind);
+      EXPECT_EQ(client.next_text(), "text:before");
+      EXPECT_EQ(client.next_text(), "close:1000:");
+      EXPECT_EQ(client.next_text(), "end");
+    }
+  });
+}
+
 TEST_P(WebSocketTest, TheServerClosesAndReadsUntilTheAnswer) {
   run_with(GetParam(), [] {
     Chan<std::string> seen(4);
