@@ -5,9 +5,9 @@
 
 namespace tuza::http {
 
-// `domain` in lower case, names of other scripts in punycode. A single unknown label is one. Thread-safe; reads a file the first
-// time.
-[[nodiscard]] bool is_public_suffix(const std::string& domain);
+// `domain` in lower case, names of other scripts in punycode; with or without a final dot. A single unknown label is one.
+// Thread-safe; reads a file the first time.
+[[nodiscard]] bool is_public_suffix(std::string domain);
 // False where Tuza was built without libpsl: then every name may be one, and is_public_suffix() is true.
 [[nodiscard]] bool knows_public_suffixes();
 

@@ -55,6 +55,17 @@ const std::vector<CookieCase> kCookieCases{
      "n=v"},  // a suffix itself: its host only
     {"http://github.io/", "n=v; Domain=github.io", "http://me.github.io/", ""},
     {"http://localhost/", "n=v; Domain=localhost", "http://localhost/", "n=v"},
+    // A host with a final dot is another host than the one without; its suffix is the same.
+    {"http://www.a.org./", "n=v; Domain=a.org.", "http://a.org./", "n=v"},
+    {"http://www.a.org./", "n=v; Domain=a.org.", "http://a.org/", ""},
+    {"http://www.a.org./", "n=v; Domain=a.org", "http://www.a.org./", ""},
+    {"http://www.a.org/", "n=v; Domain=a.org.", "http://a.org/", ""},
+    {"http://evil.co.uk./", "n=v; Domain=co.uk.", "http://bank.co.uk./", ""},
+    {"http://evil.co.uk../", "n=v; Domain=co.uk..", "http://bank.co.uk../", ""},
+    {"http://evil.com./", "n=v; Domain=com.", "http://bank.com./", ""},
+    {"http://evil.com../", "n=v; Domain=..", "http://bank.com../", ""},
+    {"http://co.uk./", "n=v; Domain=co.uk.", "http://co.uk./", "n=v"},
+    {"http://co.uk./", "n=v; Domain=co.uk.", "http://bank.co.uk./", ""},
     {"http://app.internal/", "n=v; Domain=internal", "http://db.internal/", ""},
     {"http://www.a.org/", "n=v; Domain=", "http://a.org/", ""},
     {"http://10.0.0.1/", "n=v; Domain=10.0.0.1", "http://10.0.0.1/", "n=v"},
