@@ -214,8 +214,9 @@ Result<net::Conn> ClientState::dial_plain(const Context& ctx, const Hop& hop) co
   constexpr std::string_view kUnix = "unix:";
   if (hop.proxy != nullptr) return dial_through(ctx, *hop.proxy, hop.url(), hop.forwarded());
   if (options_.dial) return options_.dial(ctx, hop.url());
-  const std::string address = options_.address.empty() ? hop.url().address() : options_.address;
-  return address.starts_with(kUnix) ? net::dial(ctx, "unix", std::string_view(address).substr(kUnix.size()))
+  const std::string_view address = options_.address;
+  if (address.empty()) return net::dial(ctx, "tcp", hop.url().address());  // a host may be named "unix"
+  return address.starts_with(kUnix) ? net::dial(ctx, "unix", address.substr(kUnix.size()))
                                     : net::dial(ctx, "tcp", address);
 }
 

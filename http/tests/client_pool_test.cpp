@@ -1,7 +1,9 @@
 // The connections of a client: limits, waiting, idling, and where they lead.
 #include <gtest/gtest.h>
 #include <tuza/http/client.h>
+#include <tuza/http/reverse_proxy.h>
 #include <tuza/http/tests/client_testing.h>
+#include <tuza/netpoll/tests/fake_resolver.h>
 #include <tuza/netpoll/tests/tls_testing.h>
 #include <tuza/sched/rt/base/random.h>
 #include <tuza/sched/run.h>
@@ -446,6 +448,21 @@ TEST_P(ClientPoolTest, ReachesAUnixSocket) {
     }
     server.shutdown();
     group.wait();
+  });
+}
+
+// "http://unix:80" was once dialled as a socket in the file "80".
+TEST_P(ClientPoolTest, ReachesAHostThatIsNamedUnix) {
+  const net::testing::FakeResolver names({{"unix", {.addresses = {"127.0.0.1"}}}});
+  run_with(GetParam(), [] {
+    const TestServer server([](Request&, ResponseWriter& res) { res.text("here"); });
+    const std::string url = "http://unix" + server.address().substr(server.address().rfind(':'));
+    Client client;
+    EXPECT_EQ(client.get(kNoContext, url)->body(), "here");
+    for (const auto resolve_every : {0ms, 1'000ms}) {
+      const TestServer proxy(ReverseProxy({.upstreams = {url}, .resolve_every = resolve_every}));
+      EXPECT_EQ(client.get(kNoContext, url_of(proxy))->body(), "here");
+    }
   });
 }
 
