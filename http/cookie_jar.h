@@ -10,6 +10,9 @@
 // name promises ("__Host-", "__Secure-") has to hold. Without TLS, a cookie that was set with TLS cannot be replaced. Where Tuza was
 // built without libpsl, a Domain is ignored: all cookies are of their host only.
 //
+// What a domain may set is limited as in browsers: name and value of a cookie to 4,096 bytes together, an attribute to 1,024, and
+// the number of cookies. Of a Cookie field, at most 8,190 bytes are the jar's: servers refuse requests whose fields are longer.
+//
 // SameSite and HttpOnly concern pages and scripts, and mean nothing here. What is malformed is ignored, as browsers do.
 //
 // Lives are measured by tuza::now(). Thread-safe. Nothing parks for I/O.
@@ -40,6 +43,11 @@ struct CookieJarOptions {
 
 class CookieJar {
  public:
+  static constexpr std::size_t kCookieBytesMax = 4'096;  // name and value; a longer cookie is ignored
+  static constexpr std::size_t kAttributeBytesMax =
+      1'024;                                            // a longer one is ignored, as if the cookie had none
+  static constexpr std::size_t kFieldBytesMax = 8'190;  // cookies_for(); curl has the same limit
+
   struct Entry {
     std::string name, value, domain, path;
     bool host_only = true;  // not for hosts below `domain`
@@ -51,9 +59,10 @@ class CookieJar {
 
   // What one Set-Cookie field of a response of `url` says.
   void store(const Url& url, std::string_view set_cookie);
-  // As it is, from an earlier jar. Replaces one with the same name, domain and path.
+  // As it is, from an earlier jar. Replaces one with the same name, domain and path. One that is malformed or too long is ignored.
   void store(Entry entry);
-  // For a request to `url`: "a=1; b=2", the longest path first; "" if there are none.
+  // For a request to `url`: "a=1; b=2", the longest path first, then the oldest; "" if there are none. The first that goes beyond
+  // kFieldBytesMax stays out, and all behind it.
   [[nodiscard]] std::string cookies_for(const Url& url);
   // All that have not ended, the oldest first: to save them, for example.
   [[nodiscard]] std::vector<Entry> entries() const;

@@ -89,7 +89,9 @@ bool is_sound(const Entry& entry) {
     });
   };
   return !entry.name.empty() && fits(entry.name, "=;") && fits(entry.value, ";") &&
-         entry.path.starts_with('/');
+         entry.path.starts_with('/') &&
+         entry.name.size() + entry.value.size() <= CookieJar::kCookieBytesMax &&
+         std::max(entry.path.size(), entry.domain.size()) <= CookieJar::kAttributeBytesMax;
 }
 
 }  // namespace
@@ -187,8 +189,11 @@ std::string CookieJar::cookies_for(const Url& url) {
   });
   std::string field;
   for (Stored* one : chosen) {
+    const std::string_view between = field.empty() ? "" : "; ";
+    const std::size_t size = between.size() + one->entry.name.size() + 1 + one->entry.value.size();
+    if (field.size() + size > kFieldBytesMax) break;
     one->used = ++counter_;
-    field.append(field.empty() ? "" : "; ").append(one->entry.name).append("=").append(one->entry.value);
+    field.append(between).append(one->entry.name).append("=").append(one->entry.value);
   }
   return field;
 }

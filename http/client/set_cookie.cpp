@@ -1,5 +1,6 @@
 #include <tuza/http/client/set_cookie.h>
 
+#include <tuza/http/cookie_jar.h>
 #include <tuza/http/wire/chars.h>
 
 #include <algorithm>
@@ -13,7 +14,6 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr std::size_t kPairMax = 4'096, kAttributeMax = 1'024;
 constexpr seconds kLifetimeMax = std::chrono::days(400);
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -37,7 +37,7 @@ std::optional<seconds> parse_max_age(std::string_view text) {
 
 void read_attribute(std::string_view name, std::string_view value, std::chrono::sys_seconds now,
                     SetCookie& cookie, std::optional<seconds>& max_age) {
-  if (value.size() > kAttributeMax) return;
+  if (value.size() > CookieJar::kAttributeBytesMax) return;
   if (equals_ignoring_case(name, "Max-Age")) {
     if (const auto age = parse_max_age(value)) max_age = age;
   } else if (equals_ignoring_case(name, "Expires")) {
@@ -139,7 +139,7 @@ std::optional<SetCookie> parse_set_cookie(std::string_view text, std::chrono::sy
   const std::size_t equals = pair.find('=');
   if (equals == std::string_view::npos) return {};
   SetCookie cookie{.name = trim(pair.substr(0, equals)), .value = trim(pair.substr(equals + 1))};
-  if (cookie.name.empty() || cookie.name.size() + cookie.value.size() > kPairMax) return {};
+  if (cookie.name.empty() || cookie.name.size() + cookie.value.size() > CookieJar::kCookieBytesMax) return {};
   std::optional<seconds> max_age;
   while (!text.empty()) {
     const std::string_view part = take_part(text);

@@ -199,6 +199,52 @@ TEST(CookieJar, KeepsWhatIsUsed) {
   EXPECT_EQ(sent("f.org"), "") << "more than 4,096 bytes";
 }
 
+// 150 cookies of 4 KB would be a field of 600 KB, which no server takes: its domain could not be asked any more.
+TEST(CookieJar, SendsAFieldThatServersTake) {
+  CookieJar jar;
+  const Url url = at("http://a.org/x/y");
+  const auto cookie = [](std::string_view name, std::size_t bytes, std::string_view path) {
+    return std::string(name) + "=" + std::string(bytes - name.size(), 'v') + "; Path=" + std::string(path);
+  };
+  jar.store(url, cookie("a", 4'096, "/"));
+  jar.store(url, cookie("b", 4'089, "/x"));
+  EXPECT_EQ(jar.cookies_for(url).size(), CookieJar::kFieldBytesMax - 1);  // two "=" and a "; "
+  jar.store(url, cookie("b", 4'090, "/x"));
+  EXPECT_EQ(jar.cookies_for(url).size(), CookieJar::kFieldBytesMax);
+  jar.store(url, cookie("b", 4'091, "/x"));
+  jar.store(url, "c=1; Path=/");
+  const std::string field = jar.cookies_for(url);
+  EXPECT_TRUE(field.starts_with("b=") && field.size() == 4'092)
+      << "the longest path goes first, then the oldest";
+  for (int i = 0; i < 150; ++i) jar.store(url, cookie("n" + std::to_string(i), 4'000, "/"));
+  EXPECT_EQ(jar.entries().size(), 150u);
+  EXPECT_LE(jar.cookies_for(url).size(), CookieJar::kFieldBytesMax);
+}
+
+TEST(CookieJar, TakesNothingThatIsTooLong) {
+  const auto sent = [](std::string_view set_cookie) {
+    CookieJar jar;
+    jar.store(at("http://a.org/"), set_cookie);
+    return jar.cookies_for(at("http://a.org/"));
+  };
+  const std::string longest(CookieJar::kCookieBytesMax - 1, 'v');
+  EXPECT_EQ(sent("n=" + longest), "n=" + longest);
+  EXPECT_EQ(sent("n=" + longest + "v"), "");
+  const std::string path(CookieJar::kAttributeBytesMax, '/');
+  EXPECT_EQ(sent("n=v; Path=" + path), "");
+  EXPECT_EQ(sent("n=v; Path=" + path + "/"), "n=v") << "an attribute that is too long is none";
+  CookieJar jar;
+  const CookieJar::Entry entry{.name = "n", .value = longest, .domain = "a.org", .path = "/"};
+  for (auto member : {&CookieJar::Entry::value, &CookieJar::Entry::path, &CookieJar::Entry::domain}) {
+    CookieJar::Entry other = entry;
+    (other.*member).append(CookieJar::kAttributeBytesMax, 'x');
+    jar.store(std::move(other));
+    EXPECT_TRUE(jar.entries().empty());
+  }
+  jar.store(entry);
+  EXPECT_EQ(jar.entries().size(), 1u);
+}
+
 class ClientCookiesTest : public WithProcs {};
 TUZA_WITH_PROCS(ClientCookiesTest);
 
