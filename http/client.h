@@ -128,8 +128,8 @@ class ClientRequest {
   ClientRequest(Method method, std::string_view url) : method_(method), url_(Url::parse(url)) {}
   ClientRequest(Method method, Url url) : method_(method), url_(std::move(url)) {}
 
-  // Throw std::invalid_argument for a name that is no token, a value with control characters, and fields that the client
-  // sets itself: Content-Length, Transfer-Encoding, Connection, Expect, Upgrade.
+  // Throw std::invalid_argument for a name that is no token, a value with control characters, fields that the client sets
+  // itself (Content-Length, Transfer-Encoding, Connection, Expect, Upgrade), a malformed Host, and a second one.
   ClientRequest& set_header(std::string_view name, std::string_view value);
   ClientRequest& add_header(std::string_view name, std::string_view value);
   ClientRequest& remove_header(std::string_view name);

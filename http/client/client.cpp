@@ -4,6 +4,7 @@
 #include <tuza/http/client/state.h>
 #include <tuza/http/wire/chars.h>
 #include <tuza/http/wire/field.h>
+#include <tuza/http/wire/host.h>
 
 #include <algorithm>
 #include <array>
@@ -14,13 +15,19 @@
 namespace tuza::http {
 namespace {
 
-// What the client sets itself: it decides how a message ends.
-void require_own(std::string_view name) {
+constexpr std::string_view kHost = "Host";
+
+// What the client sets itself: it decides how a message ends. And a Host that every server takes for the same.
+void require_own(std::string_view name, std::string_view value) {
   constexpr std::array<std::string_view, 5> kOurs{"Content-Length", "Transfer-Encoding", "Connection",
                                                   "Expect", "Upgrade"};
   const bool ours =
       std::ranges::any_of(kOurs, [&](std::string_view one) { return equals_ignoring_case(one, name); });
   if (ours) throw std::invalid_argument(std::string(name) + " is set by the client");
+  if (!equals_ignoring_case(name, kHost)) return;
+  const std::string_view host = trim(value);
+  if (host.empty() || host.front() == ':' || !is_host_and_port(host))
+    throw std::invalid_argument("malformed value of Host");
 }
 
 constexpr std::size_t kWholePiece = 16 << 10;
@@ -32,7 +39,8 @@ constexpr std::size_t kWholeReserved = 1 << 20;
 
 ClientRequest& ClientRequest::add_header(std::string_view name, std::string_view value) {
   require_field(name, value);
-  require_own(name);
+  require_own(name, value);
+  if (equals_ignoring_case(name, kHost) && header(kHost)) throw std::invalid_argument("a second Host");
   if (lies_in(name, fields_) || lies_in(value, fields_)) [[unlikely]]
     return add_header(std::string(name), std::string(value));
   append_field_line(fields_, name, trim(value));
@@ -50,7 +58,7 @@ ClientRequest& ClientRequest::remove_header(std::string_view name) {
 
 ClientRequest& ClientRequest::set_header(std::string_view name, std::string_view value) {
   require_field(name, value);
-  require_own(name);
+  require_own(name, value);
   if (lies_in(name, fields_) || lies_in(value, fields_)) [[unlikely]]
     return set_header(std::string(name), std::string(value));
   if (header(name)) remove_header(name);

@@ -168,6 +168,23 @@ TEST(ClientRequestTest, FieldsMayBeCopiedFromTheRequestItself) {
   }
 }
 
+// Servers and what is in front of them may take different ones of two Host fields, or of a malformed one.
+TEST(ClientRequestTest, HasOneHostAtMostAndAWellFormedOne) {
+  ClientRequest request(Method::kGet, "http://h/");
+  for (const char* host : {"", " ", "a b", "a,b", ":80", "a:b", "a/b", "u@a", "http://a", "[::1", "a\xff"}) {
+    EXPECT_THROW(request.set_header("Host", host), std::invalid_argument) << host;
+    EXPECT_THROW(request.add_header("hOST", host), std::invalid_argument) << host;
+  }
+  EXPECT_EQ(request.header("Host"), std::nullopt);
+  for (const char* host : {"A.example:81", "[::1]:80", "10.0.0.1", " a "}) request.set_header("Host", host);
+  EXPECT_EQ(request.header("Host"), "a");
+  EXPECT_THROW(request.add_header("host", "a"), std::invalid_argument);
+  EXPECT_THROW(request.set_header("Host", ""), std::invalid_argument);
+  EXPECT_EQ(request.headers().find("Host"), "a");
+  request.remove_header("Host").add_header("Host", "b");
+  EXPECT_EQ(request.header("Host"), "b");
+}
+
 // A server that answers before it has read the body, reads no more of it, and waits for the client.
 TEST_P(ClientTest, TakesAnAnswerThatComesBeforeTheBodyWasSent) {
   run_with(GetParam(), [] {
