@@ -100,6 +100,23 @@ Result<Url> parse_authority(bool https, std::string_view rest, std::string_view 
   return Url{https, std::move(authority), target_of(rest.substr(end))};
 }
 
+// A reference as the URL standard of browsers reads it (https://url.spec.whatwg.org): without controls and spaces around it, and
+// without tabs and line ends in it; up to a query or a fragment, "\" is "/".
+std::string as_browsers_read(std::string_view text) {
+  const auto surrounds = [](char c) { return static_cast<unsigned char>(c) <= ' '; };
+  while (!text.empty() && surrounds(text.front())) text.remove_prefix(1);
+  while (!text.empty() && surrounds(text.back())) text.remove_suffix(1);
+  std::string read;
+  read.reserve(text.size());
+  bool in_path = true;
+  for (const char c : text) {
+    if (c == '\t' || c == '\n' || c == '\r') continue;
+    in_path = in_path && c != '?' && c != '#';
+    read += in_path && c == '\\' ? '/' : c;
+  }
+  return read;
+}
+
 std::string_view without_fragment(std::string_view text) { return text.substr(0, text.find('#')); }
 
 }  // namespace
@@ -130,10 +147,11 @@ Result<void> Url::check() const {
 }
 
 Result<Url> Url::resolve(std::string_view reference) const {
-  if (!scheme_of(reference).empty()) return parse(reference);
-  if (has_control_char(reference) || reference.contains('\t')) return bad(reference, "control character");
-  const std::string_view rest = without_fragment(reference);
-  if (rest.starts_with("//")) return parse_authority(https, rest.substr(2), reference);
+  const std::string text = as_browsers_read(reference);
+  if (!scheme_of(text).empty()) return parse(text);
+  if (has_control_char(text)) return bad(text, "control character");
+  const std::string_view rest = without_fragment(text);
+  if (rest.starts_with("//")) return parse_authority(https, rest.substr(2), text);
   Url url{https, authority, target};
   if (rest.empty()) return url;
   const std::string_view path = std::string_view(target).substr(0, target.find('?'));

@@ -3,7 +3,7 @@
 // The URLs that a client can ask for: http and https.
 //
 //     auto url = tuza::http::Url::parse("https://Example.org/a b?q=ü");   // target: "/a%20b?q=%C3%BC"
-//     auto next = url->resolve("../c");                                    // as a browser follows a link
+//     auto next = url->resolve("../c");                                    // where a link leads
 //
 // Errors: Errc::kBadAddress, with the text and what is wrong with it. Thread-compatible.
 #pragma once
@@ -23,10 +23,12 @@ struct Url {
   std::string target;     // path and query, as in a request: begins with "/"
 
   // Absolute. A fragment is dropped. What no request may have, such as spaces and bytes above 0x7f, is percent-encoded;
-  // escapes stay as they are. Refused are control characters, other schemes, and credentials ("user:password@"), which
-  // belong into an Authorization field.
+  // escapes stay as they are. Refused are control characters, other schemes, hosts with bytes above 0x7f (names of other
+  // scripts are written in punycode), and credentials ("user:password@"), which belong into an Authorization field.
   [[nodiscard]] static Result<Url> parse(std::string_view text);
-  // What `reference` means on a page of this URL (RFC 3986 5.2): "../c", "/c", "?d", "//host/", or a whole URL.
+  // What `reference` means on a page of this URL (RFC 3986 5.2): "../c", "/c", "?d", "//host/", or a whole URL. Read as
+  // browsers do: controls and spaces around it and tabs and line ends in it count for nothing, and up to a query "\" is "/",
+  // so that "/\host/" leads to another host. Refused is what parse() refuses, and "///host/" and "http:x", which browsers repair.
   [[nodiscard]] Result<Url> resolve(std::string_view reference) const;
 
   // Errc::kBadAddress for one made by hand whose parts no request may have.

@@ -47,6 +47,15 @@ tuza::Result<int> store(const tuza::Context& ctx, std::string json) {
 }
 //! [request]
 
+//! [next]
+void logged_in(Request& req, ResponseWriter& res) {
+  static const auto here = tuza::http::Url::parse("https://shop.example/login").value();
+  const auto next = here.resolve(req.query_value("next").value_or("/"));
+  const bool ours = next && next->origin() == here.origin();
+  res.redirect(ours ? next->to_string() : "/");
+}
+//! [next]
+
 //! [stream]
 tuza::Result<void> copy(const tuza::Context& ctx, std::string_view from, std::string_view to) {
   TUZA_TRY(auto source, client.get(ctx, from));

@@ -114,10 +114,55 @@ TEST(Urls, LeadReferencesWhereTheRfcSays) {
                                                                       {"https://x:444/y", "https://x:444/y"},
                                                                       {"g:h/i", "refused"},
                                                                       {"a b", "http://a/b/c/a%20b"},
-                                                                      {"x\r\ny", "refused"}};
+                                                                      {"x\x01y", "refused"}};
   for (const auto& [reference, expected] : kCases) {
     const Result<Url> url = base.resolve(reference);
     EXPECT_EQ(url ? url->to_string() : "refused", expected) << reference;
+  }
+}
+
+// Where a browser goes decides whether a link leads to another site: https://url.spec.whatwg.org.
+TEST(Urls, LeadReferencesWhereBrowsersGo) {
+  const Url base = Url::parse("http://h.test/d/e").value();
+  constexpr std::pair<std::string_view, std::string_view> kCases[] = {
+      {"/\\evil.test/x", "http://evil.test/x"},
+      {"\\\\evil.test/x", "http://evil.test/x"},
+      {"\\/evil.test\\x", "http://evil.test/x"},
+      {"http:\\\\evil.test\\x", "http://evil.test/x"},
+      {"http://good.test\\@evil.test", "http://good.test/@evil.test"},
+      {"\\x", "http://h.test/x"},
+      {"..\\x", "http://h.test/x"},
+      {"x?\\y", "http://h.test/d/x?\\y"},
+      {"x#\\y", "http://h.test/d/x"},
+      {"?\\", "http://h.test/d/e?\\"},
+      {" \t//evil.test\r\n ", "http://evil.test/"},
+      {"\x01\x1f//evil.test\x1f", "http://evil.test/"},
+      {"/\t/evil.test", "http://evil.test/"},
+      {"/\n\\evil.test", "http://evil.test/"},
+      {"//evil\r.te\nst", "http://evil.test/"},
+      {"ht\ttp://evil.test", "http://evil.test/"},
+      {" x ", "http://h.test/d/x"},
+      {" \n", "http://h.test/d/e"},
+      {"/.//evil.test", "http://h.test//evil.test"},
+      // Browsers repair the first ones, and go to evil.test: no server means that.
+      {"///evil.test", "refused"},
+      {"/\\/evil.test", "refused"},
+      {"http:///evil.test", "refused"},
+      {"https:evil.test", "refused"},
+      {"https:/evil.test", "refused"},
+      {"//u@evil.test", "refused"},
+      {"//ev\xc3\xaf"
+       "l.test",
+       "refused"},
+      {"java\nscript:alert(1)", "refused"},
+      {"/\x7f/evil.test", "refused"}};
+  for (const auto& [reference, expected] : kCases) {
+    const Result<Url> url = base.resolve(reference);
+    EXPECT_EQ(url ? url->to_string() : "refused", expected) << reference;
+  }
+  for (int byte = 0; byte <= ' '; ++byte) {
+    const std::string around(1, static_cast<char>(byte));
+    EXPECT_EQ(base.resolve(around + "x" + around)->to_string(), "http://h.test/d/x") << byte;
   }
 }
 
