@@ -13,8 +13,12 @@
 // Of two members with the same name the last one counts. Text that is not UTF-8 is malformed in a request; in a response
 // its bytes become U+FFFD. A number that its member cannot hold is an error: one that is too large, is negative, or has a fraction.
 // A boolean in place of a number is an error, too. A JsonCodec of your own for a type takes precedence over this one.
+//
+// The client is told which member is wrong, "items[1].qty: must be a number", if the program defines JSON_DIAGNOSTICS=1, in all of
+// its files alike: it makes the library's values another type. Otherwise only for numbers, and the name of a missing member.
 #pragma once
 
+#include <tuza/http/detail/json_place.h>
 #include <tuza/http/json_codec.h>
 
 #include <nlohmann/json.hpp>
@@ -23,6 +27,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -50,22 +55,24 @@ bool is_cut_off(const Json& given, const Json& taken) {
   return ((given.template get<std::uint64_t>() ^ taken.template get<std::uint64_t>()) & 0xff) == 0;
 }
 
-// Members that a type converts by itself, from texts for instance, are its own matter.
+// The place of such a number: "items[1].qty"; empty for the whole value, nullopt if there is none. Members that a type converts
+// by itself, from texts for instance, are its own matter.
 template <class Json>
-bool lost_a_number(const Json& given, const Json& taken) {
+std::optional<std::string> lost_number(const Json& given, const Json& taken) {
   if (given.is_object() && taken.is_object()) {
     for (const auto& [name, value] : taken.items()) {
       const auto found = given.find(name);
-      if (found != given.end() && lost_a_number(*found, value)) return true;
+      if (found == given.end()) continue;
+      if (const auto place = lost_number(*found, value)) return json_member(name, *place);
     }
-    return false;
+    return std::nullopt;
   }
   if (given.is_array() && taken.is_array() && given.size() == taken.size()) {
     for (std::size_t i = 0; i < given.size(); ++i)
-      if (lost_a_number(given[i], taken[i])) return true;
-    return false;
+      if (const auto place = lost_number(given[i], taken[i])) return json_element(std::to_string(i), *place);
+    return std::nullopt;
   }
-  return is_cut_off(given, taken);
+  return is_cut_off(given, taken) ? std::optional<std::string>("") : std::nullopt;
 }
 
 }  // namespace detail
@@ -102,16 +109,15 @@ struct JsonCodec<T> {
     if constexpr (std::same_as<T, Json>) {
       return json;
     } else {
-      // The library's own texts name its exceptions and C++ types.
       try {
         T value = json.template get<T>();
         if constexpr (std::constructible_from<Json, const T&>) {
-          if (detail::lost_a_number(json, Json(value)))
-            throw JsonError(std::string("a number does not fit its member"));
+          if (const auto place = detail::lost_number(json, Json(value)))
+            throw JsonError(detail::json_problem(*place, "a value", "does not fit its type"));
         }
         return value;
-      } catch (const nlohmann::json::exception&) {
-        throw JsonError(std::string("a member is missing, or has another type than expected"));
+      } catch (const nlohmann::json::exception& error) {
+        throw JsonError(detail::no_such_value(json, error.id, error.what()));
       }
     }
   }
