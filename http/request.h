@@ -158,11 +158,11 @@ class Request {
   // Ends when nobody waits for the answer any more: the client has gone (it has closed the connection, or its side of
   // it, as in Go), the server's request_timeout has passed, shutdown cuts the request off, or the handler has returned.
   // For all that the handler waits for, and for goroutines that it starts. The cause is Errc::kClosed for a client that
-  // has gone, Errc::kTimeout or Errc::kCancelled otherwise. Made when it is first asked for; a request that does not ask
+  // has gone, Errc::kTimeout, or Errc::kCancelled, with op() "shutdown" and the signal if shutdown cuts it off. Made when it is first asked for; a request that does not ask
   // pays nothing.
   [[nodiscard]] const Context& context() const;
 
-  // The same, and ends already when the server begins to shut down, with Errc::kClosed: for handlers that would otherwise
+  // The same, and ends already when the server begins to shut down, with that cause, "shutdown SIGTERM: ...": for handlers that would otherwise
   // go on until the shutdown cuts them off (streams of events, WebSockets). They then say goodbye, and return.
   [[nodiscard]] const Context& until_shutdown() const;
 

@@ -96,14 +96,15 @@ Result<void> Server::serve() {
   return server->serve();
 }
 
-bool Server::shutdown() {
+bool Server::shutdown(std::string why) {
   net::Server* server = nullptr;
   {
     const LockGuard lock(mutex_);
     shut_down_ = true;
     server = server_.get();
   }
-  return server == nullptr || server->shutdown(net::time_after_now(options_.shutdown_timeout));
+  return server == nullptr ||
+         server->shutdown(net::time_after_now(options_.shutdown_timeout), std::move(why));
 }
 
 std::size_t Server::connections() const {
@@ -130,14 +131,15 @@ void end_on_signal(Server& server, net::SignalSet& signals, bool& cut_off) {
   // The shutdown begins before the log line is written, and does not wait for that line: standard error may
   // no longer have a reader.
   const auto logged = std::make_shared<std::atomic<bool>>(false);
-  go([logged, number = *signal] {
-    log_line(LogLevel::kInfo, "tuza: " + std::string(number == SIGTERM ? "SIGTERM" : "SIGINT") +
-                                  ": no new connections; requests in flight finish (again: end at once)");
+  const std::string name = *signal == SIGTERM ? "SIGTERM" : "SIGINT";
+  go([logged, name] {
+    log_line(LogLevel::kInfo,
+             "tuza: " + name + ": no new connections; requests in flight finish (again: end at once)");
     logged->store(true);
   });
   WaitGroup shutting_down;
   shutting_down.go([&] {
-    cut_off = !server.shutdown();
+    cut_off = !server.shutdown(name);
     signals.close();
   });
   if (signals.wait()) std::_Exit(1);  // second signal: do not wait

@@ -59,9 +59,9 @@ class Server {
   // Stops accepting, ends idle connections that send nothing within a moment, lets requests in flight finish
   // (their responses say "Connection: close"), and cuts off the remaining ones after
   // options.shutdown_timeout. A handler notices the cut-off when it reads or writes; shutdown() gives up on a
-  // handler that does neither a second later. May be called only once. Parks. True: nothing had to be cut
-  // off.
-  bool shutdown();
+  // handler that does neither a second later. `why`, "SIGTERM", is for the causes of the requests' contexts. May be called only
+  // once. Parks. True: nothing had to be cut off.
+  bool shutdown(std::string why = {});
 
   // Number of open connections; after serve(), the number of abandoned handlers that still run.
   [[nodiscard]] std::size_t connections() const;

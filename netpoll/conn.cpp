@@ -185,6 +185,11 @@ void Conn::close() {
   descriptor_->close();
 }
 
+void detail::ConnParts::close(Conn& conn, const Error& why) {
+  if (conn.transport_) conn.transport_->closing();
+  conn.descriptor_->close(&why);
+}
+
 void Conn::farewell() {
   if (transport_) [[unlikely]]
     transport_->farewell();

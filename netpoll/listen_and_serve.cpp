@@ -19,14 +19,14 @@ namespace {
 void end_on_signal(Server& server, SignalSet& signals) {
   const Result<int> signal = signals.wait();
   if (!signal) return;  // the listener has failed
+  const std::string name = *signal == SIGTERM ? "SIGTERM" : "SIGINT";
   const std::size_t open = server.connections();
   WaitGroup closing;
   closing.go([&] {
-    server.shutdown(time_after_now(std::chrono::seconds(0)));
+    server.shutdown(time_after_now(std::chrono::seconds(0)), name);
     signals.close();
   });
-  log_line(LogLevel::kInfo, "tuza: " + std::string(*signal == SIGTERM ? "SIGTERM" : "SIGINT") +
-                                ": no longer listening; closing " + std::to_string(open) +
+  log_line(LogLevel::kInfo, "tuza: " + name + ": no longer listening; closing " + std::to_string(open) +
                                 (open == 1 ? " connection" : " connections"));
   if (signals.wait()) std::_Exit(1);  // second signal: do not wait
   closing.wait();

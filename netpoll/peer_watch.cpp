@@ -21,11 +21,11 @@ class PeerWatch::Shared final : public HangUpHandler {
   }
 
   // The poller calls this, perhaps on the scheduler's stack, where nothing may be freed.
-  void hung_up() override {
+  void hung_up(const Error* why) override {
     if (run_.ended()) return unref();  // closed after tuza::run, which has left the watching goroutine behind
     const bool in_memory = in_memory_;  // the goroutine may be the last that holds this object
-    go({.name = "peer has gone"}, [this] {
-      end(Error(Errc::kClosed, "peer"));
+    go({.name = "peer has gone"}, [this, cause = why != nullptr ? *why : Error(Errc::kClosed, "peer")] {
+      end(cause);
       unref();
     });
     if (!in_memory) rt::io_wait_ends();  // after go(): somebody can run

@@ -6,6 +6,7 @@
 #include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/poll/descriptor_limit.h>
 #include <tuza/netpoll/socket/backlog.h>
+#include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/sched/arch/calls.h>
 #include <tuza/sched/detail/coarse_clock.h>
 #include <tuza/sched/go.h>
@@ -139,7 +140,7 @@ Context Session::shutdown_notice() {
   const LockGuard lock(server_.mutex_);
   if (!server_.notice_) server_.notice_.emplace(with_cancel(Context::background()));
   if (server_.draining_.load(std::memory_order_seq_cst)) {
-    server_.notice_->cancel(Error(Errc::kClosed, "shutdown"));
+    server_.notice_->cancel(server_.cause());
   }
   return server_.notice_->ctx();
 }
@@ -300,7 +301,7 @@ void Server::add(Session& session) {
   session.next_ = sessions_;
   if (sessions_ != nullptr) sessions_->previous_ = &session;
   sessions_ = &session;
-  if (forced_) session.conn_.close();
+  if (forced_) detail::ConnParts::close(session.conn_, cause());
 }
 
 void Server::remove(Session& session) {
@@ -328,21 +329,23 @@ bool Server::wait_for_sessions(TimePoint deadline) {
   return true;
 }
 
-bool Server::shutdown(TimePoint deadline) {
+bool Server::shutdown(TimePoint deadline, std::string why) {
   begin_run();
+  why_ = std::move(why);
   draining_.store(true, std::memory_order_seq_cst);
   listener_.close();
   for_each_session([](Session& session) { session.interrupt_if_idle(); });
   {
     const LockGuard lock(mutex_);
-    if (notice_) notice_->cancel(Error(Errc::kClosed, "shutdown"));
+    if (notice_) notice_->cancel(cause());
   }
   if (wait_for_sessions(deadline)) return true;
   {
     const LockGuard lock(mutex_);
     forced_ = true;  // for a session whose goroutine has not reached add() yet
   }
-  for_each_session([](Session& session) { session.conn_.close(); });
+  const Error cut_off = cause();
+  for_each_session([&](Session& session) { detail::ConnParts::close(session.conn_, cut_off); });
   if (!wait_for_sessions(now() + kNoticeTime)) given_up_.store(true, std::memory_order_relaxed);
   return false;
 }

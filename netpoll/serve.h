@@ -36,6 +36,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace tuza::net {
@@ -64,7 +66,7 @@ class Session {
   // While idle, this session has been interrupted for a new connection: the handler should return, unless a request has
   // arrived.
   [[nodiscard]] bool makes_room() const { return makes_room_.load(std::memory_order_relaxed); }
-  // Ends when the server begins to shut down. Made when it is first asked for, and one for all sessions.
+  // Ends when the server begins to shut down, with the cause of the shutdown. Made when it is first asked for, and one for all sessions.
   [[nodiscard]] Context shutdown_notice();
 
  private:
@@ -149,9 +151,10 @@ class Server {
   [[nodiscard]] Result<void> serve();
 
   // Stops accepting, interrupts idle sessions, and waits for the others until `deadline`; then closes their
-  // connections, and gives their handlers kNoticeTime to notice. True: all had ended by themselves. May be
-  // called only once. Parks.
-  bool shutdown(TimePoint deadline);
+  // connections, and gives their handlers kNoticeTime to notice. True: all had ended by themselves. `why`, "SIGTERM", is
+  // for the causes of contexts: Session::shutdown_notice(), and the PeerWatch of a connection that this closes. They are
+  // Errc::kCancelled, "shutdown SIGTERM: context cancelled". May be called only once. Parks.
+  bool shutdown(TimePoint deadline, std::string why = {});
   static constexpr std::chrono::milliseconds kNoticeTime{1000};
 
  private:
@@ -168,6 +171,8 @@ class Server {
   bool meet_client(Session& session, AddressCounts::Held& held);
   bool wait_for_slot();
   std::size_t make_room();
+  // Of the contexts that the shutdown ends.
+  [[nodiscard]] Error cause() const { return Error(Errc::kCancelled, "shutdown", why_); }
   void add(Session& session);
   void remove(Session& session);
   bool wait_for_sessions(TimePoint deadline);
@@ -183,6 +188,7 @@ class Server {
   const std::int64_t slots_max_;
   std::optional<Semaphore> slots_;
   AddressCounts addresses_;
+  std::string why_;  // of the shutdown; written before draining_ is set
   std::atomic<bool> draining_{false};
   std::atomic<bool> given_up_{false};  // set by shutdown() when handlers do not end
   std::atomic<std::size_t> connections_{0};

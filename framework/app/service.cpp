@@ -165,7 +165,7 @@ int Service::serve() {
   const bool clean = drain();
   serving.wait();
   // The admin server ends last, so that an operator can find out why the shutdown is slow.
-  if (admin_ != nullptr) admin_->shutdown();
+  if (admin_ != nullptr) admin_->shutdown(ended_by_);
   administering.wait();
   std::size_t left = admin_ == nullptr ? 0 : admin_->connections();
   for (const auto& server : servers_) left += server->connections();
@@ -193,7 +193,7 @@ bool Service::drain() {
   WaitGroup shutting_down;
   for (const auto& server : servers_) {
     shutting_down.go([&, server = server.get()] {
-      if (!server->shutdown()) clean.store(false);
+      if (!server->shutdown(ended_by_)) clean.store(false);
     });
   }
   shutting_down.wait();

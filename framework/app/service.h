@@ -84,6 +84,7 @@ class Service {
   const std::shared_ptr<Metrics> metrics_;
   std::unique_ptr<http::Server> admin_;  // null: no admin listener is configured
   Latch ended_{1};                       // zero: draining
+  std::string ended_by_;  // the name of the signal, if it was one; written before ended_ is zero
   std::atomic<bool> draining_{false};
   std::atomic<bool> started_{false};  // the start is over, whether it succeeded or failed
   std::atomic<bool> serving_{false};  // the service manager has been, or is being, told READY=1

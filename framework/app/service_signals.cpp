@@ -91,7 +91,10 @@ void Service::on_end_signal(std::string_view name) {
   say(LogLevel::kInfo, [&] {
     return name_ + ": " + std::string(name) + ": " + what_follows_an_end_signal() + " (again: end at once)";
   });
-  if (begins) begin_drain();
+  if (begins) {
+    ended_by_ = name;
+    begin_drain();
+  }
   if (!started_.load()) limit_the_start();
 }
 

@@ -32,6 +32,14 @@ void handle_all(tuza::http::Router& router) {
   router.handle("GET /endless", [](Request&, ResponseWriter& res) {
     while (res.write("x") && res.flush()) tuza::sleep_for(std::chrono::milliseconds(10));
   });
+  // Says what ends the request.
+  router.handle("GET /ends", [](Request& req, ResponseWriter&) {
+    spdlog::info("waits");
+    req.until_shutdown().wait();
+    spdlog::info("notice: {}", req.until_shutdown().cause().message());
+    req.context().wait();
+    spdlog::info("end: {}", req.context().cause().message());
+  });
   router.handle("GET /log", [](Request& req, ResponseWriter& res) {
     const std::string text(static_cast<std::size_t>(number(req, "bytes")), 'x');
     const std::int64_t lines = number(req, "lines");

@@ -105,7 +105,7 @@ bool Exchange::set_first_headers(std::string_view lines) {
 struct Exchange::UntilShutdown {
   UntilShutdown(const std::shared_ptr<CancellableContext>& both, const Context& shutdown)
       : ctx(both->ctx()),
-        registration(when_done(shutdown, [both] { both->cancel(Error(Errc::kClosed, "shutdown")); })) {}
+        registration(when_done(shutdown, [both, shutdown] { both->cancel(shutdown.cause()); })) {}
   Context ctx;
   WhenDone registration;
 };

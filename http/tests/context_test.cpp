@@ -113,8 +113,10 @@ TEST_P(RequestContextTest, EndsWhenShutdownCutsOff) {
     RawClient client(server.address());
     client.send(kGet);
     (void)begun.recv();
-    EXPECT_FALSE(server.server().shutdown());
-    EXPECT_EQ(ended.recv()->code(), Errc::kClosed);
+    EXPECT_FALSE(server.server().shutdown("SIGTERM"));
+    const Error cause = *ended.recv();
+    EXPECT_EQ(cause.code(), Errc::kCancelled) << "unlike that of a client that has gone";
+    EXPECT_EQ(cause.message(), "shutdown SIGTERM: context cancelled");
   });
 }
 

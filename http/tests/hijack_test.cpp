@@ -169,7 +169,9 @@ TEST_P(HijackTest, ShutdownIsAnnouncedAndTheStreamCutOffAtTheDeadline) {
     client.send(get("/"));
     (void)begun.recv();
     EXPECT_FALSE(server.server().shutdown());
-    EXPECT_EQ(notice.recv()->op(), "shutdown");
+    const Error cause = *notice.recv();
+    EXPECT_EQ(cause.op(), "shutdown");
+    EXPECT_EQ(cause.code(), Errc::kCancelled);
     EXPECT_EQ(ended.recv()->code(), Errc::kClosed);
   });
 }
@@ -182,13 +184,14 @@ TEST_P(HijackTest, AStreamThatHeedsTheNoticeIsNotCutOff) {
       ASSERT_TRUE(res.flush());
       begun.send(1);
       req.until_shutdown().wait();
+      EXPECT_EQ(req.until_shutdown().cause().message(), "shutdown SIGINT: context cancelled");
       EXPECT_FALSE(req.context().done());
       ASSERT_TRUE(res.write("end"));
     });
     RawClient client(server.address());
     client.send(get("/"));
     (void)begun.recv();
-    EXPECT_TRUE(server.server().shutdown());
+    EXPECT_TRUE(server.server().shutdown("SIGINT"));
     client.read_until_closed();
     EXPECT_TRUE(client.received().ends_with("3\r\nend\r\n0\r\n\r\n")) << client.received();
   });
@@ -196,17 +199,18 @@ TEST_P(HijackTest, AStreamThatHeedsTheNoticeIsNotCutOff) {
 
 TEST_P(HijackTest, TheNoticeAlsoEndsWithTheClient) {
   run_with(GetParam(), [] {
-    Chan<int> begun(1), seen(1);
+    Chan<int> begun(1);
+    Chan<Error> seen(1);
     TestServer server([&](Request& req, ResponseWriter&) {
       begun.send(1);
       req.until_shutdown().wait();
-      seen.send(1);
+      seen.send(req.until_shutdown().cause());
     });
     RawClient client(server.address());
     client.send(get("/"));
     (void)begun.recv();
     client.conn().close();
-    EXPECT_TRUE(seen.recv());
+    EXPECT_EQ(seen.recv()->code(), Errc::kClosed);
   });
 }
 

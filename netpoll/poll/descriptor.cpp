@@ -53,13 +53,13 @@ Descriptor* Descriptor::open_in_memory() {
   return d;
 }
 
-void Descriptor::close() {
+void Descriptor::close(const Error* why) {
   if (!mutex_.close()) return;
   // The closed mark is set: a goroutine that announces itself from now on sees the mark, and a parked
   // goroutine is woken here.
   wake(Side::kRead);
   wake(Side::kWrite);
-  report_hang_up(sequence_.load(std::memory_order_relaxed));
+  report_hang_up(sequence_.load(std::memory_order_relaxed), why);
   if (mutex_.release()) close_number();
 }
 
@@ -262,13 +262,13 @@ namespace {
 constexpr int kAddressBits = 48;
 }
 
-void Descriptor::report_hang_up(std::uint64_t sequence) {
+void Descriptor::report_hang_up(std::uint64_t sequence, const Error* why) {
   std::uint64_t word = on_hang_up_.load();
   do {
     if (word == 0 || word >> kAddressBits != (sequence & 0xffff)) return;
   } while (!on_hang_up_.compare_exchange_weak(word, 0));
   constexpr std::uint64_t kAddress = (std::uint64_t{1} << kAddressBits) - 1;
-  reinterpret_cast<HangUpHandler*>(word & kAddress)->hung_up();
+  reinterpret_cast<HangUpHandler*>(word & kAddress)->hung_up(why);
 }
 
 // Either this thread sees the hang-up (or the close), or the thread that reports it sees the handler: both write first,

@@ -72,8 +72,9 @@ class LazyBuffer {
 // What is to happen when a peer hangs up.
 class HangUpHandler {
  public:
-  // Called once, on any thread, perhaps on the scheduler's stack: must neither park nor free anything.
-  virtual void hung_up() = 0;
+  // Called once, on any thread, perhaps on the scheduler's stack: must neither park nor free anything. `why`: what close() was
+  // given; null if the peer has gone, or if nothing was given.
+  virtual void hung_up(const Error* why) = 0;
 
  protected:
   ~HangUpHandler() = default;
@@ -92,8 +93,8 @@ class Descriptor {
   static Descriptor* open_in_memory();
 
   // All calls return Errc::kClosed from now on, waiting calls included; the last of them closes the number.
-  // May be called repeatedly, by any goroutine. Does not park.
-  void close();
+  // May be called repeatedly, by any goroutine. `why`: for the HangUpHandler. Does not park.
+  void close(const Error* why = nullptr);
 
   // Closes; the owner must not touch the descriptor again. Calls of other goroutines may still be under way.
   void dispose();
@@ -263,7 +264,7 @@ class Descriptor {
   Result<std::size_t> read_locked(std::span<std::byte> into, LazyBuffer* lazy, const Context* ctx);
 
   // Calls the handler, if it watches the descriptor with that sequence number.
-  void report_hang_up(std::uint64_t sequence);
+  void report_hang_up(std::uint64_t sequence, const Error* why = nullptr);
   void close_number();
   void drop_holder();
 

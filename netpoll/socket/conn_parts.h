@@ -30,6 +30,9 @@ struct detail::ConnParts {
   // The layer above the descriptor; null if there is none.
   static Transport* transport(Conn& conn) { return conn.transport_.get(); }
 
+  // As Conn::close(); `why` is the cause of the PeerWatch.
+  static void close(Conn& conn, const Error& why);
+
   // As Conn::read(), but takes the buffer only when there is data to read: an idle connection needs no buffer. `ctx`: may
   // be null. Parks.
   static Result<std::size_t> read(Conn& conn, LazyBuffer& into, const Context* ctx = nullptr);
