@@ -35,7 +35,8 @@ struct ServerOptions {
   // -- Timeouts. A client that is too slow gets 408; between requests the connection is just closed.
   std::chrono::milliseconds header_timeout{10'000};  // from the first byte of a request to its last header
   std::chrono::milliseconds idle_timeout{75'000};    // between requests, and before the first
-  // From the head of a request to the end of Request::context(), and of nothing else; 0: no limit.
+  // From the head of a request to the end of Request::context(), and of the handler's waits for the body (408) and for the
+  // client that takes what it writes (closed), unless they have a context of their own; 0: no limit. It holds for downloads, too.
   std::chrono::milliseconds request_timeout{0};
   // All waits of the handler for the body may take this time, plus the time that the body takes at the minimum rate.
   std::chrono::milliseconds body_timeout{30'000};

@@ -122,11 +122,13 @@ class Request {
 
   // The next bytes of the body; 0 at its end. An error means that the body is malformed, too large, too slow
   // or cut off. The handler should then return: if it has not begun to answer, the server answers (400, 413,
-  // 408), and closes the connection. Parks.
+  // 408), and closes the connection. So it is if the body has not come when the time of the request is over, the deadline of
+  // context(). Parks.
   [[nodiscard]] Result<std::size_t> read_body(std::span<std::byte> into);
   // The whole body, or the part that read_body() has not read yet. Parks.
   [[nodiscard]] Result<std::string_view> body();
-  // The same, until `ctx` ends: then its cause is returned, and reading may go on later.
+  // The same, until `ctx` ends instead: then its cause is returned, and reading may go on later. With Context::background()
+  // the server's body_timeout alone limits the wait.
   [[nodiscard]] Result<std::size_t> read_body(const Context& ctx, std::span<std::byte> into);
   [[nodiscard]] Result<std::string_view> body(const Context& ctx);
 

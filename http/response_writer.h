@@ -134,7 +134,8 @@ class ResponseWriter {
   void error(int code, std::string_view text);
 
   // Writes a part of the body. An error means that the client is gone or too slow, or that `ctx` has ended while the
-  // client did not read; further writes fail too. May park.
+  // client did not read; further writes fail too. Without a context the wait ends with the time of the request, the
+  // deadline of Request::context() (Errc::kTimeout); Context::background() waits longer, for write_timeout. May park.
   [[nodiscard]] Result<void> write(std::string_view data);
   [[nodiscard]] Result<void> write(const Context& ctx, std::string_view data);
   // The same for a part of an open file, by sendfile(2); Content-Length must have been set.

@@ -20,6 +20,18 @@ constexpr BadRequest kCutOff{400, "request body truncated", 0};
 
 }  // namespace
 
+net::TimePoint RequestLoop::patience() const {
+  if (in_handler_ == nullptr) return net::kNoDeadline;
+  if (!contexts_.context) return request_ends();
+  return contexts_.context->deadline().value_or(net::kNoDeadline);
+}
+
+net::TimePoint RequestLoop::request_ends() const {
+  if (options_.request_timeout.count() <= 0) return net::kNoDeadline;
+  return net::TimePoint(
+      std::chrono::nanoseconds(rt::time_after(request_began_ns_, rt::whole_ns(options_.request_timeout))));
+}
+
 Result<std::size_t> RequestLoop::fail_body(BadRequest bad) {
   if (!body_.separate) keep_alive_ = false;  // otherwise the head says so, if the body has not ended before
   if (bad.status == 408 && !body_.error) ServerCounters::add(counters_.body_timeouts);
@@ -56,7 +68,7 @@ bool RequestLoop::send_before_body() {
 // what the handler does between them does not: the client is not to blame for an upstream that takes the body slowly.
 class RequestLoop::BodyWait {
  public:
-  explicit BodyWait(RequestLoop& loop) : body_(loop.body_) {
+  BodyWait(RequestLoop& loop, const Context* ctx) : body_(loop.body_) {
     const ServerOptions& options = loop.options_;
     const std::chrono::duration<double> at_rate(
         static_cast<double>(body_.received) /
@@ -64,7 +76,9 @@ class RequestLoop::BodyWait {
     const std::int64_t by_ns =
         rt::time_after(rt::time_after(begun_ns_ - body_.waited_ns, rt::whole_ns(options.body_timeout)),
                        rt::whole_ns(at_rate));
-    loop.conn().set_read_deadline(std::min(net::TimePoint(std::chrono::nanoseconds(by_ns)), body_.deadline));
+    const net::TimePoint until = ctx == nullptr ? loop.patience() : net::kNoDeadline;
+    loop.conn().set_read_deadline(
+        std::min({net::TimePoint(std::chrono::nanoseconds(by_ns)), body_.deadline, until}));
   }
   ~BodyWait() { body_.waited_ns += rt::clock_now_ns() - begun_ns_; }
   BodyWait(const BodyWait&) = delete;
@@ -79,7 +93,7 @@ class RequestLoop::BodyWait {
 Result<std::size_t> RequestLoop::read_for_body(std::span<std::byte> into, const Context* ctx) {
   if (!body_.separate && !send_before_body()) return fail_body(kCutOff);
   const auto read = [&] {
-    const BodyWait wait(*this);
+    const BodyWait wait(*this, ctx);
     return ctx != nullptr ? conn().read(*ctx, into) : conn().read(into);
   };
   const Result<std::size_t> got = read();
@@ -112,7 +126,7 @@ net::Spliced RequestLoop::splice_to(net::Conn& to, std::uint64_t most, const Con
   if (!bare) return {.possible = false};
   net::Descriptor& from = ConnParts::descriptor(conn());
   const auto wait_for_data = [&] {
-    const BodyWait wait(*this);
+    const BodyWait wait(*this, &ctx);
     return from.wait_for_data(&ctx);
   };
   net::Spliced spliced;

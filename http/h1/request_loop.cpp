@@ -334,11 +334,9 @@ void RequestLoop::run_handler() {
 }
 
 Context RequestLoop::make_context() {
-  const std::int64_t ends_ns = rt::time_after(request_began_ns_, rt::whole_ns(options_.request_timeout));
-  watch_.emplace(conn(),
-                 options_.request_timeout.count() > 0
-                     ? with_deadline(Context::background(), net::TimePoint(std::chrono::nanoseconds(ends_ns)))
-                     : with_cancel(Context::background()));
+  const net::TimePoint ends = request_ends();
+  watch_.emplace(conn(), ends != net::kNoDeadline ? with_deadline(Context::background(), ends)
+                                                  : with_cancel(Context::background()));
   return watch_->context();
 }
 
@@ -349,6 +347,7 @@ Result<HijackedStream> RequestLoop::hand_over() {
   if (!flush()) return std::unexpected(Error(Errc::kClosed, "hijack"));
   keep_alive_ = false;
   conn().set_read_deadline(net::kNoDeadline);
+  limit_writes(&kServerLimits);
   return HijackedStream(conn(), buffers_->input);
 }
 
@@ -466,6 +465,7 @@ bool RequestLoop::flush(bool last, const Context* ctx) {
   stop_early_sending(*buffers_);
   if (buffers_->out.empty() && !buffers_->sent_early) return true;
   if (!broken_) {
+    limit_writes(ctx);
     const std::string& out = buffers_->out;
     broken_ = !sent(last             ? conn().write_last(out)
                     : ctx == nullptr ? conn().write_all(out)

@@ -144,6 +144,14 @@ class RequestLoop final : public Exchange {
   void finish_response();
   Result<void> send_large(std::string_view body, std::string_view end, const Context* ctx);
   bool sent(const Result<void>& result);
+  [[nodiscard]] Result<void> write_result(bool written, const Context* ctx) const;
+
+  // By request_timeout.
+  [[nodiscard]] net::TimePoint request_ends() const;
+  // Until when the handler's calls without a context wait.
+  [[nodiscard]] net::TimePoint patience() const;
+  // Before what is written with `ctx`.
+  void limit_writes(const Context* ctx);
 
   net::Session& session_;
   const Handler& handler_;
@@ -163,7 +171,8 @@ class RequestLoop final : public Exchange {
   bool after_cr_ = false;           // of an empty line in front of a head, whose line feed has not arrived
   bool head_deadline_set_ = false;  // header_timeout is running
   bool keep_alive_ = true;
-  std::string remote_;   // empty: not requested yet
+  std::string remote_;  // empty: not requested yet
+  bool writes_limited_ = false;
   bool broken_ = false;  // a write has failed: nothing more can be sent
 
   // While a handler runs: its request, for reports. A signal handler on this thread reads it, and dumps.

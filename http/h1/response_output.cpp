@@ -4,8 +4,10 @@
 #include <tuza/http/status.h>
 #include <tuza/http/wire/date.h>
 #include <tuza/http/wire/number.h>
+#include <tuza/netpoll/poll/descriptor.h>
 #include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/sched/detail/coarse_clock.h>
+#include <tuza/sched/time/clock.h>
 
 #include <sys/uio.h>
 
@@ -61,13 +63,22 @@ void append_status_line(std::string& out, int status) {
   out += "\r\n";
 }
 
-Result<void> write_result(bool written, const Context* ctx) {
-  if (written) return {};
-  if (ctx != nullptr && ctx->done()) return std::unexpected(ctx->cause());
-  return std::unexpected(Error(Errc::kClosed, "write"));
+}  // namespace
+
+void RequestLoop::limit_writes(const Context* ctx) {
+  const net::TimePoint until = ctx == nullptr ? patience() : net::kNoDeadline;
+  const bool limited = until != net::kNoDeadline;
+  if (!limited && !writes_limited_) return;
+  writes_limited_ = limited;
+  net::detail::ConnParts::descriptor(conn()).set_write_limit(net::Deadline::to_ns(until));
 }
 
-}  // namespace
+Result<void> RequestLoop::write_result(bool written, const Context* ctx) const {
+  if (written) return {};
+  if (ctx != nullptr && ctx->done()) return std::unexpected(ctx->cause());
+  const bool late = ctx == nullptr && patience() <= tuza::now();
+  return std::unexpected(Error(late ? Errc::kTimeout : Errc::kClosed, "write"));
+}
 
 // Appends the head. The body has a length, or is chunked, or is ended by the end of the connection.
 void RequestLoop::append_head(const std::optional<std::uint64_t>& length) {
@@ -136,6 +147,7 @@ Result<void> RequestLoop::send_large(std::string_view body, std::string_view end
   std::array<struct iovec, 3> pieces{{{out.data(), out.size()},
                                       {const_cast<char*>(body.data()), body.size()},
                                       {const_cast<char*>(end.data()), end.size()}}};
+  limit_writes(ctx);
   Result<void> result = ctx != nullptr ? conn().writev_all(*ctx, pieces) : conn().writev_all(pieces);
   out.clear();
   broken_ = !sent(result);
@@ -169,6 +181,7 @@ Result<void> RequestLoop::send(std::string_view data, const Context* ctx) {
 Result<void> RequestLoop::send_file(net::FileSlice& slice, const Context* ctx) {
   std::string& out = buffers_->out;
   if (framing_.chunked) append_chunk_size(out, slice.length);
+  limit_writes(ctx);
   const Result<void> result =
       ctx != nullptr ? conn().send_file(*ctx, slice, out) : conn().send_file(slice, out);
   out.clear();

@@ -170,7 +170,7 @@ class Compression final : public BodyFilter {
     if (!installed()) return;
     if (streaming_) {
       if (working_ != nullptr && exchange_.wrote_all_it_declared()) {
-        (void)encode({}, Encoder::Step::kEnd, nullptr);
+        (void)encode({}, Encoder::Step::kEnd, &kServerLimits);
       }
       return end();
     }

@@ -16,6 +16,8 @@ Middleware timeout(std::chrono::nanoseconds limit) {
         const ContextFor inside(request.exchange(), context);
         next(request, response);
       }
+      // The server answers for a body that did not come in time.
+      if (request.exchange().needs_no_answer()) return;
       if (response.head_sent() || !context.done() || !context.cause().timeout()) return;
       response.error(503);
     };

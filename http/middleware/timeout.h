@@ -5,9 +5,10 @@
 //     auto api = router.group("/api");
 //     api.use(tuza::http::timeout(2s));
 //
-// If the handler returns too late and has not begun to answer, the client gets 503. A handler is not interrupted: one that
-// computes, or waits without the context, keeps the client waiting as long as it likes, and an answer that it has begun is
-// sent although it is late. An exception stays what it is. Needs tuza::run. Costs a context for each request, and a
+// If the handler returns too late and has not begun to answer, the client gets 503; 408 if its body has not come. A handler is
+// not interrupted: one that computes, or waits without the context, keeps the client waiting as long as it likes. Its calls
+// that read the body and write the response wait no longer, unless they are given another context; an answer that it gives as
+// a whole is sent although it is late. An exception stays what it is. Needs tuza::run. Costs a context for each request, and a
 // timer; ServerOptions::request_timeout costs neither, for all requests alike.
 #pragma once
 

@@ -271,12 +271,12 @@ void Exchange::send_whole(std::string_view content_type, std::string_view body) 
   }
   if (filter_ != nullptr) [[unlikely]] {
     response_.begun = false;  // the filter may still set fields
-    begin_stream();
+    begin_stream(&kServerLimits);
   } else {
     start(sends_trailers() ? std::nullopt : std::optional<std::uint64_t>(body.size()));
     response_.finished = !sends_trailers();  // the end of the chunks is still to come
   }
-  (void)send_piece(body, nullptr);
+  (void)send_piece(body, &kServerLimits);
 }
 
 Result<void> Exchange::write_body(std::string_view data, const Context* ctx) {
@@ -291,17 +291,17 @@ Result<void> Exchange::write_body(std::string_view data, const Context* ctx) {
       buffers_->body += data;
       return {};
     }
-    begin_stream();
+    begin_stream(ctx);
   }
   return send_piece(data, ctx);
 }
 
 // Gives the carrier the head, followed by the body data held back so far.
-void Exchange::begin_stream() {
+void Exchange::begin_stream(const Context* ctx) {
   if (filter_ != nullptr && !filter_->begin()) filter_ = nullptr;
   response_.begun = true;
   start(filter_ != nullptr || sends_trailers() ? std::nullopt : response_.declared_length);
-  if (!buffers_->body.empty() && !head_only()) (void)send_piece(buffers_->body, nullptr);
+  if (!buffers_->body.empty() && !head_only()) (void)send_piece(buffers_->body, ctx);
   buffers_->body.clear();
 }
 
@@ -312,7 +312,7 @@ Result<void> Exchange::send_piece(std::string_view data, const Context* ctx) {
 }
 
 Result<void> Exchange::flush_response(const Context* ctx) {
-  if (!response_.started) begin_stream();
+  if (!response_.started) begin_stream(ctx);
   if (filter_ != nullptr && !head_only() && !broken()) {
     if (const Result<void> flushed = filter_->write({}, true, ctx); !flushed) return flushed;
   }

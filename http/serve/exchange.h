@@ -40,10 +40,17 @@ class BodyFilter;
 class BodySource;
 class Handler;
 
+// For a call that waits where the handler does not wait by itself: the server's own limits, write_timeout for instance, end it,
+// and the time of the request does not.
+inline const Context kServerLimits;
+
 class Exchange {
  public:
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
+
+  // In all calls below, a null `ctx` is that of a handler that gives none: a wait ends when the time of the request is over
+  // (the deadline of context(), which need not be made for that), and not with the client's side of the stream.
 
   // -- For Request.
   [[nodiscard]] ExchangeBuffers& buffers() { return *buffers_; }
@@ -258,7 +265,7 @@ class Exchange {
 
  private:
   void set_vary(std::string_view value);
-  void begin_stream();
+  void begin_stream(const Context* ctx);
   Result<void> send_piece(std::string_view data, const Context* ctx);
   Result<void> hold_back(net::FileSlice& slice);
   Result<void> filter_file(net::FileSlice& slice, const Context* ctx);

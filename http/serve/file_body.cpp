@@ -41,7 +41,7 @@ Result<void> Exchange::write_file(net::FileSlice slice, const Context* ctx) {
   if (!response_.started && buffers_->body.size() + whole <= kHeldBackMax) {
     result = hold_back(slice);
   } else {
-    if (!response_.started) begin_stream();
+    if (!response_.started) begin_stream(ctx);
     result = filter_ != nullptr ? filter_file(slice, ctx) : send_file(slice, ctx);
   }
   response_.written += whole - slice.length;

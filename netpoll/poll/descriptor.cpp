@@ -91,6 +91,7 @@ void Descriptor::drop_holder() {
   drained_ = false;
   write_rate_min_ = write_waited_us_ = 0;
   write_timeout_ns_.store(0, std::memory_order_relaxed);
+  write_limit_ns_.store(Deadline::kNone, std::memory_order_relaxed);
   hung_up_.store(false, std::memory_order_relaxed);
   ruled_by_.store(Rule::kOwn, std::memory_order_relaxed);
   reader_.reset();
@@ -215,14 +216,23 @@ Result<void> Descriptor::wait_to_read(const Context* ctx) {
   return waited;
 }
 
+// What is left of the timeout, if there is one, or until the limit.
+std::int64_t Descriptor::write_wait_max_ns(std::int64_t timeout_ns) const {
+  // A peer that takes a byte now and then does not begin the timeout anew.
+  const std::int64_t used = write_rate_min_ == 0 ? 0 : std::min(timeout_ns, write_waited_us_ * kNsPerUs);
+  const std::int64_t limit = write_limit_ns_.load(std::memory_order_relaxed);
+  if (limit == Deadline::kNone) return timeout_ns - used;
+  const std::int64_t until_limit = limit - rt::clock_now_ns();
+  return timeout_ns == 0 ? until_limit : std::min(until_limit, timeout_ns - used);
+}
+
 Result<void> Descriptor::wait_to_write(const Context* ctx) {
   const std::int64_t timeout = write_timeout_ns_.load(std::memory_order_relaxed);
-  if (timeout == 0) return wait(Side::kWrite, "write", ctx);
+  if (timeout == 0 && write_limit_ns_.load(std::memory_order_relaxed) == Deadline::kNone)
+    return wait(Side::kWrite, "write", ctx);
   const auto now_ns = [this] { return in_memory_ ? rt::clock_now_ns() : rt::now_ns(); };
   const std::int64_t begun = now_ns();
-  // A peer that takes a byte now and then does not begin the timeout anew.
-  const std::int64_t used = write_rate_min_ == 0 ? 0 : std::min(timeout, write_waited_us_ * kNsPerUs);
-  write_deadline_.set_after(timeout - used);
+  write_deadline_.set_after(write_wait_max_ns(timeout));
   Result<void> waited = wait(Side::kWrite, "write", ctx);
   if (write_rate_min_ != 0) {
     const std::int64_t all_us = write_waited_us_ + (now_ns() - begun) / kNsPerUs;

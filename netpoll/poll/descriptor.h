@@ -161,6 +161,9 @@ class Descriptor {
   // the peer take at this rate. Before the first write; 0: no limit.
   void set_write_rate_min(std::uint32_t bytes_per_second) { write_rate_min_ = bytes_per_second; }
 
+  // In addition, no wait of a write goes on beyond this time of rt::clock_now_ns(); Deadline::kNone: no limit.
+  void set_write_limit(std::int64_t when_ns) { write_limit_ns_.store(when_ns, std::memory_order_relaxed); }
+
   // For a call of one direction that both reads and writes, such as a TLS handshake: while this object exists, the deadline
   // of that direction, and no other, ends both, and the write timeout limits each wait. Nobody else may read or write
   // meanwhile. An abandoned goroutine leaves it in force until the next one.
@@ -258,6 +261,7 @@ class Descriptor {
                                           const Context* ctx) const;
   Result<void> wait_to_read(const Context* ctx);
   Result<void> wait_to_write(const Context* ctx);
+  [[nodiscard]] std::int64_t write_wait_max_ns(std::int64_t timeout_ns) const;
   // The caller holds the write lock. `flags`: of send(2), besides MSG_NOSIGNAL.
   Result<void> write_locked(std::span<const std::byte>& data, int flags, const Context* ctx);
   [[gnu::cold]] void pay_for_waits(std::size_t accepted);
@@ -306,6 +310,7 @@ class Descriptor {
   // The handler, and the lowest bits of the sequence number above its address. Whoever takes it calls it, or forgets it.
   std::atomic<std::uint64_t> on_hang_up_{0};
   std::atomic<std::int64_t> write_timeout_ns_{0};
+  std::atomic<std::int64_t> write_limit_ns_{Deadline::kNone};
   std::uint32_t write_rate_min_ = 0;  // bytes per second; constant during use
   std::uint32_t write_waited_us_ =
       0;  // guarded by the write lock: waits that accepted bytes have not paid for
