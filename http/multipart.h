@@ -10,7 +10,8 @@
 //     }
 //
 // Nothing of a file is kept in memory but the piece that is read. Limits are checked while reading: whoever sends more
-// gets 413 without being read to the end. The server's own limit, body_bytes_max, holds as well and must not be lower.
+// gets 413 without being read to the end. The server's own limit, body_bytes_max, holds as well and must not be lower;
+// body_limit() raises it for a route.
 //
 // Errors are thrown as StatusError: 415 if the body is no multipart/form-data, 413 beyond a limit, 400 for what is
 // malformed, and the status that fits if the body cannot be read (400, 408, 413). A handler that lets them pass answers

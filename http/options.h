@@ -23,7 +23,7 @@ struct ServerOptions {
   std::size_t request_line_bytes_max = 8 << 10;  // longer: 414
   std::size_t head_bytes_max = 32 << 10;         // request line and all header fields; more: 431
   std::size_t headers_max = 100;                 // more: 431; at most 256
-  std::size_t body_bytes_max = 8 << 20;          // more: 413 (see http/middleware.h)
+  std::size_t body_bytes_max = 8 << 20;          // more: 413; body_limit() has another one for its routes
   // Of all bodies together that handlers hold as a whole (Request::body(), form(), json()), and of the messages of
   // WebSockets, beyond 16 KiB each. A request whose body does not fit any more gets 503 with Retry-After, a WebSocket
   // 1013. 0: no limit.

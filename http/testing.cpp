@@ -59,7 +59,7 @@ class MemoryExchange final : public Exchange {
     unread_.remove_prefix(n);
     body_ended_ = body_ended_ || (n == 0 && !into.empty());
     read_ += n;
-    if (read_ <= options_.server.body_bytes_max) return n;
+    if (read_ <= body_bytes_max_) return n;
     unreadable_ = {413, "request body too large", 0};
     return std::unexpected(Error(Errc::kBadMessage, "read body", std::string(unreadable_->text)));
   }
@@ -92,7 +92,8 @@ class MemoryExchange final : public Exchange {
     if (buffers_->head.https_target && !options_.tls) {
       return BadRequest{421, "https target on a plain connection", 0};
     }
-    if (buffers_->head.content_length > options_.server.body_bytes_max) {
+    body_bytes_max_ = options_.server.body_bytes_max;
+    if (buffers_->head.content_length > body_bytes_max_) {
       too_large_ = true;
       unreadable_ = {413, "request body too large", 0};
     }
@@ -180,6 +181,7 @@ class MemoryExchange final : public Exchange {
   [[nodiscard]] bool broken() const override { return false; }
   [[nodiscard]] int unreadable_status() const override { return unreadable_ ? unreadable_->status : 0; }
   void refuse_body(const BadRequest& bad) override { unreadable_ = bad; }
+  void accept_body() override { unreadable_.reset(); }
   void thrown() override { result_.exception = std::current_exception(); }
 
   const CallOptions& options_;

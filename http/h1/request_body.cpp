@@ -109,7 +109,7 @@ Result<std::size_t> RequestLoop::read_body(std::span<std::byte> into, const Cont
   const Result<std::size_t> n = take_from_body(into, ctx);
   if (!n) return n;
   received_of_body(*n);
-  if (body_.received > options_.body_bytes_max) return fail_body(kTooLarge);
+  if (body_.received > body_bytes_max_) return fail_body(kTooLarge);
   return n;
 }
 

@@ -264,8 +264,10 @@ std::optional<BadRequest> RequestLoop::begin_request() {
   keep_alive_ = head.keep_alive && !is_last_request();
   if (options_.request_timeout.count() > 0) request_began_ns_ = rt::clock_now_ns();
   logged_ = false;
-  too_large_ = head.content_length > options_.body_bytes_max;
-  if (too_large_) refuse_body({413, "request body too large", head.bytes});
+  body_bytes_max_ = options_.body_bytes_max;
+  too_large_ = head.content_length > body_bytes_max_;
+  // Not fail_body(), which has lost the connection: accept_body() may follow.
+  if (too_large_) body_.error = BadRequest{413, "request body too large", head.bytes};
   return std::nullopt;
 }
 

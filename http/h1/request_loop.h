@@ -99,6 +99,7 @@ class RequestLoop final : public Exchange {
   [[nodiscard]] bool broken() const override { return broken_; }
   [[nodiscard]] int unreadable_status() const override { return body_.error ? body_.error->status : 0; }
   void refuse_body(const BadRequest& bad) override { (void)fail_body(bad); }
+  void accept_body() override { body_.error.reset(); }
   void thrown() override { ServerCounters::add(counters_.handlers_thrown); }
 
   void end_context();

@@ -73,6 +73,7 @@ class Outermost {
 Middleware body_limit(std::uint64_t bytes_max) {
   return [bytes_max](Handler next) -> Handler {
     return [bytes_max, next = std::move(next)](Request& request, ResponseWriter& response) {
+      request.exchange().raise_body_limit(bytes_max);
       if (LimitedBody** const outer = request.get(kLimit); outer != nullptr && *outer != nullptr) {
         const Inner inner(**outer, bytes_max);
         return next(request, response);

@@ -319,6 +319,13 @@ Result<void> Exchange::flush_response(const Context* ctx) {
   return send_all(ctx);
 }
 
+void Exchange::raise_body_limit(std::uint64_t bytes_max) {
+  body_bytes_max_ = std::max(body_bytes_max_, bytes_max);
+  if (!too_large_ || buffers_->head.content_length > body_bytes_max_) return;
+  too_large_ = false;
+  accept_body();
+}
+
 Result<void> Exchange::hold_body(std::size_t bytes) {
   if (bodies_ == nullptr || bytes <= kUncountedMax || bytes <= held_bytes_) return {};
   if (bodies_->try_take(bytes - held_bytes_)) {

@@ -129,6 +129,8 @@ class Exchange {
   [[nodiscard]] bool too_large() const { return too_large_; }
 
   // -- For middleware.
+  // The server's limit on the body, for this request, unless it is higher already. Takes back that the body is too large.
+  void raise_body_limit(std::uint64_t bytes_max);
   // An access log has a line of this request, so that ServerOptions::on_refused need not be told.
   void set_logged() { logged_ = true; }
   // Takes the place of the peer in Request::remote() and remote_endpoint(), for the rest of the request.
@@ -238,6 +240,8 @@ class Exchange {
   [[nodiscard]] virtual int unreadable_status() const = 0;
   // The body is not read any more: the request is answered with this, unless the handler answers.
   virtual void refuse_body(const BadRequest& bad) = 0;
+  // The body may be read after all: nothing of it has been.
+  virtual void accept_body() = 0;
   // The exception of a handler, while it is handled.
   virtual void thrown() {}
 
@@ -258,7 +262,8 @@ class Exchange {
   [[nodiscard]] bool head_only() const { return buffers_->head.method == Method::kHead || !body_allowed(); }
 
   ExchangeBuffers* buffers_ = nullptr;
-  bool too_large_ = false;  // of the request in progress; so is logged_
+  std::uint64_t body_bytes_max_ = 0;  // of the request in progress; so are too_large_ and logged_
+  bool too_large_ = false;
   bool logged_ = false;
   Response response_;
   Contexts contexts_;

@@ -1,5 +1,6 @@
 // What a server refuses its clients: limits at N and N+1, timeouts, peers that disconnect.
 #include <tuza/http/middleware/access_log.h>
+#include <tuza/http/middleware/body_limit.h>
 #include <tuza/http/tests/http_testing.h>
 #include <tuza/netpoll/tests/tls_testing.h>
 #include <tuza/sched/sync/chan.h>
@@ -278,6 +279,29 @@ TEST_P(LimitsTest, SurvivesPeersThatReset) {
       client.conn().close();
     }
     EXPECT_EQ(fetch(server.address(), get("/")).status, 200);
+  });
+}
+
+TEST_P(LimitsTest, ARouteWithALargerLimitKeepsItsConnection) {
+  run_with(GetParam(), [] {
+    Router router;
+    RouteGroup uploads = router.group("/uploads");
+    uploads.use(body_limit(200));
+    uploads.handle("POST /", [](Request& req, ResponseWriter& res) {
+      if (const auto body = req.body()) res.text(std::to_string(body->size()));
+    });
+    TestServer server(std::move(router), {.body_bytes_max = 100});
+    RawClient client(server.address());
+    const std::string head = "POST /uploads/ HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: ";
+    for (std::size_t i = 1; i <= 2; ++i) {
+      client.send(head + "150\r\n\r\n");
+      client.read_until([&] { return client.received().ends_with("100 Continue\r\n\r\n"); });
+      client.send(std::string(150, 'x'));
+      client.read_until([&] { return client.received().ends_with("\r\n\r\n150"); });
+    }
+    client.send(head + "201\r\n\r\n");
+    client.read_until_closed();
+    EXPECT_NE(client.received().find("HTTP/1.1 413 "), std::string::npos);
   });
 }
 

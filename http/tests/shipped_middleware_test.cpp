@@ -270,6 +270,35 @@ TEST(BodyLimitTest, TheInnermostCounts) {
   }
 }
 
+// The server's limit is for routes that have none of their own.
+TEST(BodyLimitTest, MayBeAboveThatOfTheServer) {
+  Router router;
+  const auto read = [](Request& req, ResponseWriter& res) {
+    if (const auto body = req.body()) res.text(std::to_string(body->size()));
+  };
+  router.handle("POST /small", read);
+  RouteGroup large = router.group("/large");
+  large.use(body_limit(200));
+  large.handle("POST /", read);
+  RouteGroup less = large.group("/less");
+  less.use(body_limit(150));
+  less.handle("PUT /", read);
+  for (const bool chunked : {false, true}) {
+    const auto status = [&](const char* request, std::size_t bytes) {
+      return call(router, request,
+                  {.body = std::string(bytes, 'x'), .chunked = chunked, .server = {.body_bytes_max = 100}})
+          .status;
+    };
+    EXPECT_EQ(status("POST /small", 100), 200);
+    EXPECT_EQ(status("POST /small", 101), 413);
+    EXPECT_EQ(status("POST /large/", 200), 200);
+    EXPECT_EQ(status("POST /large/", 201), 413);
+    EXPECT_EQ(status("PUT /large/less/", 150), 200);
+    EXPECT_EQ(status("PUT /large/less/", 151), 413);
+    EXPECT_EQ(status("POST /none", 101), 404);
+  }
+}
+
 TEST(EtagTest, SavesTheTransferOfAKnownBody) {
   const Handler handler = with(says("hello"), etag());
   const CallResult first = call(handler, "GET /");
