@@ -5,6 +5,8 @@
 #include <tuza/http/router.h>
 #include <tuza/http/testing_server.h>
 #include <tuza/http/tests/http_testing.h>
+#include <tuza/netpoll/file.h>
+#include <tuza/netpoll/tests/file_testing.h>
 #include <tuza/sched/sync/chan.h>
 #include <tuza/sched/time/fake_clock.h>
 
@@ -17,6 +19,7 @@ namespace {
 
 using tuza::testing::FakeClock;
 using tuza::testing::run_with;
+using tuza::testing::TemporaryDirectory;
 using tuza::testing::WithProcs;
 
 class RequestTimeoutTest : public WithProcs {};
@@ -26,7 +29,7 @@ constexpr auto kPatient = std::chrono::hours(10'000);
 constexpr std::size_t kMuch = 1 << 20;
 const ServerOptions kTimes{.request_timeout = 15s, .body_timeout = 40s, .write_timeout = 30s};
 
-std::string post(const std::string& path, const std::string& type) {
+std::string post_part(const std::string& path, const std::string& type) {
   return "POST " + path + " HTTP/1.1\r\nHost: h\r\nContent-Type: " + type +
          "\r\nContent-Length: 1000\r\n\r\n--b";
 }
@@ -76,12 +79,12 @@ TEST_P(RequestTimeoutTest, ABodyIsWaitedForNoLongerThanTheRequestLasts) {
                                      {"/form", "application/x-www-form-urlencoded"},
                                      {"/parts", "multipart/form-data; boundary=b"},
                                      {"/asked", "text/plain"}}) {
-      const auto [waited, status] = waited_for_body(handler, kTimes, post(path, type));
+      const auto [waited, status] = waited_for_body(handler, kTimes, post_part(path, type));
       EXPECT_EQ(status, "HTTP/1.1 408 Request Timeout") << path;
       EXPECT_GE(waited, 15s) << path;
       EXPECT_LE(waited, 15s + 2s) << path << ", and the time in which the client may take the answer";
     }
-    const auto [longer, status] = waited_for_body(handler, kTimes, post("/longer", "text/plain"));
+    const auto [longer, status] = waited_for_body(handler, kTimes, post_part("/longer", "text/plain"));
     EXPECT_EQ(status, "HTTP/1.1 408 Request Timeout");
     EXPECT_GE(longer, 40s) << "a context of its own takes the place of the request's";
   });
@@ -91,7 +94,7 @@ TEST_P(RequestTimeoutTest, TheTimeOfTheMiddlewareCountsToo) {
   run_with(GetParam(), [] {
     const Handler handler = with(body_readers(), timeout(3s));
     const auto [waited, status] =
-        waited_for_body(handler, {.body_timeout = 40s}, post("/plain", "text/plain"));
+        waited_for_body(handler, {.body_timeout = 40s}, post_part("/plain", "text/plain"));
     EXPECT_EQ(status, "HTTP/1.1 408 Request Timeout");
     EXPECT_GE(waited, 3s);
     EXPECT_LE(waited, 5s);
@@ -183,6 +186,39 @@ TEST_P(RequestTimeoutTest, AWholeAnswerMayBeTakenLater) {
     tuza::sleep_for(25s);
     second.read_until_closed(kPatient);
     EXPECT_EQ(second.received().size(), kMuch);
+  });
+}
+
+// Over real sockets: the client reads nothing of a file, or has ended its side of the stream and reads late.
+TEST_P(RequestTimeoutTest, AFileIsCutOffAndAHalfClosedClientIsServed) {
+  run_with(GetParam(), [] {
+    const TemporaryDirectory folder;
+    const std::string path = folder / "large";
+    constexpr std::size_t kLarge = 32 << 20;
+    EXPECT_TRUE(File::create(path).value().truncate(kLarge));
+    std::chrono::nanoseconds took{};
+    Chan<int> ended(1);
+    const auto send = [&](Request& req, ResponseWriter& res) {
+      (void)req.context();  // ends with the client's side
+      const auto begun = Clock::now();
+      res.send_file(path);
+      took = Clock::now() - begun;
+      ended.send(1);
+    };
+    {
+      TestServer server(send, {.request_timeout = 100ms});
+      RawClient client(server.address());
+      client.send(get("/"));
+      (void)ended.recv();
+      EXPECT_LT(took, 20s) << "write_timeout is 30 s";
+    }
+    TestServer server(send, {.request_timeout = 20s});
+    RawClient client(server.address());
+    client.send(get("/"));
+    EXPECT_TRUE(client.conn().close_write());
+    tuza::sleep_for(20ms);
+    client.read_until_closed();
+    EXPECT_GT(client.received().size(), kLarge);
   });
 }
 
