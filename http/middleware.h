@@ -18,11 +18,13 @@
 // others that the server makes after middleware has run, keep header fields as ResponseWriter::error() does.
 #pragma once
 
+#include <tuza/http/detail/head_hook.h>
 #include <tuza/http/handler.h>
 #include <tuza/http/status_error.h>
 #include <tuza/sched/detail/move_only_function.h>
 
 #include <exception>
+#include <type_traits>
 #include <utility>
 
 namespace tuza::http {
@@ -56,6 +58,31 @@ void observe(const Handler& handler, Request& request, ResponseWriter& response,
     throw;
   }
   done(response.status_code());
+}
+
+// Calls `handler`, and change(response) once, at the last moment for the status and the fields: when a body begins to
+// stream, or when `handler` has returned. So it sees what the handler has set, and may set, add and remove fields:
+//
+//     http::before_head(next, req, res, [&](http::ResponseWriter& last) { last.set_header("Server-Timing", timing()); });
+//
+// If the handler throws, its fields are on the server's answer, whose status is not set yet. It is not called for connections that
+// are taken over. If several are around a handler, the innermost is called first. It may throw, as handlers do. Parks if
+// the handler or `change` does.
+template <class Change>
+void before_head(const Handler& handler, Request& request, ResponseWriter& response, Change&& change) {
+  detail::HeadHook hook(
+      request, response,
+      [](void* function, ResponseWriter& last) {
+        (*static_cast<std::remove_reference_t<Change>*>(function))(last);
+      },
+      &change);
+  try {
+    handler(request, response);
+  } catch (...) {
+    if (std::current_exception() != nullptr) hook.thrown();  // otherwise goexit()
+    throw;
+  }
+  hook.returned();
 }
 
 }  // namespace tuza::http

@@ -132,6 +132,20 @@ tuza::http::Handler assemble(tuza::http::Router router) {
 }
 //! [middleware]
 
+//! [before_head]
+tuza::http::Middleware server_timing() {
+  return [](tuza::http::Handler next) -> tuza::http::Handler {
+    return [next = std::move(next)](Request& req, ResponseWriter& res) {
+      const auto begun = std::chrono::steady_clock::now();
+      tuza::http::before_head(next, req, res, [&](ResponseWriter& last) {
+        const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begun;
+        last.set_header("Server-Timing", "app;dur=" + std::to_string(took.count()));
+      });
+    };
+  };
+}
+//! [before_head]
+
 //! [values]
 struct User {
   std::string name;

@@ -1,6 +1,7 @@
 // The rules of a response that do not depend on what carries it.
 #include <tuza/http/serve/exchange.h>
 
+#include <tuza/http/detail/head_hook.h>
 #include <tuza/http/handler.h>
 #include <tuza/http/header_range.h>
 #include <tuza/http/middleware/detail/text.h>
@@ -269,13 +270,14 @@ void Exchange::send_whole(std::string_view content_type, std::string_view body) 
     buffers_->body += body;  // to nothing: appending costs less than assigning
     return;
   }
-  if (filter_ != nullptr) [[unlikely]] {
-    response_.begun = false;  // the filter may still set fields
+  if (filter_ != nullptr || head_hook_ != nullptr) [[unlikely]] {
+    response_.begun = false;  // they may still set fields
     begin_stream(&kServerLimits);
+    if (head_only()) return;
   } else {
     start(sends_trailers() ? std::nullopt : std::optional<std::uint64_t>(body.size()));
-    response_.finished = !sends_trailers();  // the end of the chunks is still to come
   }
+  if (filter_ == nullptr) response_.finished = !sends_trailers();  // the end of the chunks is still to come
   (void)send_piece(body, &kServerLimits);
 }
 
@@ -292,12 +294,14 @@ Result<void> Exchange::write_body(std::string_view data, const Context* ctx) {
       return {};
     }
     begin_stream(ctx);
+    if (head_only()) return {};  // a hook has set another status
   }
   return send_piece(data, ctx);
 }
 
 // Gives the carrier the head, followed by the body data held back so far.
 void Exchange::begin_stream(const Context* ctx) {
+  for (detail::HeadHook* hook = head_hook_; hook != nullptr; hook = hook->before_) hook->call();
   if (filter_ != nullptr && !filter_->begin()) filter_ = nullptr;
   response_.begun = true;
   start(filter_ != nullptr || sends_trailers() ? std::nullopt : response_.declared_length);

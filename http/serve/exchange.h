@@ -39,6 +39,9 @@ class BodyBudget;
 class BodyFilter;
 class BodySource;
 class Handler;
+namespace detail {
+class HeadHook;
+}
 
 // For a call that waits where the handler does not wait by itself: the server's own limits, write_timeout for instance, end it,
 // and the time of the request does not.
@@ -174,10 +177,11 @@ class Exchange {
   [[nodiscard]] bool wrote_all_it_declared() const;
   // Whether a body of this response reaches the client.
   [[nodiscard]] bool sends_body() const { return !head_only(); }
-  // For BodyFilter and BodySource: what is installed, and what was before.
+  // For BodyFilter, BodySource and HeadHook: what is installed, and what was before.
   [[nodiscard]] BodyFilter* filter() const { return filter_; }
   void set_filter(BodyFilter* filter) { filter_ = filter; }
   BodySource* exchange_source(BodySource* source) { return std::exchange(source_, source); }
+  detail::HeadHook* exchange_head_hook(detail::HeadHook* hook) { return std::exchange(head_hook_, hook); }
   Result<void> send_filtered(std::string_view data, const Context* ctx) { return send(data, ctx); }
   void end_filtered(std::uint64_t bytes);
 
@@ -282,6 +286,7 @@ class Exchange {
   std::size_t held_bytes_ = 0;    // of bodies_
   BodyFilter* filter_ = nullptr;  // null: none, or it does nothing with this response
   BodySource* source_ = nullptr;
+  detail::HeadHook* head_hook_ = nullptr;  // the innermost
 };
 
 }  // namespace tuza::http
