@@ -30,9 +30,14 @@ std::string_view scheme_of(std::string_view text) {
   return {};
 }
 
+void append_escape(std::string& out, char c) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  const auto byte = static_cast<unsigned char>(c);
+  out.append({'%', kHex[byte >> 4], kHex[byte & 15]});
+}
+
 // What is neither an escape nor allowed in a target as it is, becomes an escape.
 void append_encoded(std::string& out, std::string_view text, CharClass allowed) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
   const auto stays = [allowed](char c) {
     return static_cast<unsigned char>(c) < 0x80 && c != '%' && is(c, allowed);
   };
@@ -40,10 +45,7 @@ void append_encoded(std::string& out, std::string_view text, CharClass allowed) 
     std::size_t end = i;
     while (end < text.size() && (stays(text[end]) || is_percent_escape(text, end))) ++end;
     out.append(text.substr(i, end - i));
-    if (end < text.size()) {
-      const auto byte = static_cast<unsigned char>(text[end++]);
-      out.append({'%', kHex[byte >> 4], kHex[byte & 15]});
-    }
+    if (end < text.size()) append_escape(out, text[end++]);
     i = end;
   }
 }
@@ -181,5 +183,22 @@ std::string Url::address() const {
 }
 
 std::string Url::origin() const { return (https ? "https://" : "http://") + authority; }
+
+std::string path_escape(std::string_view segment) {
+  constexpr std::string_view kUnreserved = "-._~";  // beside letters and digits: RFC 3986 2.3
+  const bool dots = segment == "." || segment == "..";
+  std::string out;
+  out.reserve(segment.size());
+  for (const char c : segment) {
+    const bool plain =
+        (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') || (kUnreserved.contains(c) && !dots);
+    if (plain) {
+      out += c;
+    } else {
+      append_escape(out, c);
+    }
+  }
+  return out;
+}
 
 }  // namespace tuza::http

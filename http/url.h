@@ -45,4 +45,9 @@ struct Url {
   bool operator==(const Url&) const = default;
 };
 
+// Any text as one segment of a path, "a/b?c" as "a%2Fb%3Fc": all but letters, digits and "-._~" is percent-encoded, and so are
+// "." and ".." as a whole. A server may decode these two before it takes dots away: refuse them where that would do harm.
+// For a query, Values::encode().
+[[nodiscard]] std::string path_escape(std::string_view segment);
+
 }  // namespace tuza::http

@@ -47,6 +47,15 @@ tuza::Result<int> store(const tuza::Context& ctx, std::string json) {
 }
 //! [request]
 
+//! [segment]
+void item(Request& req, ResponseWriter& res) {
+  const std::string name = tuza::http::path_escape(req.path_value("item").value_or(""));
+  auto answer = page(req.context(), "https://stock.example/items/" + name + "/price");
+  if (!answer) return res.error(502);
+  res.json(*answer);
+}
+//! [segment]
+
 //! [next]
 void logged_in(Request& req, ResponseWriter& res) {
   static const auto here = tuza::http::Url::parse("https://shop.example/login").value();

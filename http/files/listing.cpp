@@ -11,6 +11,7 @@
 #include <tuza/http/request.h>
 #include <tuza/http/response_writer.h>
 #include <tuza/http/serve/vary.h>
+#include <tuza/http/url.h>
 #include <tuza/http/wire/chars.h>
 #include <tuza/netpoll/directory.h>
 #include <tuza/netpoll/files/file_calls.h>
@@ -89,17 +90,7 @@ Result<Listing> list(int root, const std::string& path, int fd, bool dots) {
 
 // Relative to the folder. The "./" keeps a colon in the name from looking like a scheme.
 std::string href_of(const Listed& entry) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF", kPlain = "-._~";
-  std::string href = "./";
-  for (const char c : entry.name) {
-    const bool alnum = (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z');
-    if (alnum || kPlain.contains(c)) {
-      href += c;
-    } else {
-      const auto byte = static_cast<unsigned char>(c);
-      href.append("%").append(1, kDigits[byte >> 4]).append(1, kDigits[byte & 15]);
-    }
-  }
+  const std::string href = "./" + path_escape(entry.name);
   return entry.is_file ? href : href + "/";
 }
 

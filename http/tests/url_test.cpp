@@ -166,6 +166,26 @@ TEST(Urls, LeadReferencesWhereBrowsersGo) {
   }
 }
 
+TEST(Urls, TakeAnyTextAsOneSegmentOfAPath) {
+  EXPECT_EQ(path_escape("item-7_a.b~Z"), "item-7_a.b~Z");
+  EXPECT_EQ(path_escape("a b/../c?d=e&f#g%2f\\"), "a%20b%2F..%2Fc%3Fd%3De%26f%23g%252f%5C");
+  EXPECT_EQ(path_escape("\xc3\xbc\r\n"), "%C3%BC%0D%0A");
+  EXPECT_EQ(path_escape(std::string_view("\0", 1)), "%00");
+  EXPECT_EQ(path_escape("a:b@c+d;e,f"), "a%3Ab%40c%2Bd%3Be%2Cf");
+  EXPECT_EQ(path_escape(""), "");
+  // As they are, they would take segments away.
+  EXPECT_EQ(path_escape("."), "%2E");
+  EXPECT_EQ(path_escape(".."), "%2E%2E");
+  EXPECT_EQ(path_escape("..."), "...");
+  std::string all;
+  for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
+  for (const std::string& text :
+       {all, std::string(".."), std::string("?x"), std::string("#x"), std::string("//h")}) {
+    const Result<Url> url = Url::parse("http://h/a/" + path_escape(text) + "/b?c");
+    EXPECT_EQ(url->target, "/a/" + path_escape(text) + "/b?c") << text;
+  }
+}
+
 TEST(Urls, OfOneOriginShareIt) {
   const auto origin = [](std::string_view text) { return Url::parse(text)->origin(); };
   EXPECT_EQ(origin("http://h/a"), origin("http://H:80/b?c"));
