@@ -38,8 +38,10 @@ struct ProxyOptions {
 };
 
 // Of http_proxy, https_proxy and no_proxy, or else of the same names in capitals. HTTP_PROXY does not count in a CGI program,
-// that is, if REQUEST_METHOD is set: there it is a Proxy field of the request (CVE-2016-5385). Errc::kBadAddress for a value
-// that a Client would refuse; it does not show passwords. Reads the environment: not while another thread changes it.
+// that is, if REQUEST_METHOD is set: there it is a Proxy field of the request (CVE-2016-5385). ALL_PROXY is not read.
+// Errc::kBadAddress, with the name of the variable, for a proxy that a Client would refuse; it does not show passwords. Entries of
+// no_proxy that a Client would refuse are left out, with a warning in the log. Reads the environment: not while another thread
+// changes it.
 [[nodiscard]] Result<ProxyOptions> proxies_from_environment();
 
 }  // namespace tuza::http
