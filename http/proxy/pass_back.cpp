@@ -113,11 +113,16 @@ Result<void> pass_tunnel(Request& req, ResponseWriter& res, ClientResponse& answ
   const std::string_view protocol = answer.header("Upgrade").value_or("");
   if (!equals_ignoring_case(protocol, req.header("Upgrade").value_or("")))
     return std::unexpected(Error(Errc::kBadMessage, "read response", "an upgrade to another protocol"));
+  const Context shutdown = req.exchange().server_shutdown();
+  if (shutdown.done()) {  // which would end the tunnel at once; a client that gets 503 asks elsewhere
+    res.close();
+    res.error(503);
+    return {};
+  }
   pass_fields(answer, req.exchange());
   std::string first = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n";
   first.append("Upgrade: ").append(protocol).append("\r\n");
   first.append(req.exchange().buffers().extra).append("\r\n");
-  const Context shutdown = req.exchange().server_shutdown();
   Result<HijackedStream> upstream = answer.hijack();
   if (!upstream) return std::unexpected(upstream.error());
   Result<HijackedStream> client = res.hijack(101);

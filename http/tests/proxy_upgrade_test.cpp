@@ -94,6 +94,21 @@ TEST_P(ProxyUpgradeTest, AnUpgradeNeedsAConnection) {
   });
 }
 
+TEST_P(ProxyUpgradeTest, AnUpgradeThatComesAfterTheBeginningOfAShutdownGets503) {
+  run_with(GetParam(), [] {
+    ScriptedServer upstream("HTTP/1.1 101 OK\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n");
+    ReverseProxy proxy({.upstreams = {upstream.url("")}});
+    auto [shutdown, begin] = with_cancel(Context::background());
+    begin();
+    const CallResult res =
+        call(proxy, "GET /",
+             {.headers = {{"Connection", "upgrade"}, {"Upgrade", "websocket"}}, .shutdown = shutdown});
+    EXPECT_EQ(res.status, 503);
+    EXPECT_TRUE(res.closes);
+    EXPECT_EQ(proxy.stats()[0].failures, 0u) << "it was not the upstream's fault";
+  });
+}
+
 TEST_P(ProxyUpgradeTest, TheShutdownEndsUpgradedConnections) {
   run_with(GetParam(), [] {
     ScriptedServer upstream(one_word);
