@@ -10,8 +10,9 @@ int main(int argc, char** argv) {
     router.handle("GET /hello/{name}", [](tuza::http::Request& req, tuza::http::ResponseWriter& res) {
       res.text("Hello, " + req.path_value<std::string>("name") + "!\n");
     });
-    router.handle("GET /slow", [](tuza::http::Request&, tuza::http::ResponseWriter& res) {
-      tuza::sleep_for(std::chrono::seconds(1));  // blocks this goroutine, not the thread
+    router.handle("GET /slow", [](tuza::http::Request& req, tuza::http::ResponseWriter& res) {
+      // Blocks this goroutine, not the thread. The context ends when the client goes away.
+      if (!tuza::sleep_for(req.context(), std::chrono::seconds(1))) return;
       res.text("That took a second.\n");
     });
     return args.explain(tuza::http::listen_and_serve(args.listen, std::move(router)));
