@@ -1,6 +1,6 @@
 // Public header.
 //
-// Metrics of the requests that a service sends to others.
+// Metrics of the requests of a service to others, those included that fail before anything is sent.
 //
 //     tuza::http::Client client({.middleware = {tuza::client_metrics(app.metrics()), tuza::http::retry()}});
 //

@@ -4,9 +4,7 @@
 #include <tuza/tuza.h>
 
 #include <chrono>
-#include <cstdio>
 #include <string>
-#include <string_view>
 
 namespace http_client_policies_page {
 
@@ -16,12 +14,10 @@ using tuza::http::Client;
 using tuza::http::Request;
 using tuza::http::ResponseWriter;
 
-void log_line(std::string_view line) { std::fwrite(line.data(), 1, line.size(), stderr); }
-
 //! [all]
 Client client({.timeout = 5s,
-               .middleware = {http::client_trace(), http::client_log({.shown = {"page"}, .write = log_line}),
-                              http::retry(), http::circuit_breaker(),
+               .middleware = {http::client_trace(), http::client_log({.shown = {"page"}}), http::retry(),
+                              http::circuit_breaker(),
                               http::client_rate_limit({.per_second = 50, .burst = 100})}});
 //! [all]
 

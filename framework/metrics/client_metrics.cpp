@@ -26,7 +26,8 @@ class ClientCounts {
  public:
   ClientCounts(Metrics& metrics, const ClientMetricsOptions& options)
       : options_(options),
-        requests_(metrics.counter("http_client_requests_total", "Requests sent, by host and status class",
+        requests_(metrics.counter("http_client_requests_total",
+                                  "Requests by host and status class; none: no response, or nothing was sent",
                                   {"host", "code"})),
         durations_(metrics.histogram("http_client_request_duration_seconds",
                                      "Time until the head of the response", kBounds, {"host"})) {}

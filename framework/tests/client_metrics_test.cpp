@@ -38,6 +38,8 @@ TEST(ClientMetrics, CountAndTimeRequestsByHost) {
     EXPECT_FALSE(client.get(ctx, "https://b/"));
     const std::string text = metrics.prometheus_text();
     for (const char* line : {
+             "# HELP http_client_requests_total Requests by host and status class; none: no response, or "
+             "nothing was sent\n",
              "http_client_requests_total{host=\"a:8080\",code=\"2xx\"} 2\n",
              "http_client_requests_total{host=\"a:8080\",code=\"3xx\"} 1\n",
              "http_client_requests_total{host=\"a:8080\",code=\"5xx\"} 1\n",

@@ -7,6 +7,7 @@
 #include <tuza/http/middleware/request_id.h>
 #include <tuza/http/testing_upstreams.h>
 #include <tuza/http/tests/client_testing.h>
+#include <tuza/sched/log.h>
 #include <tuza/sched/time/fake_clock.h>
 
 #include <chrono>
@@ -110,8 +111,24 @@ TEST_P(ClientPoliciesTest, LogsCallsOutsideOfRetryAndTriesInside) {
     EXPECT_EQ(client.get({}, "http://a/busy")->status(), 503);
     EXPECT_EQ(calls, 1);
     EXPECT_EQ(tries, 3);
-    EXPECT_THROW((void)client_log({}), std::invalid_argument);
   });
+}
+
+TEST_P(ClientPoliciesTest, LogsToTheRuntimesLogUnlessToldOtherwise) {
+  static std::vector<std::string> lines;
+  lines.clear();
+  set_log_sink([](LogLevel level, std::string_view line) {
+    if (level == LogLevel::kInfo) lines.emplace_back(line);
+  });
+  run_with(GetParam(), [] {
+    tuza::testing::FakeClock clock;
+    FakeUpstreams upstreams;
+    upstreams.add("http://a", answer_path);
+    Client client(upstreams.client_options({.middleware = {client_log()}}));
+    EXPECT_EQ(client.get({}, "http://a/x?y=1")->status(), 200);
+  });
+  set_log_sink(nullptr);
+  EXPECT_EQ(lines, std::vector<std::string>{"GET http://a/x?y=*** 200 0us"});
 }
 
 // -- client_rate_limit()

@@ -2,12 +2,12 @@
 
 #include <tuza/http/middleware/detail/log_fields.h>
 #include <tuza/http/middleware/detail/text.h>
+#include <tuza/sched/log.h>
 #include <tuza/sched/time/clock.h>
 
 #include <algorithm>
 #include <chrono>
 #include <memory>
-#include <stdexcept>
 #include <utility>
 
 namespace tuza::http {
@@ -88,10 +88,16 @@ std::string called_json_line(const Called& called) {
   return line += "}\n";
 }
 
+// Lines of the runtime's log have no line end.
+void to_runtime_log(std::string_view line) {
+  line.remove_suffix(1);
+  log_line(LogLevel::kInfo, line);
+}
+
 }  // namespace
 
 ClientMiddleware client_log(ClientLogOptions options) {
-  if (!options.write) throw std::invalid_argument("client_log(): `write` is missing");
+  if (!options.write) options.write = to_runtime_log;
   return [options = std::make_shared<const ClientLogOptions>(std::move(options))](
              const Context& ctx, ClientRequest& request, const ClientNext& next) {
     const auto begun = now();

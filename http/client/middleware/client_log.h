@@ -1,9 +1,10 @@
 // Public header, part of <tuza/http.h>.
 //
-// Middleware of a client: a line for each request that has gone out, to a function of yours.
+// Middleware of a client: a line for each request, to the log of the runtime or to a function of yours.
 //
-//     tuza::http::Client client({.middleware = {tuza::http::client_log({.write = [](std::string_view line) {
-//       std::fwrite(line.data(), 1, line.size(), stderr);
+//     tuza::http::Client client({.middleware = {tuza::http::client_log()}});
+//     tuza::http::Client other({.middleware = {tuza::http::client_log({.write = [](std::string_view line) {
+//       std::fwrite(line.data(), 1, line.size(), stdout);
 //     }})}});
 //
 //     kText    GET https://api.example/items?page=***&sort=name 200 133us
@@ -34,11 +35,11 @@ struct ClientLogOptions {
   ClientLogFormat format = ClientLogFormat::kText;
   // Parameters of queries whose values are shown.
   std::vector<std::string> shown{};
-  // Gets each line, with its line end, on the caller's goroutine. Must be thread-safe, and must not throw.
+  // Gets each line, with its line end, on the caller's goroutine. Must be thread-safe, and must not throw. Empty:
+  // tuza::log_line() gets it (sched/log.h), which is an App's log, or standard error.
   std::function<void(std::string_view line)> write{};
 };
 
-// Throws std::invalid_argument without `write`.
-[[nodiscard]] ClientMiddleware client_log(ClientLogOptions options);
+[[nodiscard]] ClientMiddleware client_log(ClientLogOptions options = {});
 
 }  // namespace tuza::http
