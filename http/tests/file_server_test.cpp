@@ -2,7 +2,6 @@
 #include <tuza/http/file_server.h>
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -12,6 +11,7 @@
 #include <tuza/http/files/ranges.h>
 #include <tuza/http/tests/file_folder.h>
 #include <tuza/http/tests/http_testing.h>
+#include <tuza/netpoll/tests/no_more_descriptors.h>
 #include <unistd.h>
 
 #include <array>
@@ -270,15 +270,11 @@ TEST_P(FileServerTest, LeavesTheLastDescriptorsToOthers) {
     TestServer server(FileServer(folder.root().string(), {.cache_bytes_max = 0}));
     const RawClient client(server.address());
     EXPECT_EQ(fetch(server.address(), ask("/a.txt")).status, 200);
-    struct rlimit before{};
-    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-    const long next = dup(0);
-    close(static_cast<int>(next));
-    const struct rlimit few{.rlim_cur = static_cast<rlim_t>(next) + 10, .rlim_max = before.rlim_max};
-    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
-    EXPECT_EQ(fetch(server.address(), ask("/a.txt")).status, 503);
-    EXPECT_EQ(fetch(server.address(), ask("/nothing")).status, 404);
-    setrlimit(RLIMIT_NOFILE, &before);
+    {
+      const net::testing::NoMoreDescriptors few(10);
+      EXPECT_EQ(fetch(server.address(), ask("/a.txt")).status, 503);
+      EXPECT_EQ(fetch(server.address(), ask("/nothing")).status, 404);
+    }
     EXPECT_EQ(fetch(server.address(), ask("/a.txt")).status, 200);
   });
 }

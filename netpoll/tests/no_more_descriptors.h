@@ -25,11 +25,11 @@ inline int highest_open() {
   return highest;
 }
 
-// For a scope, the process can open no more descriptors: every free number below the highest is filled, and
-// the limit is set right above.
+// For a scope, the process can open `left` descriptors: every free number below the highest is filled, and the limit is set
+// so far above.
 class NoMoreDescriptors {
  public:
-  NoMoreDescriptors() {
+  explicit NoMoreDescriptors(int left = 0) {
     sys::invoke(SYS_prlimit64, 0, RLIMIT_NOFILE, nullptr, &before_);
     const int highest = highest_open();
     for (;;) {
@@ -39,7 +39,7 @@ class NoMoreDescriptors {
       if (fd > highest) break;
     }
     struct rlimit now = before_;
-    now.rlim_cur = static_cast<rlim_t>(fillers_.back()) + 1;
+    now.rlim_cur = static_cast<rlim_t>(fillers_.back() + 1 + left);
     EXPECT_EQ(sys::invoke(SYS_prlimit64, 0, RLIMIT_NOFILE, &now, nullptr), 0);
   }
   ~NoMoreDescriptors() {
