@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <new>
 #include <ranges>
 #include <stdexcept>
@@ -78,9 +77,10 @@ void join_patterns(ExchangeBuffers& buffers, std::string_view prefix) {
   const std::size_t at = path_of(inner);
   const std::size_t size = inner.size() + prefix.size();
   auto* text = static_cast<char*>(buffers.arena().allocate(size, 1));
-  std::memcpy(text, inner.data(), at);
-  std::memcpy(text + at, prefix.data(), prefix.size());
-  std::memcpy(text + at + prefix.size(), inner.data() + at, inner.size() - at);
+  // Not memcpy(): the pattern of a router that has found nothing has no address.
+  inner.copy(text, at);
+  prefix.copy(text + at, prefix.size());
+  inner.substr(at).copy(text + at + prefix.size(), inner.size() - at);
   buffers.pattern = {text, size};
 }
 
