@@ -171,6 +171,7 @@ int main(int argc, char** argv) {
     auto opened = Store::open({*database, static_cast<int>(*connections), *busy_timeout});
     if (!opened) throw std::runtime_error(database.place() + ": " + opened.error().message);
     store = *std::move(opened);
+    app.metrics().add_pool("notes", [&store] { return store->stats(); });
     const auto route = [&](std::string_view pattern, void (*handler)(Store&, Request&, ResponseWriter&)) {
       app.router().handle(pattern, [&store = *store, handler](Request& req, ResponseWriter& res) {
         handler(store, req, res);

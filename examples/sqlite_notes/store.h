@@ -52,6 +52,8 @@ class Store {
   Stored<std::optional<Note>> get(std::int64_t id);
   Stored<std::optional<Note>> replace(std::int64_t id, const NoteText& text);
   Stored<bool> remove(std::int64_t id);
+  // Of the connections to the database.
+  [[nodiscard]] tuza::ResourceStats stats() const { return connections_.stats(); }
 
  private:
   struct Close {
