@@ -8,6 +8,7 @@
 #include <tuza/http/tests/http_testing.h>
 #include <tuza/sched/goroutine.h>
 
+#include <atomic>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -20,7 +21,7 @@ using tuza::testing::run_with;
 const std::string kLargeText(100'000, 'x');
 
 // Says how often it was called, and what the handler had set by then.
-Middleware stamp(int& calls) {
+Middleware stamp(std::atomic<int>& calls) {
   return [&calls](Handler next) -> Handler {
     return [&calls, next = std::move(next)](Request& req, ResponseWriter& res) {
       before_head(next, req, res, [&](ResponseWriter& last) {
@@ -94,7 +95,7 @@ const std::vector<Case> kCases = {{"/nothing", 200, "200-", 0},
 
 TEST(HeadHook, SeesAndChangesTheHeadOfEveryResponse) {
   for (const Case& one : kCases) {
-    int calls = 0;
+    std::atomic<int> calls = 0;
     const CallResult res = call(with(all_kinds(), stamp(calls)), "GET " + one.path);
     EXPECT_EQ(res.status, one.status) << one.path;
     EXPECT_EQ(res.header("Stamp"), one.stamp) << one.path;
@@ -103,14 +104,14 @@ TEST(HeadHook, SeesAndChangesTheHeadOfEveryResponse) {
     EXPECT_TRUE(res.complete) << one.path;
     EXPECT_EQ(calls, 1) << one.path;
   }
-  int calls = 0;
+  std::atomic<int> calls = 0;
   EXPECT_FALSE(call(with(all_kinds(), stamp(calls)), "GET /throws-late").complete);
   EXPECT_EQ(calls, 1);
 }
 
 TEST(HeadHook, DoesTheSameOnAConnection) {
   run_with(2, [] {
-    int calls = 0;
+    std::atomic<int> calls = 0;
     TestServer server(with(all_kinds(), stamp(calls)));
     for (const Case& one : kCases) {
       for (const char* method : {"GET", "HEAD"}) {
@@ -164,7 +165,7 @@ TEST(HeadHook, MayChangeTheStatusOrThrow) {
 
 TEST(HeadHook, IsNotCalledForAGoroutineThatEndsOrAConnectionThatIsTakenOver) {
   run_with(2, [] {
-    int calls = 0;
+    std::atomic<int> calls = 0;
     Router router;
     router.handle("/goexit", [](Request&, ResponseWriter&) { goexit(); });
     router.handle("/hijack", [](Request&, ResponseWriter& res) { (void)res.hijack(); });
