@@ -66,8 +66,8 @@ void observe(const Handler& handler, Request& request, ResponseWriter& response,
 //     http::before_head(next, req, res, [&](http::ResponseWriter& last) { last.set_header("Server-Timing", timing()); });
 //
 // If the handler throws, its fields are on the server's answer, whose status is not set yet. It is not called for connections that
-// are taken over. If several are around a handler, the innermost is called first. It may throw, as handlers do. Parks if
-// the handler or `change` does.
+// are taken over. If several are around a handler, the innermost is called first. It writes nothing of the body. It may
+// throw, as handlers do. Parks if the handler or `change` does.
 template <class Change>
 void before_head(const Handler& handler, Request& request, ResponseWriter& response, Change&& change) {
   detail::HeadHook hook(

@@ -6,9 +6,9 @@
 //     auto answer = search(watch.context(), question);      // ends when nobody waits for the answer
 //
 // The peer goes away when it closes the connection or its side of it, when the connection is reset, and when it is
-// closed here. Data of the peer that nobody has read yet does not hide that. The cause is Errc::kClosed; Errc::kCancelled if the
-// shutdown of a server closes the connection. No goroutine waits, and no system call is made, until it happens: the poller reports it. Urgent data
-// (MSG_OOB) counts as going away.
+// closed here. Data of the peer that nobody has read yet does not hide that. The cause is Errc::kClosed; Errc::kCancelled if
+// the shutdown of a server closes the connection. No goroutine waits, and no system call is made, until it happens: the
+// poller reports it. Urgent data (MSG_OOB) counts as going away.
 //
 // One watch for each connection at a time; a second one ends the process. Thread-unsafe. The connection must outlive the
 // watch, and must not be moved meanwhile.

@@ -310,7 +310,8 @@ class Descriptor {
   // The handler, and the lowest bits of the sequence number above its address. Whoever takes it calls it, or forgets it.
   std::atomic<std::uint64_t> on_hang_up_{0};
   std::atomic<std::int64_t> write_timeout_ns_{0};
-  std::atomic<std::int64_t> write_limit_ns_{Deadline::kNone};
+  std::atomic<std::int64_t> write_limit_ns_{
+      Deadline::kNone};               // relaxed, both: a writer sets it for its own waits
   std::uint32_t write_rate_min_ = 0;  // bytes per second; constant during use
   std::uint32_t write_waited_us_ =
       0;  // guarded by the write lock: waits that accepted bytes have not paid for
