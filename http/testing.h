@@ -12,16 +12,25 @@
 // The request goes through the parser and the rules of the server: a malformed one, or a body beyond the limit, gets
 // the status that the server answers. Middleware, routers and file servers are handlers, too.
 //
-// Works inside tuza::run and, if the handler does not park, outside of it. Thread-safe.
+// A body may arrive in pieces, and the client may go away in the middle:
+//
+//     auto res = tuza::http::testing::call(feed, "GET /feed", {.client_reads = 100});
+//     assert(!res.complete);                           // feed's writes have failed, and its context has ended
+//
+// Works inside tuza::run, where the handler runs on a goroutine of its own, as in a server, so that goexit() ends only that;
+// and outside of it, if the handler does not park. Thread-safe.
 #pragma once
 
 #include <tuza/http/handler.h>
 #include <tuza/http/options.h>
 #include <tuza/netpoll/endpoint.h>
 #include <tuza/netpoll/tls.h>
+#include <tuza/sched/result.h>
 #include <tuza/sched/sync/context.h>
 
+#include <cstddef>
 #include <exception>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,6 +44,13 @@ using HeaderFields = std::vector<std::pair<std::string, std::string>>;
 struct CallOptions {
   HeaderFields headers{};  // besides Host and, if there is a body, Content-Length
   std::string body{};
+  // What arrives behind `body`, piece by piece: called when the handler reads and has all that has arrived. It may park, so
+  // that the handler waits. "" ends the body; an error breaks the connection off there. The body is chunked, unless `headers`
+  // has a Content-Length.
+  std::function<Result<std::string>()> next_piece{};
+  // The client goes away when it has so many bytes of the response's body; at 0 it has gone before the handler runs. The
+  // request's context then ends with Errc::kClosed, what is written behind fails, and the body breaks off.
+  std::optional<std::size_t> client_reads{};
   HeaderFields trailers{};              // behind the body, which is then chunked
   bool chunked = false;                 // the body has no length that the handler could know
   Context context{};                    // what Request::context() is made from
@@ -45,9 +61,10 @@ struct CallOptions {
 };
 
 struct CallResult {
-  int status = 0;
+  int status = 0;  // 0: the client gets no response, because it has gone, or the handler has called goexit()
   HeaderFields headers;  // in the order set; Content-Length if the length is known
   std::string body;
+  std::vector<std::string> pieces;  // the body, divided where the handler has called flush()
   HeaderFields trailers;
   bool streamed = false;         // in pieces, the first of them before the handler returned
   bool closes = false;           // the connection would be closed after this response

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #define EXPECT_TRUE(condition) (void)(condition)
 #define EXPECT_EQ(a, b) (void)((a) == (b))
@@ -43,6 +44,33 @@ void test_of_a_handler() {
   EXPECT_EQ(res.status, 200);
   EXPECT_EQ(res.body, "item 7\n");
   //! [handler]
+}
+
+void count_lines(Request& req, ResponseWriter& res) {
+  std::array<std::byte, 512> buffer;
+  for (int count = 1;; ++count) {
+    const auto n = req.read_body(buffer);
+    if (!n || *n == 0 || !res.write(std::to_string(count) + "\n") || !res.flush()) return;
+  }
+}
+void endless(Request& req, ResponseWriter& res) {
+  while (!req.context().done()) (void)res.write("news\n");
+}
+
+void test_of_pieces() {
+  //! [pieces]
+  int arrived = 0;
+  const auto next_piece = [&]() -> tuza::Result<std::string> {
+    tuza::sleep_for(1s);  // as late as a real one: of a FakeClock, if there is one
+    return ++arrived <= 3 ? "line\n" : "";
+  };
+  const auto res = tuza::http::testing::call(count_lines, "POST /", {.next_piece = next_piece});
+  EXPECT_EQ(res.pieces, (std::vector<std::string>{"1\n", "2\n", "3\n"}));  // as flushed
+
+  const auto cut = tuza::http::testing::call(endless, "GET /feed", {.client_reads = 100});
+  EXPECT_EQ(cut.body.size(), 100u);
+  EXPECT_TRUE(!cut.complete);  // the feed's writes failed, and its context ended as if a client had gone
+  //! [pieces]
 }
 
 void test_of_a_server() {
