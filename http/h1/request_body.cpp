@@ -91,6 +91,7 @@ class RequestLoop::BodyWait {
 
 // A read that ended with the caller's context takes nothing from the body: it may go on.
 Result<std::size_t> RequestLoop::read_for_body(std::span<std::byte> into, const Context* ctx) {
+  const SoleReader::Use use(reader_);
   if (!body_.separate && !send_before_body()) return fail_body(kCutOff);
   const auto read = [&] {
     const BodyWait wait(*this, ctx);
@@ -124,6 +125,7 @@ net::Spliced RequestLoop::splice_to(net::Conn& to, std::uint64_t most, const Con
   const bool bare = !body_.error && body_.reader.remaining() > 0 && buffers_->input.empty() &&
                     ConnParts::transport(conn()) == nullptr && ConnParts::transport(to) == nullptr;
   if (!bare) return {.possible = false};
+  const SoleReader::Use use(reader_);
   net::Descriptor& from = ConnParts::descriptor(conn());
   const auto wait_for_data = [&] {
     const BodyWait wait(*this, &ctx);

@@ -466,6 +466,7 @@ bool RequestLoop::flush(bool last, const Context* ctx) {
   if (buffers_ == nullptr) return true;
   stop_early_sending(*buffers_);
   if (buffers_->out.empty() && !buffers_->sent_early) return true;
+  const SoleWriter::Use use(writer_);
   if (!broken_) {
     limit_writes(ctx);
     const std::string& out = buffers_->out;

@@ -10,6 +10,7 @@
 // Thread-unsafe: owned by the connection's goroutine. Every wait parks.
 #pragma once
 
+#include <tuza/http/h1/sole_user.h>
 #include <tuza/http/handler.h>
 #include <tuza/http/options.h>
 #include <tuza/http/serve/exchange.h>
@@ -175,6 +176,8 @@ class RequestLoop final : public Exchange {
   std::string remote_;  // empty: not requested yet
   bool writes_limited_ = false;
   bool broken_ = false;  // a write has failed: nothing more can be sent
+  SoleWriter writer_;
+  SoleReader reader_;
 
   // While a handler runs: its request, for reports. A signal handler on this thread reads it, and dumps.
   rt::Relaxed<const ExchangeBuffers*> in_handler_{nullptr};

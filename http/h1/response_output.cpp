@@ -131,6 +131,7 @@ void RequestLoop::append_head(const std::optional<std::uint64_t>& length) {
 }
 
 void RequestLoop::start(const std::optional<std::uint64_t>& length) {
+  writer_.check();
   stop_early_sending(*buffers_);
   // Whether the connection stays open must be known before the head is written.
   const auto body_ends_it = [this] {
@@ -143,6 +144,7 @@ void RequestLoop::start(const std::optional<std::uint64_t>& length) {
 
 // Sends the collected output, `body` in place, and `end`.
 Result<void> RequestLoop::send_large(std::string_view body, std::string_view end, const Context* ctx) {
+  const SoleWriter::Use use(writer_);
   std::string& out = buffers_->out;
   std::array<struct iovec, 3> pieces{{{out.data(), out.size()},
                                       {const_cast<char*>(body.data()), body.size()},
@@ -170,6 +172,7 @@ void RequestLoop::end_chunks() {
 }
 
 Result<void> RequestLoop::send(std::string_view data, const Context* ctx) {
+  writer_.check();
   if (data.size() < kStreamedPiece) {
     append_chunk(data);
     return buffers_->out.size() < kStreamedPiece ? Result<void>() : send_all(ctx);
@@ -179,6 +182,7 @@ Result<void> RequestLoop::send(std::string_view data, const Context* ctx) {
 }
 
 Result<void> RequestLoop::send_file(net::FileSlice& slice, const Context* ctx) {
+  const SoleWriter::Use use(writer_);
   std::string& out = buffers_->out;
   if (framing_.chunked) append_chunk_size(out, slice.length);
   limit_writes(ctx);
@@ -195,6 +199,7 @@ net::Spliced RequestLoop::splice_from(net::Conn& from, std::uint64_t most, const
   if (framing_.chunked || ConnParts::transport(conn()) != nullptr || ConnParts::transport(from) != nullptr)
     return {.possible = false};
   if (!flush(false, &ctx)) return {.write_error = Error(Errc::kClosed, "write")};
+  const SoleWriter::Use use(writer_);
   net::Spliced spliced =
       net::splice_received(ConnParts::descriptor(conn()), ConnParts::descriptor(from), most, ctx);
   if (spliced.write_error) broken_ = !sent(std::unexpected(*spliced.write_error));
