@@ -16,7 +16,7 @@ namespace tuza::http {
 
 // What a router has found for a request.
 struct RouteTarget {
-  enum class Redirect : std::uint8_t { kNo, kToCleanPath, kToSlash };
+  enum class Redirect : std::uint8_t { kNo, kToCleanPath, kToCleanPathAndSlash, kToSlash };
   const Handler* handler = nullptr;  // null: a text answers
   bool found = false;
   unsigned allowed = 0;  // if nothing is found
@@ -37,12 +37,10 @@ std::string allow_list(unsigned methods) {
 
 // The method stays the same, unlike after 301, and browsers do not remember it: the next release may have the path.
 void redirect(RouteTarget::Redirect to, const Request& request, ResponseWriter& response) {
+  using enum RouteTarget::Redirect;
   std::string path(request.mount_path());
-  if (to == RouteTarget::Redirect::kToCleanPath) {
-    path.append(clean_path(request.path()));
-  } else {
-    path.append(request.path()).append("/");
-  }
+  path.append(to == kToSlash ? std::string(request.path()) : clean_path(request.path()));
+  if (to != kToCleanPath) path.append("/");
   if (!request.query().empty()) path.append("?").append(request.query());
   response.redirect(path, 307);
 }
@@ -149,7 +147,12 @@ RouteTarget find(const RouteTree& tree, const RouterRedirects& redirects, const 
     return target;
   }
   if (redirects.to_clean_path && !is_clean(path)) [[unlikely]] {
-    target.redirect = RouteTarget::Redirect::kToCleanPath;
+    const std::string clean = clean_path(path);
+    const bool slash = redirects.to_missing_slash &&
+                       tree.find(request.method(), request.host(), clean, buffers).slash_is_missing;
+    buffers.path_values.clear();  // they are views of `clean`
+    target.redirect =
+        slash ? RouteTarget::Redirect::kToCleanPathAndSlash : RouteTarget::Redirect::kToCleanPath;
     return target;
   }
   const RouteTree::Found found = tree.find(request.method(), request.host(), path, buffers);
@@ -163,7 +166,7 @@ RouteTarget find(const RouteTree& tree, const RouterRedirects& redirects, const 
     target.handler = &found.route->handler;
     target.found = true;
   }
-  target.allowed = found.allowed;
+  target.allowed = found.allowed | (redirects.to_missing_slash ? found.allowed_with_slash : 0);
   return target;
 }
 

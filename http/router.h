@@ -21,8 +21,9 @@
 //     same path, that with a method. So "GET /" and "/api/" may stand beside each other, which Go refuses. A pattern with a host
 //     takes precedence over one without. Two patterns that match the same request, and of which neither is more specific
 //     ("/a/{x}" and "/{y}/b"), conflict: the second one is refused.
-//   - If "/dir/" matches and "/dir" does not, "/dir" is redirected to "/dir/" (307). So is a path with empty segments, "."
-//     or "..", encoded or not, to the one that it means. redirects() switches either off.
+//   - If "/dir/" matches and "/dir" does not, "/dir" is redirected to "/dir/" (307), with a method that "/dir/" has; others get
+//     405. So is a path with empty segments, "." or "..", encoded or not, to the one that it means. redirects() switches
+//     either off.
 // Both patterns and paths are compared decoded, segment by segment: "GET /my files" is "GET /my%20files".
 // The path is split into segments before decoding: "%2F" and "%00" reach {name} and {name...}, decoded by path_value().
 // A handler that builds a file name from them must check them.

@@ -179,21 +179,27 @@ RouteTree::Found RouteTree::find(Method method, std::string_view host, std::stri
   // A pattern with a host precedes one without.
   const std::array<const RouteNode*, 2> roots{hosts_.empty() ? nullptr : root_of(host), all_hosts_.get()};
   Found result;
+  const RouteNode* found_in = nullptr;
   for (const RouteNode* root : roots) {
     if (root == nullptr) continue;
     Search search(texts_, buffers, method, false);
     if (const Route* const route = search.find(*root, path, 0)) {
       result.route = route;
       if (search.exact()) return result;
+      found_in = root;
       break;
     }
     result.allowed |= search.allowed();
   }
   if (path.ends_with('/')) return result;
-  // Of "/tree" and "/tree/", only the second may be registered.
-  result.slash_is_missing = std::ranges::any_of(roots, [&](const RouteNode* root) {
-    return root != nullptr && Search(texts_, buffers, method, true).find(*root, path, 0) != nullptr;
-  });
+  // Of "/tree" and "/tree/", only the second may be registered. Without a host it stands behind all patterns of the host.
+  for (const RouteNode* root : roots) {
+    if (root == nullptr) continue;
+    Search search(texts_, buffers, method, true);
+    result.slash_is_missing = search.find(*root, path, 0) != nullptr;
+    if (result.slash_is_missing || root == found_in) break;
+    if (result.route == nullptr) result.allowed_with_slash |= search.allowed();
+  }
   return result;
 }
 

@@ -34,8 +34,9 @@ class RouteTree {
   void add(std::string_view text, Handler handler, const std::source_location& where);
 
   struct Found {
-    const Route* route = nullptr;  // null: no pattern with this path answers the method
-    unsigned allowed = 0;          // without a route: one bit per method that would have found one
+    const Route* route = nullptr;     // null: no pattern with this path answers the method
+    unsigned allowed = 0;             // without a route: one bit per method that would have found one
+    unsigned allowed_with_slash = 0;  // the same, for the path with a slash behind it
     bool slash_is_missing =
         false;  // a pattern answers the path with a slash behind it, and none as exactly without
   };
