@@ -5,6 +5,11 @@
 #include <tuza/sched/rt/base/check.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
 
 namespace tuza::config {
 namespace {
@@ -82,20 +87,46 @@ std::expected<Config, Problems> load(const Schema& schema, const Sources& source
 
 namespace {
 
-// Whether two addresses need the same socket. Port 0 is a different port for each.
-bool collide(const std::string& a, const std::string& b) {
-  const Result<net::Endpoint> one = net::parse_endpoint(a), other = net::parse_endpoint(b);
-  if (!one || !other) return a == b && !a.ends_with(":0");
-  if (one->port() != other->port() || one->port() == 0) return false;
-  return one->address() == other->address() || one->address().is_unspecified() ||
-         other->address().is_unspecified();
+constexpr std::string_view kUnix = "unix:";
+
+// Where a socket would be, whatever the spelling. The name of another host would have to be asked for, and stays as it is.
+struct Place {
+  std::optional<net::Endpoint> endpoint;  // nullopt: the text is all there is
+  std::string text;
+
+  [[nodiscard]] bool of_any_port() const {
+    return endpoint ? endpoint->port() == 0 : text.ends_with(":0") && !text.starts_with(kUnix);
+  }
+  bool operator==(const Place&) const = default;
+};
+
+Place place_of(std::string_view address) {
+  constexpr std::string_view kLocal = "localhost:";
+  if (address.starts_with(kUnix)) {
+    const std::filesystem::path path = address.substr(kUnix.size());
+    std::error_code unreadable;
+    const std::filesystem::path whole = std::filesystem::weakly_canonical(path, unreadable);
+    return {std::nullopt, std::string(kUnix) + (unreadable ? path.lexically_normal() : whole).string()};
+  }
+  const bool local = address.starts_with(kLocal);  // which is always this address
+  const Result<net::Endpoint> endpoint =
+      net::parse_endpoint(local ? "127.0.0.1:" + std::string(address.substr(kLocal.size())) : address);
+  if (!endpoint) return {std::nullopt, std::string(address)};
+  return {net::Endpoint(endpoint->address().unmapped(), endpoint->port()), {}};
 }
 
-// Whether one socket would be listened on twice.
-bool same_socket(const std::string& a, const std::string& b) {
-  const Result<net::Endpoint> one = net::parse_endpoint(a), other = net::parse_endpoint(b);
-  if (!one || !other) return a == b && !a.ends_with(":0");
-  return one->port() != 0 && one->port() == other->port() && one->address() == other->address();
+// Whether one socket would be listened on twice. Port 0 is a different port for each.
+bool same_socket(std::string_view a, std::string_view b) {
+  const Place one = place_of(a);
+  return one == place_of(b) && !one.of_any_port();
+}
+
+// Whether two addresses need the same socket, which the one that covers all addresses of this machine takes from others.
+bool collide(std::string_view a, std::string_view b) {
+  const std::optional<net::Endpoint> one = place_of(a).endpoint, other = place_of(b).endpoint;
+  if (!one || !other || one->port() != other->port()) return same_socket(a, b);
+  const bool all = one->address().is_unspecified() || other->address().is_unspecified();
+  return one->port() != 0 && (all || one == other);
 }
 
 }  // namespace

@@ -104,6 +104,15 @@ WRONG = [
     ('[http]\nlisten = "localhost:8080"\n[admin]\nlisten = "localhost:8080"',
      ['FILE:4:admin.listen: expected another port']),
     ('[http]\nlisten = "unix:/tmp/a"\n[admin]\nlisten = "unix:/tmp/a"', ['FILE:4:admin.listen: expected another port']),
+    # In other spellings.
+    ('[http]\nlisten = "localhost:8080"\n[admin]\nlisten = "127.0.0.1:8080"',
+     ['FILE:4:admin.listen: expected another port']),
+    ('[http]\nlisten = ":8080"\n[admin]\nlisten = "localhost:8080"', ['FILE:4:admin.listen: expected another port']),
+    ('[http]\nlisten = "[::ffff:127.0.0.1]:8080"\n[admin]\nlisten = "127.0.0.1:8080"',
+     ['FILE:4:admin.listen: expected another port']),
+    ('[http]\nlisten = "unix:/tmp/a"\n[admin]\nlisten = "unix:/tmp/./x/..//a"',
+     ['FILE:4:admin.listen: expected another port']),
+    ('[http]\nlisten = ["localhost:8080", "127.0.0.1:8080"]', ['FILE:2:http.listen: expected each address once']),
     # Tables.
     ('[[tls.certificates]]\ncertificate = "a.pem"',
      ['FILE:1:tls.certificates: expected [[tls.certificates]] tables, each with the strings '
@@ -189,7 +198,9 @@ class Config(unittest.TestCase):
 
     def test_ports_of_different_sockets_do_not_collide(self):
         for http, admin in [("127.0.0.1:8080", "127.0.0.1:8081"), ("127.0.0.1:8080", "127.0.0.2:8080"),
-                            ("127.0.0.1:0", "127.0.0.1:0"), ("unix:/tmp/a", "unix:/tmp/b"), ("127.0.0.1:8080", "")]:
+                            ("127.0.0.1:0", "127.0.0.1:0"), ("localhost:0", "127.0.0.1:0"),
+                            ("localhost:8080", "[::1]:8080"), (":8080", "127.0.0.1:8081"),
+                            ("unix:/tmp/a", "unix:/tmp/b"), ("127.0.0.1:8080", "")]:
             done = run("--listen", http, "--set", f"admin.listen={admin}", "--check-config")
             self.assertEqual((done.returncode, done.stdout), (0, "ok\n"), done.stderr)
 
