@@ -150,6 +150,7 @@ def everything(suite):
         if (suite.configure(step, "clang", "-DTUZA_TESTS=ON")
                 and suite.build(step, "clang", "framework/all", "examples/all", "loadtests/all")):
             ctest.tests(suite, step, "clang", "-L", "^(app|examples|framework_tests)$", "-LE", LEFT)
+            ctest.tests(suite, step, "clang", "-R", "^mistakes$")  # in words of its own
     suite.step("clang", clang)
 
     def portable(step):
