@@ -24,6 +24,15 @@ MetricDeclaration declaration(MetricKind kind, std::string_view name, std::strin
           .bounds = std::move(bounds)};
 }
 
+void add(http::ClientStats& sum, const http::ClientStats& one) {
+  sum.open += one.open;
+  sum.idle += one.idle;
+  sum.waiting += one.waiting;
+  sum.dialled += one.dialled;
+  sum.requests += one.requests;
+  sum.repeated += one.repeated;
+}
+
 // It is up if one of both is.
 void add(http::UpstreamStats& sum, const http::UpstreamStats& one) {
   if (!one.left_out && !one.unhealthy) sum.left_out = sum.unhealthy = false;
@@ -32,9 +41,7 @@ void add(http::UpstreamStats& sum, const http::UpstreamStats& one) {
   sum.failures += one.failures;
   sum.checks += one.checks;
   sum.checks_failed += one.checks_failed;
-  sum.client.open += one.client.open;
-  sum.client.idle += one.client.idle;
-  sum.client.dialled += one.client.dialled;
+  add(sum.client, one.client);
 }
 
 void add(ResourceStats& sum, const ResourceStats& one) {
@@ -119,6 +126,11 @@ void Metrics::add_pool(std::string name, std::function<ResourceStats()> stats) {
   pools_.push_back({std::move(name), std::move(stats)});
 }
 
+void Metrics::add_client(std::string name, std::function<http::ClientStats()> stats) {
+  const LockGuard lock(mutex_);
+  clients_.push_back({std::move(name), std::move(stats)});
+}
+
 void Metrics::set_log_lines_dropped(std::function<std::uint64_t()> dropped) {
   log_lines_dropped_ = std::move(dropped);
 }
@@ -149,25 +161,24 @@ http::ServerStats Metrics::all_servers() const {
 }
 
 // Prometheus refuses a page on which a series is twice; an upstream may be, to get two turns of three.
-void Metrics::add_upstreams_to(MetricsSnapshot& snapshot) const {
+Metrics::Connections Metrics::connections() const {
+  Connections all;
   const LockGuard lock(mutex_);
+  for (const Pool& pool : pools_) add(all.pools[pool.name], pool.stats());
+  for (const Client& client : clients_) add(all.clients[client.name], client.stats());
   for (const Proxy& proxy : proxies_) {
     for (http::UpstreamStats& one : proxy.stats()) {
-      const auto same = std::ranges::find_if(snapshot.upstreams, [&](const ProxyUpstream& other) {
+      const auto same = std::ranges::find_if(all.upstreams, [&](const Upstream& other) {
         return other.proxy == proxy.name && other.stats.name == one.name;
       });
-      if (same == snapshot.upstreams.end()) {
-        snapshot.upstreams.push_back({proxy.name, std::move(one)});
+      if (same == all.upstreams.end()) {
+        all.upstreams.push_back({proxy.name, std::move(one)});
       } else {
         add(same->stats, one);
       }
     }
   }
-}
-
-void Metrics::add_pools_to(MetricsSnapshot& snapshot) const {
-  const LockGuard lock(mutex_);
-  for (const Pool& pool : pools_) add(snapshot.pools[pool.name], pool.stats());
+  return all;
 }
 
 std::string Metrics::prometheus_text() const {
@@ -178,8 +189,7 @@ std::string Metrics::prometheus_text() const {
   snapshot.http = http_->sum();
   snapshot.routes = routes_->sums();
   snapshot.servers = all_servers();
-  add_upstreams_to(snapshot);
-  add_pools_to(snapshot);
+  snapshot.connections = connections();
   snapshot.own = own_->snapshot();
   if (log_lines_dropped_) snapshot.log_lines_dropped = log_lines_dropped_();
   return tuza::prometheus_text(snapshot);

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <tuza/framework/metric.h>
+#include <tuza/http/client.h>
 #include <tuza/http/middleware.h>
 #include <tuza/http/reverse_proxy.h>
 #include <tuza/http/server_stats.h>
@@ -27,6 +28,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -35,7 +37,6 @@
 namespace tuza {
 
 class HttpCounts;
-struct MetricsSnapshot;
 class OwnMetrics;
 class RouteCounts;
 
@@ -58,6 +59,8 @@ class Metrics {
   void add_proxy(std::string name, std::function<std::vector<http::UpstreamStats>()> stats);
   // Adds a ResourcePool, with `name` as its label `pool`; those of one name are added up. `stats`: as above.
   void add_pool(std::string name, std::function<ResourceStats()> stats);
+  // Adds the connections of a client, with `name` as their label `client`; those of one name are added up. `stats`: as above.
+  void add_client(std::string name, std::function<http::ClientStats()> stats);
   void set_log_lines_dropped(std::function<std::uint64_t()> dropped);
 
   // -- The program's own metrics. A name consists of letters, digits, "_" and ":", and does not begin with a digit;
@@ -99,10 +102,20 @@ class Metrics {
   };
   [[nodiscard]] Http http() const;
 
+  // What add_pool(), add_client() and add_proxy() have added: each name, or pair of names, once.
+  struct Upstream {
+    std::string proxy;
+    http::UpstreamStats stats;
+  };
+  struct Connections {
+    std::map<std::string, ResourceStats> pools;
+    std::map<std::string, http::ClientStats> clients;
+    std::vector<Upstream> upstreams;
+  };
+  [[nodiscard]] Connections connections() const;
+
  private:
   [[nodiscard]] http::ServerStats all_servers() const;
-  void add_upstreams_to(MetricsSnapshot& snapshot) const;
-  void add_pools_to(MetricsSnapshot& snapshot) const;
 
   std::shared_ptr<HttpCounts> http_;
   std::shared_ptr<RouteCounts> routes_;
@@ -119,6 +132,11 @@ class Metrics {
     std::function<ResourceStats()> stats;
   };
   std::vector<Pool> pools_ TUZA_GUARDED_BY(mutex_);
+  struct Client {
+    std::string name;
+    std::function<http::ClientStats()> stats;
+  };
+  std::vector<Client> clients_ TUZA_GUARDED_BY(mutex_);
   std::function<std::uint64_t()> log_lines_dropped_;
 };
 

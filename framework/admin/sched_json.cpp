@@ -189,6 +189,49 @@ void add_http(Json& json, const Metrics::Http& http) {
   json.close('}');
 }
 
+void add_connections(Json& json, const Metrics::Connections& all) {
+  json.open("pools", '[');
+  for (const auto& [name, s] : all.pools) {
+    json.open('{');
+    json.add("name", name);
+    json.add("busy", s.in_use);
+    json.add("idle", s.idle);
+    json.add("waiting", s.waiting);
+    json.add("opened", s.opened);
+    json.add("waits", s.waited);
+    json.add("wait_ns", s.wait_time.count());
+    json.close('}');
+  }
+  json.close(']');
+  json.open("clients", '[');
+  for (const auto& [name, s] : all.clients) {
+    json.open('{');
+    json.add("name", name);
+    json.add("busy", s.open - std::min(s.idle, s.open));
+    json.add("idle", s.idle);
+    json.add("waiting", s.waiting);
+    json.add("opened", s.dialled);
+    json.add("requests", s.requests);
+    json.close('}');
+  }
+  json.close(']');
+  json.open("upstreams", '[');
+  for (const auto& [proxy, s] : all.upstreams) {
+    json.open('{');
+    json.add("proxy", proxy);
+    json.add("name", s.name);
+    json.add("up", !s.left_out && !s.unhealthy);
+    json.add("busy", s.client.open - std::min(s.client.idle, s.client.open));
+    json.add("idle", s.client.idle);
+    json.add("waiting", s.client.waiting);
+    json.add("opened", s.client.dialled);
+    json.add("requests", s.requests);
+    json.add("failures", s.failures);
+    json.close('}');
+  }
+  json.close(']');
+}
+
 }  // namespace
 
 std::string sched_json(std::string_view service, const Metrics& metrics) {
@@ -201,6 +244,7 @@ std::string sched_json(std::string_view service, const Metrics& metrics) {
   add_machines(json);
   add_goroutines(json);
   add_http(json, metrics.http());
+  add_connections(json, metrics.connections());
   json.open("process", '{');
   // What cannot be read is left out.
   if (process.cpu_seconds) json.add("cpu_seconds", *process.cpu_seconds);

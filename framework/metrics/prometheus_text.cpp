@@ -201,7 +201,7 @@ void add_servers(Families& out, const http::ServerStats& s) {
   out.counter("http_handler_exceptions_total", "Exceptions that left a handler", s.handlers_thrown);
 }
 
-void add_upstreams(Families& out, const std::vector<ProxyUpstream>& upstreams) {
+void add_upstreams(Families& out, const std::vector<Metrics::Upstream>& upstreams) {
   if (upstreams.empty()) return;
   const auto family = [&](const char* name, const char* help, MetricType type, auto value_of) {
     out.begin(name, help, type);
@@ -269,6 +269,30 @@ void add_pools(Families& out, const std::map<std::string, ResourceStats>& pools)
   }
 }
 
+void add_clients(Families& out, const std::map<std::string, http::ClientStats>& clients) {
+  if (clients.empty()) return;
+  using Stats = http::ClientStats;
+  const auto family = [&](const char* name, const char* help, MetricType type, auto value_of) {
+    out.begin(name, help, type);
+    for (const auto& [client, stats] : clients) out.add({{"client", client}}, value_of(stats));
+  };
+  out.begin("http_client_connections", "Open connections of a client, by state", MetricType::Gauge);
+  for (const auto& [client, stats] : clients) {
+    const std::size_t idle = std::min(stats.idle, stats.open);
+    out.add({{"client", client}, {"state", "idle"}}, idle);
+    out.add({{"client", client}, {"state", "busy"}}, stats.open - idle);
+  }
+  family("http_client_waiting", "Calls that wait for a connection of a client", MetricType::Gauge,
+         [](const Stats& s) { return s.waiting; });
+  family("http_client_connections_dialled_total", "Connections that a client has made", MetricType::Counter,
+         [](const Stats& s) { return s.dialled; });
+  family("http_client_sent_total",
+         "Requests that a client has sent, those of redirects and repetitions included", MetricType::Counter,
+         [](const Stats& s) { return s.requests; });
+  family("http_client_repeated_total", "Requests sent again because a kept connection was gone",
+         MetricType::Counter, [](const Stats& s) { return s.repeated; });
+}
+
 prometheus::MetricFamily converted(const OwnFamily& own) {
   const MetricDeclaration& declared = own.declaration;
   prometheus::MetricFamily family{
@@ -297,8 +321,9 @@ Families families(const MetricsSnapshot& snapshot) {
   add_requests(out, snapshot.http, RouteCounts::total(snapshot.routes));
   add_routes(out, snapshot.routes);
   add_servers(out, snapshot.servers);
-  add_upstreams(out, snapshot.upstreams);
-  add_pools(out, snapshot.pools);
+  add_upstreams(out, snapshot.connections.upstreams);
+  add_pools(out, snapshot.connections.pools);
+  add_clients(out, snapshot.connections.clients);
   if (snapshot.log_lines_dropped) {
     out.counter("log_lines_dropped_total",
                 "Log lines dropped because the queue was full or the output refused them",
@@ -316,8 +341,9 @@ std::set<std::string> names_of_tuzas_lines() {
   MetricsSnapshot snapshot;
   snapshot.log_lines_dropped = 0;
   snapshot.routes.emplace_back();
-  snapshot.upstreams.emplace_back();
-  snapshot.pools[""];
+  snapshot.connections.upstreams.emplace_back();
+  snapshot.connections.pools[""];
+  snapshot.connections.clients[""];
   std::set<std::string> names;
   const Families tuzas = families(snapshot);
   for (const prometheus::MetricFamily& family : tuzas.all()) {

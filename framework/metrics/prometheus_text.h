@@ -1,27 +1,20 @@
 // Converts a snapshot of all metrics to the text format of Prometheus.
 #pragma once
 
+#include <tuza/framework/metrics.h>
 #include <tuza/framework/metrics/http_counts.h>
 #include <tuza/framework/metrics/own_metrics.h>
 #include <tuza/framework/metrics/process_stats.h>
 #include <tuza/framework/metrics/route_counts.h>
-#include <tuza/http/reverse_proxy.h>
 #include <tuza/http/server_stats.h>
 #include <tuza/sched/stats.h>
-#include <tuza/sched/time/resource_limits.h>
 
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 namespace tuza {
-
-struct ProxyUpstream {
-  std::string proxy;
-  http::UpstreamStats stats;
-};
 
 struct MetricsSnapshot {
   SchedStats sched;
@@ -30,8 +23,7 @@ struct MetricsSnapshot {
   HttpCounts::Sum http;
   std::vector<RouteCounts::Sum> routes;
   http::ServerStats servers;
-  std::vector<ProxyUpstream> upstreams;  // each pair of names once
-  std::map<std::string, ResourceStats> pools;
+  Metrics::Connections connections;
   std::optional<std::uint64_t> log_lines_dropped;
   std::vector<OwnFamily> own;
 };

@@ -59,6 +59,10 @@ class Page(WithServer):
         self.assertNotIn("Infinity", dom)
         self.assertRegex(dom, r"at work; I/O: [^<]* \(normal\)")
         self.assertIn("Key to the words", dom)
+        connections = re.findall(r'<tr data-connections="(\w+)"><td>([^<]*)</td><td class="n">([^<]*)</td>', dom)
+        self.assertEqual(connections, [("pool", "db &lt;i&gt;", "1 in use, 0 idle"), ("client", "weather", "0 in use, 0 idle"),
+                                       ("upstream", "api: http://127.0.0.1:9", "0 in use, 0 idle")])
+        self.assertNotIn("hidden", re.search(r'<section[^>]*id="connections-card"[^>]*>', dom).group())
         self.assertRegex(dom, r'<td>sleep</td><td class="n">12</td>')
         self.assertRegex(dom, r'class="m (lane|suspended)"')
         self.assertGreaterEqual(dom.count("<polyline "), 9)

@@ -3,11 +3,14 @@
 //     admin_server     prints the two ports, "SERVICE ADMIN", and serves until its standard input ends; a
 //                      line "drain" on it makes it not ready, "ready" makes it ready again.
 #include <tuza/framework/admin.h>
+#include <tuza/http/client.h>
+#include <tuza/http/reverse_proxy.h>
 #include <tuza/http/server.h>
 #include <tuza/sched/blocking.h>
 #include <tuza/sched/goroutine.h>
 #include <tuza/sched/run.h>
 #include <tuza/sched/sync/wait_group.h>
+#include <tuza/sched/time/resource_pool.h>
 #include <tuza/sched/time/sleep.h>
 
 #include <atomic>
@@ -64,6 +67,14 @@ tuza::Result<void> serve() {
   tuza::http::Server service(tuza::http::with(service_router(stop), metrics->middleware()), options);
   metrics->add_server([&service] { return service.stats(); });
   metrics->set_log_lines_dropped([] { return 7; });
+  tuza::ResourcePool<int> pool(
+      {.open = [](const tuza::Context&) { return tuza::Result<int>(1); }, .limits = {.open_max = 3}});
+  const auto leased = pool.acquire(tuza::Context::background());
+  metrics->add_pool("db <i>", [&pool] { return pool.stats(); });
+  tuza::http::Client client;
+  metrics->add_client("weather", [&client] { return client.stats(); });
+  const tuza::http::ReverseProxy proxy({.upstreams = {"http://127.0.0.1:9"}});
+  metrics->add_proxy("api", [&proxy] { return proxy.stats(); });
   // As many connections as those of an App had once; and none ends because it is slow.
   tuza::http::Server admin(
       tuza::make_admin_router(

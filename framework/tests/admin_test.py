@@ -198,6 +198,11 @@ class Admin(WithServer):
         self.assertEqual(sum(state["goroutines"]["waiting_for"].values()), state["goroutines"]["waiting"])
         self.assertEqual(state["http"]["in_flight"], 2)
         self.assertEqual(state["http"]["connections"], 2)
+        self.assertEqual(state["pools"], [{"name": "db <i>", "busy": 1, "idle": 0, "waiting": 0, "opened": 1, "waits": 0,
+                                           "wait_ns": 0}])
+        self.assertEqual(state["clients"], [{"name": "weather", "busy": 0, "idle": 0, "waiting": 0, "opened": 0,
+                                             "requests": 0}])
+        self.assertEqual([(u["proxy"], u["up"], u["requests"]) for u in state["upstreams"]], [("api", True, 0)])
         later = self.json()
         for counter in ("picks", "started", "uptime_ms", "handoffs", "sysmon_ticks"):
             self.assertGreaterEqual(later["sched"][counter], sched[counter], counter)

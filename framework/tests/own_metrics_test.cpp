@@ -211,6 +211,26 @@ TEST(OwnMetrics, UpstreamsOfProxies) {
   EXPECT_NE(refusal([&] { return metrics.counter("proxy_upstream_up", "Mine"); }), "");
 }
 
+TEST(OwnMetrics, Clients) {
+  Metrics metrics;
+  EXPECT_EQ(lines(metrics, "http_client_"), "");
+  for (int i = 0; i < 2; ++i) {
+    metrics.add_client("weather", [] {
+      return http::ClientStats{
+          .open = 5, .idle = 3, .waiting = 1, .dialled = 7, .requests = 40, .repeated = 2};
+    });
+  }
+  const std::string text = lines(metrics, "http_client_");
+  for (const char* line :
+       {"connections{client=\"weather\",state=\"idle\"} 6\n",
+        "connections{client=\"weather\",state=\"busy\"} 4\n", "waiting{client=\"weather\"} 2\n",
+        "connections_dialled_total{client=\"weather\"} 14\n", "sent_total{client=\"weather\"} 80\n",
+        "repeated_total{client=\"weather\"} 4\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
+  }
+  EXPECT_NE(refusal([&] { return metrics.gauge("http_client_waiting", "Mine"); }), "");
+}
+
 TEST(OwnMetrics, ResourcePools) {
   Metrics metrics;
   EXPECT_EQ(lines(metrics, "resource_pool_"), "");
