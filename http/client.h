@@ -153,6 +153,10 @@ class ClientRequest {
         }),
         length);
   }
+  // A body that may be sent again, like a text: `open` makes a source of it, anew for each sending. An error of it is that of
+  // the call. With keep_sending() the body is sent once only.
+  using BodyOpener = MoveOnlyFunction<Result<BodySource>()>;
+  ClientRequest& set_body_opener(BodyOpener open, std::optional<std::uint64_t> length = std::nullopt);
   // Behind a body in chunks. The source may still add them.
   ClientRequest& add_trailer(std::string_view name, std::string_view value);
   // The body waits until the server has said that it wants it ("100 Continue"), or for continue_timeout.
@@ -179,7 +183,11 @@ class ClientRequest {
   // The text of set_body(), or ""; nullopt if the body has a source.
   [[nodiscard]] std::optional<std::string_view> body() const {
     if (without_body_) return std::string_view();
-    return source_ ? std::nullopt : std::optional<std::string_view>(text());
+    return has_source() ? std::nullopt : std::optional<std::string_view>(text());
+  }
+  // It is a text, or there is none, or it has an opener.
+  [[nodiscard]] bool can_repeat_body() const {
+    return without_body_ || !has_source() || (opener_ && !keeps_sending_);
   }
   [[nodiscard]] HeaderLines headers() const { return HeaderLines(fields_); }
   [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const;
@@ -192,7 +200,8 @@ class ClientRequest {
   friend class ReverseProxy;
   friend void pass_fields(const Request& in, const HopFields& hop, ClientRequest& out);
   friend void add_known_field(ClientRequest& out, std::string_view name, std::string_view value);
-  [[nodiscard]] bool has_body() const { return !without_body_ && (source_ || text_ != nullptr); }
+  [[nodiscard]] bool has_source() const { return source_ || opener_; }
+  [[nodiscard]] bool has_body() const { return !without_body_ && (has_source() || text_ != nullptr); }
   [[nodiscard]] std::string_view text() const {
     return text_ ? std::string_view(*text_) : std::string_view();
   }
@@ -203,8 +212,9 @@ class ClientRequest {
   std::string trailers_;
   std::shared_ptr<const std::string> text_;  // shared with its sending; null: none
   std::string upgrade_;                      // empty: none
-  BodySource source_;                        // if set, the body
-  BodySplicer* splicer_ = nullptr;           // beside a source with a length; null: none
+  BodySource source_;                        // if set, the body; with an opener, that of the last sending
+  BodyOpener opener_;
+  BodySplicer* splicer_ = nullptr;  // beside a source with a length; null: none
   std::optional<std::uint64_t> length_;
   bool without_body_ = false;  // a redirect has made a GET of it
   bool expects_continue_ = false;

@@ -16,6 +16,7 @@ namespace http_client_page {
 
 using tuza::http::Client;
 using tuza::http::ClientRequest;
+using tuza::http::ClientResponse;
 using tuza::http::Method;
 using tuza::http::Request;
 using tuza::http::ResponseWriter;
@@ -64,6 +65,20 @@ void logged_in(Request& req, ResponseWriter& res) {
   res.redirect(ours ? next->to_string() : "/");
 }
 //! [next]
+
+tuza::Result<ClientResponse> put_file(const tuza::Context& ctx, const std::string& path,
+                                      std::string_view to) {
+  //! [opener]
+  ClientRequest upload(Method::kPut, to);
+  upload.set_body_opener([path]() -> tuza::Result<ClientRequest::BodySource> {
+    TUZA_TRY(auto file, tuza::File::open(path));
+    return [file = std::move(file)](const tuza::Context&, std::span<std::byte> into) mutable {
+      return file.read(into);
+    };
+  });
+  //! [opener]
+  return client.send(ctx, upload);
+}
 
 //! [stream]
 tuza::Result<void> copy(const tuza::Context& ctx, std::string_view from, std::string_view to) {

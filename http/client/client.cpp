@@ -85,6 +85,7 @@ ClientRequest& ClientRequest::set_body(std::string body, std::string_view conten
   text_ = std::make_shared<const std::string>(std::move(body));
   without_body_ = false;
   source_ = nullptr;
+  opener_ = nullptr;
   splicer_ = nullptr;
   if (!content_type.empty()) set_header("Content-Type", content_type);
   return *this;
@@ -92,10 +93,17 @@ ClientRequest& ClientRequest::set_body(std::string body, std::string_view conten
 
 ClientRequest& ClientRequest::set_body_source(BodySource source, std::optional<std::uint64_t> length) {
   source_ = std::move(source);
+  opener_ = nullptr;
   splicer_ = nullptr;
   length_ = length;
   text_.reset();
   without_body_ = false;
+  return *this;
+}
+
+ClientRequest& ClientRequest::set_body_opener(BodyOpener open, std::optional<std::uint64_t> length) {
+  set_body_source(BodySource(), length);
+  opener_ = std::move(open);
   return *this;
 }
 

@@ -102,6 +102,11 @@ Result<void> RequestSender::send_body(const Context& ctx) {
 }
 
 Result<void> RequestSender::send_from_source(const Context& ctx) {
+  if (request_->opener_) {
+    Result<ClientRequest::BodySource> opened = request_->opener_();
+    if (!opened) return source_failed(opened.error());
+    request_->source_ = *std::move(opened);
+  }
   std::array<std::byte, kSourcePiece> memory;
   std::uint64_t left = request_->length_.value_or(0);
   for (;;) {

@@ -110,15 +110,15 @@ Hop ClientState::hop_of(ClientRequest& request) const {
   std::optional<std::string> fields;
   if (!proxies_.empty() && request.header(kProxyAuthorization))
     fields = without_fields(request.fields_, {kProxyAuthorization});
-  return {
-      .request = request,
-      .method = request.method_,
-      .with_body = with_body,
-      .asks_first = with_body && request.expects_continue_ && (request.source_ || !request.text().empty()),
-      .upgrade = request.upgrade_,
-      .offers_codings = options_.decompress && may_offer_codings(request),
-      .own_fields = std::move(fields),
-      .proxy = proxies_.choose(*request.url_)};
+  return {.request = request,
+          .method = request.method_,
+          .with_body = with_body,
+          .asks_first =
+              with_body && request.expects_continue_ && (request.has_source() || !request.text().empty()),
+          .upgrade = request.upgrade_,
+          .offers_codings = options_.decompress && may_offer_codings(request),
+          .own_fields = std::move(fields),
+          .proxy = proxies_.choose(*request.url_)};
 }
 
 Error error_of_request(Method method, const Url& url, const Error& error) {

@@ -34,8 +34,8 @@ struct Hop {
   std::optional<Url> own_url{};
   const Proxy* proxy{};  // null: directly to the server of the URL
 
-  // It is a text, or there is none; middleware may have made another one of it.
-  [[nodiscard]] bool can_repeat_body() const { return !request.source_; }
+  // Middleware may have made another one of it.
+  [[nodiscard]] bool can_repeat_body() const { return request.can_repeat_body(); }
   [[nodiscard]] const Url& url() const { return own_url ? *own_url : *request.url_; }
   // Lines "Name: value\r\n".
   [[nodiscard]] const std::string& fields() const { return own_fields ? *own_fields : request.fields_; }

@@ -66,7 +66,7 @@ class Retries {
   }
 
   [[nodiscard]] static bool may_repeat(const ClientRequest& request, bool unanswered) {
-    if (!request.body()) return false;
+    if (!request.can_repeat_body()) return false;
     return is_idempotent(request.method()) || request.header("Idempotency-Key") ||
            (unanswered && !request.sent());
   }
