@@ -145,6 +145,13 @@ class ResponseWriter {
   [[nodiscard]] Result<void> flush();
   [[nodiscard]] Result<void> flush(const Context& ctx);
 
+  // From now on until the handler returns, one goroutine may read the body while another one writes the response: call it, and
+  // Request::context() if that is needed, before. All else of request and response belongs to one of them. Within one
+  // goroutine, reads and writes may alternate without it. A client that waits for "100 Continue" gets it. A response that
+  // begins before the end of the body closes the connection behind it. False: the body cannot be read, or the client has
+  // gone. Parks.
+  [[nodiscard]] bool enable_full_duplex();
+
   // Takes over the byte stream of the connection until the handler returns; then the connection ends. The answers to
   // earlier pipelined requests are sent first. Of this response nothing has been sent, fields that were set included: the
   // handler writes the status line, too. `status` is what logs and metrics see. Nothing may be written to this object

@@ -154,7 +154,7 @@ bool ReverseProxy::Impl::receive_body(ProxiedCall& call) const {
   if (req.exchange().too_large()) return false;
   const std::optional<std::uint64_t> length = req.content_length();
   call.streams = !length || *length > options_.repeatable_bytes_max;
-  if (call.streams) call.separate = req.exchange().separate_directions();
+  if (call.streams) call.separate = req.exchange().separate_directions(false);
   if (call.streams || *length == 0) return true;
   const Result<std::string_view> body = req.body(req.context());
   if (body) call.body = *body;

@@ -11,6 +11,7 @@
 #include <tuza/sched/sync/wait_group.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -72,6 +73,7 @@ class MemoryExchange final : public Exchange {
   }
   Result<net::Endpoint> remote_endpoint() override { return peer(); }
   bool body_ended() override { return body_ended_; }
+  bool separate_directions(bool) override { return !unreadable_ && !gone_; }
   std::optional<net::TlsInfo> tls_info() override { return options_.tls; }
 
  private:
@@ -268,7 +270,7 @@ class MemoryExchange final : public Exchange {
   std::optional<BadRequest> unreadable_;
   std::string remote_;
   bool to_head_ = false;
-  bool gone_ = false;                 // the client
+  std::atomic<bool> gone_ = false;    // the client; by the goroutine that reads or by the one that writes
   std::vector<std::size_t> flushed_;  // how long the body was each time
   Canceller canceller_;
   CallResult result_;

@@ -26,6 +26,32 @@ void store(std::span<const std::byte>) {}
 void note(std::string_view, int, std::uint64_t, std::chrono::nanoseconds) {}
 bool is_allowed(std::string_view) { return true; }
 
+std::string text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+std::string in_english(std::string_view text) { return std::string(text); }
+
+//! [duplex]
+void translate(Request& req, ResponseWriter& res) {
+  auto [ctx, give_up] = tuza::with_cancel(req.context());
+  if (!res.enable_full_duplex()) return;  // the body cannot be read, or the client has gone
+  tuza::Chan<std::string> pieces(16);
+  tuza::WaitGroup reading;
+  reading.go([&, ctx = ctx] {
+    std::array<std::byte, 4096> buffer;
+    for (;;) {
+      const auto n = req.read_body(ctx, buffer);
+      const bool more = n && *n > 0 && pieces.send(ctx, text_of(std::span(buffer).first(*n)));
+      if (!more) return pieces.close();
+    }
+  });
+  for (const auto& piece : pieces) {
+    if (!res.write(in_english(piece)) || !res.flush()) give_up();
+  }
+  reading.wait();  // both have ended when the handler returns
+}
+//! [duplex]
+
 void routes(tuza::http::Router& router) {
   //! [routes]
   router.handle("GET /{$}", [](Request&, ResponseWriter& res) { res.text("home\n"); });
