@@ -177,7 +177,9 @@ class MemoryExchange final : public Exchange {
     // What ends the handler behind the last byte of a known number breaks nothing off, but ends the connection.
     const bool cut_off = !outcome || outcome == Outcome::kThrownTooLate;
     const bool known_length = response_.finished || response_.declared_length;
-    result_.complete = response_.started && !gone_ && !short_of && (!cut_off || known_length);
+    // A client that has all of a known length misses nothing.
+    const bool gone_before = gone_ && (!known_length || result_.body.size() < response_.written);
+    result_.complete = result_.status != 0 && !gone_before && !short_of && (!cut_off || known_length);
     result_.closes = response_.close || !result_.complete || cut_off || !buffers_->head.keep_alive;
   }
 

@@ -124,6 +124,8 @@ TEST(CallPiecesTest, AClientGoesAwayInTheMiddleOfTheResponse) {
       call([](Request&, ResponseWriter& out) { out.text("whole"); }, "GET /", {.client_reads = 3});
   EXPECT_EQ(whole.body, "who");
   EXPECT_FALSE(whole.complete);
+  EXPECT_TRUE(
+      call([](Request&, ResponseWriter& out) { out.text("whole"); }, "GET /", {.client_reads = 5}).complete);
 }
 
 TEST(CallPiecesTest, AClientMayHaveGoneBeforeTheHandlerRuns) {
