@@ -33,7 +33,7 @@ class ClientPoolModel : public WithProcs {};
 TUZA_WITH_PROCS(ClientPoolModel);
 
 constexpr ClientPool::Limits kLimits{
-    .per_origin = 2, .in_all = 4, .idle_per_origin = 1, .idle_in_all = 2, .idle_timeout = 10s};
+    .per_origin = 3, .in_all = 5, .idle_per_origin = 2, .idle_in_all = 3, .idle_timeout = 10s};
 constexpr std::size_t kClients = 10;
 const char* const kServer = "10.0.0.1:80";
 constexpr std::array kNames{"a", "b", "c"};
