@@ -5,6 +5,7 @@ import os
 import random
 import socket
 import struct
+import time
 import zlib
 
 from lib import http
@@ -13,6 +14,7 @@ from lib.process import LoadTestError
 TIMEOUT_S = 30
 KB = 1024
 ERRORS_MAX = 20  # of different texts
+PAUSE_S = 0.05  # after an error
 
 
 class Stream:
@@ -164,4 +166,5 @@ def visit_until(visit, port, seconds, seed, clock):
             errors[text] = errors.get(text, 0) + 1
             if len(errors) > ERRORS_MAX:
                 break
+            time.sleep(PAUSE_S)
     return visits, errors

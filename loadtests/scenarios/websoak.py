@@ -55,7 +55,8 @@ def load(server, seconds, args, report):
     cpus = process.allowed_cpus()
     results = multiprocessing.Queue()
     kinds = [visit for visit, count in VISITS.items() for _ in range(count)]
-    clients = [multiprocessing.Process(target=client, args=(visit, server.port, seconds, seed, cpus[1], results))
+    clients = [multiprocessing.Process(target=client, args=(visit, server.port, seconds, seed, cpus[1], results),
+                                       daemon=True)  # ends with this process, also after Ctrl-C
                for seed, visit in enumerate(kinds)]
     visits, errors = collections.Counter(), collections.Counter()
 
