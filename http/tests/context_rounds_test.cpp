@@ -6,6 +6,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdio>
 #include <functional>
@@ -32,7 +33,8 @@ TUZA_WITH_PROCS(ContextRoundsTest);
 
 // Each round is a connection whose client neither sends nor reads more; `call` waits for it until its context ends.
 void go_rounds(int rounds, bool socket, const std::string& request, const Call& call) {
-  int round = 0, wrong = 0;
+  std::atomic<int> round = 0;  // a socket orders nothing for ThreadSanitizer
+  int wrong = 0;
   Chan<int> over(1);
   Server server(
       [&](Request& req, ResponseWriter& res) {
