@@ -43,7 +43,7 @@ def tests(suite, step, folder, *selection, env=None):
     passes then is unsteady and does not fail the step."""
     # Two jobs more than there are cores: of their time, tests wait more than a third.
     run = call(suite, step, folder, ["--parallel", steps.JOBS + 2, *selection], env)
-    step.seconds = run.seconds
+    step.seconds.update(run.seconds)
     failed = failures(run)
     if 0 < len(failed) <= AGAIN_MAX:
         suite.progress.say(f"{step.name}: what failed runs again, alone: {len(failed)} of {run.total}")

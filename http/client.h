@@ -38,6 +38,7 @@
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/context.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -270,6 +271,9 @@ struct ClientStats {
   std::uint64_t dialled = 0;
   std::uint64_t requests = 0;  // sent, those of redirects and repetitions included
   std::uint64_t repeated = 0;  // because a kept connection was gone
+
+  // Connections with a request in progress.
+  [[nodiscard]] std::size_t busy() const { return open - std::min(idle, open); }
 };
 
 class Client {

@@ -7,7 +7,6 @@
 #include <tuza/framework/app.h>
 #include <tuza/http/multipart.h>
 #include <tuza/http/sse.h>
-#include <tuza/http/status_error.h>
 #include <tuza/http/websocket.h>
 #include <tuza/netpoll/file.h>
 #include <tuza/netpoll/filesystem.h>

@@ -1,6 +1,7 @@
 #include <tuza/netpoll/endpoint.h>
 
 #include <netinet/in.h>
+#include <tuza/netpoll/socket/localhost.h>
 #include <tuza/netpoll/socket/resolve_for.h>
 #include <tuza/netpoll/socket/resolve_query.h>
 #include <tuza/netpoll/socket/socket_name.h>
@@ -66,20 +67,6 @@ Result<Endpoint> parse_endpoint(std::string_view host_port) {
 }
 
 namespace {
-
-// "localhost" and names below it are loopback addresses, whatever the system's files and name servers say (RFC 6761,
-// section 6.3).
-bool is_localhost(std::string_view host) {
-  constexpr std::string_view kName = "localhost";
-  if (host.ends_with('.')) host.remove_suffix(1);
-  if (host.size() < kName.size()) return false;
-  const std::string_view above = host.substr(0, host.size() - kName.size());
-  const auto same = [](char a, char b) {
-    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a + 32) : a) == b;
-  };
-  return (above.empty() || above.ends_with('.')) &&
-         std::ranges::equal(host.substr(above.size()), kName, same);
-}
 
 // Only a query waits for `ctx`.
 Result<std::vector<Endpoint>> endpoints_of(const Context& ctx, std::string_view host_port, int family) {

@@ -189,15 +189,23 @@ void add_http(Json& json, const Metrics::Http& http) {
   json.close('}');
 }
 
+void add_use(Json& json, std::size_t busy, std::size_t idle, std::size_t waiting, std::uint64_t opened) {
+  json.add("busy", busy);
+  json.add("idle", idle);
+  json.add("waiting", waiting);
+  json.add("opened", opened);
+}
+
+void add_client(Json& json, const http::ClientStats& s) {
+  add_use(json, s.busy(), s.idle, s.waiting, s.dialled);
+}
+
 void add_connections(Json& json, const Metrics::Connections& all) {
   json.open("pools", '[');
   for (const auto& [name, s] : all.pools) {
     json.open('{');
     json.add("name", name);
-    json.add("busy", s.in_use);
-    json.add("idle", s.idle);
-    json.add("waiting", s.waiting);
-    json.add("opened", s.opened);
+    add_use(json, s.in_use, s.idle, s.waiting, s.opened);
     json.add("waits", s.waited);
     json.add("wait_ns", s.wait_time.count());
     json.close('}');
@@ -207,10 +215,7 @@ void add_connections(Json& json, const Metrics::Connections& all) {
   for (const auto& [name, s] : all.clients) {
     json.open('{');
     json.add("name", name);
-    json.add("busy", s.open - std::min(s.idle, s.open));
-    json.add("idle", s.idle);
-    json.add("waiting", s.waiting);
-    json.add("opened", s.dialled);
+    add_client(json, s);
     json.add("requests", s.requests);
     json.close('}');
   }
@@ -221,10 +226,7 @@ void add_connections(Json& json, const Metrics::Connections& all) {
     json.add("proxy", proxy);
     json.add("name", s.name);
     json.add("up", !s.left_out && !s.unhealthy);
-    json.add("busy", s.client.open - std::min(s.client.idle, s.client.open));
-    json.add("idle", s.client.idle);
-    json.add("waiting", s.client.waiting);
-    json.add("opened", s.client.dialled);
+    add_client(json, s.client);
     json.add("requests", s.requests);
     json.add("failures", s.failures);
     json.close('}');

@@ -2,6 +2,7 @@
 
 #include <tuza/framework/config/suggest.h>
 #include <tuza/netpoll/endpoint.h>
+#include <tuza/netpoll/socket/localhost.h>
 #include <tuza/sched/rt/base/check.h>
 
 #include <algorithm>
@@ -101,16 +102,17 @@ struct Place {
 };
 
 Place place_of(std::string_view address) {
-  constexpr std::string_view kLocal = "localhost:";
   if (address.starts_with(kUnix)) {
     const std::filesystem::path path = address.substr(kUnix.size());
     std::error_code unreadable;
     const std::filesystem::path whole = std::filesystem::weakly_canonical(path, unreadable);
     return {std::nullopt, std::string(kUnix) + (unreadable ? path.lexically_normal() : whole).string()};
   }
-  const bool local = address.starts_with(kLocal);  // which is always this address
+  const std::string_view host = address.substr(0, address.rfind(':'));
+  // Listened on by its first address.
   const Result<net::Endpoint> endpoint =
-      net::parse_endpoint(local ? "127.0.0.1:" + std::string(address.substr(kLocal.size())) : address);
+      net::parse_endpoint(net::is_localhost(host) ? "127.0.0.1" + std::string(address.substr(host.size()))
+                                                  : std::string(address));
   if (!endpoint) return {std::nullopt, std::string(address)};
   return {net::Endpoint(endpoint->address().unmapped(), endpoint->port()), {}};
 }

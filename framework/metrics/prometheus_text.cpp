@@ -226,9 +226,8 @@ void add_upstreams(Families& out, const std::vector<Metrics::Upstream>& upstream
          [](const Stats& s) { return s.client.dialled; });
   out.begin("proxy_upstream_connections", "Open connections to an upstream, by state", gauge);
   for (const auto& [proxy, stats] : upstreams) {
-    const std::size_t idle = std::min(stats.client.idle, stats.client.open);
-    out.add({{"proxy", proxy}, {"upstream", stats.name}, {"state", "idle"}}, idle);
-    out.add({{"proxy", proxy}, {"upstream", stats.name}, {"state", "busy"}}, stats.client.open - idle);
+    out.add({{"proxy", proxy}, {"upstream", stats.name}, {"state", "idle"}}, stats.client.idle);
+    out.add({{"proxy", proxy}, {"upstream", stats.name}, {"state", "busy"}}, stats.client.busy());
   }
 }
 
@@ -278,9 +277,8 @@ void add_clients(Families& out, const std::map<std::string, http::ClientStats>& 
   };
   out.begin("http_client_connections", "Open connections of a client, by state", MetricType::Gauge);
   for (const auto& [client, stats] : clients) {
-    const std::size_t idle = std::min(stats.idle, stats.open);
-    out.add({{"client", client}, {"state", "idle"}}, idle);
-    out.add({{"client", client}, {"state", "busy"}}, stats.open - idle);
+    out.add({{"client", client}, {"state", "idle"}}, stats.idle);
+    out.add({{"client", client}, {"state", "busy"}}, stats.busy());
   }
   family("http_client_waiting", "Calls that wait for a connection of a client", MetricType::Gauge,
          [](const Stats& s) { return s.waiting; });

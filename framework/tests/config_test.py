@@ -107,6 +107,8 @@ WRONG = [
     # In other spellings.
     ('[http]\nlisten = "localhost:8080"\n[admin]\nlisten = "127.0.0.1:8080"',
      ['FILE:4:admin.listen: expected another port']),
+    ('[http]\nlisten = "127.0.0.1:8080"\n[admin]\nlisten = "LocalHost.:8080"',
+     ['FILE:4:admin.listen: expected another port']),
     ('[http]\nlisten = ":8080"\n[admin]\nlisten = "localhost:8080"', ['FILE:4:admin.listen: expected another port']),
     ('[http]\nlisten = "[::ffff:127.0.0.1]:8080"\n[admin]\nlisten = "127.0.0.1:8080"',
      ['FILE:4:admin.listen: expected another port']),

@@ -153,11 +153,11 @@ def talk(port, dice):
                 raise LoadTestError("the close frame was not answered")
 
 
-def visit_until(visit, port, seconds, seed, clock):
+def visit_until(visit, port, seconds, seed):
     """(visits, the errors by their text) of one client that comes again and again."""
     dice = random.Random(seed)
-    visits, errors, end = 0, {}, clock() + seconds
-    while clock() < end:
+    visits, errors, end = 0, {}, time.monotonic() + seconds
+    while time.monotonic() < end:
         try:
             visit(port, dice)
             visits += 1

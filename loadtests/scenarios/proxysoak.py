@@ -44,7 +44,7 @@ def run(_specs, args, report):
         before = soak.descriptors(server)
         results, memory, kills = load(server, upstreams, seconds, args, report)
         http.verify(server.port, args.path, args.body)
-        after = settled(server, before)
+        after = soak.settled(server, before, IDLE_S)
     judge(seconds, results, memory, kills, (before, after), report)
 
 
@@ -78,14 +78,6 @@ def load(server, upstreams, seconds, args, report):
     return results, memory, kills
 
 
-def settled(server, before):
-    """The descriptors that are left when kept connections have been closed."""
-    deadline = time.monotonic() + IDLE_S
-    while (after := soak.descriptors(server)) > before and time.monotonic() < deadline:
-        time.sleep(1)
-    return after
-
-
 def judge(seconds, results, memory, kills, fds, report):
     failed = {}
     for name, result in results.items():
@@ -96,12 +88,9 @@ def judge(seconds, results, memory, kills, fds, report):
         allowed = kills * LOADS[name].connections if name in PATHS else 0
         if failed[name] > allowed:
             report.fail(f"proxysoak: {name}: {'; '.join(result.errors)} ({allowed} may fail)")
-    warm = max(kb for at, kb in memory if at <= max(seconds * soak.WARM_UP, memory[0][0]))
-    highest = max(kb for _, kb in memory)
-    if highest > warm * (1 + soak.GROWTH_MUST) + soak.SLACK_KB:
-        report.fail(f"proxysoak: memory grew from {warm:,} to {highest:,} KB after the warm-up")
-    if fds[1] > fds[0]:
-        report.fail(f"proxysoak: {fds[1] - fds[0]} descriptors were left open")
+    warm, highest, errors = soak.growth(seconds, memory, fds)
+    for error in errors:
+        report.fail(f"proxysoak: {error}")
     requests = sum(result.requests for result in results.values() if not isinstance(result, LoadTestError))
     report.record("proxysoak", f"{seconds}s", proxy.OURS, 1,
                   {"requests": requests, "kills": kills, "failed": sum(failed.values()), "rss_warm_kb": warm, "rss_max_kb": highest})

@@ -87,12 +87,8 @@ def judge(spec, seconds, results, memory, fds, report):
         errors += [f"{name}: {result}"] if isinstance(result, LoadTestError) else \
                   [f"{name}: {text}" for text in result.errors]
     finished = {name: r for name, r in results.items() if not isinstance(r, LoadTestError)}
-    warm = max(kb for at, kb in memory if at <= seconds * WARM_UP)
-    highest = max(kb for _, kb in memory)
-    if highest > warm * (1 + GROWTH_MUST) + SLACK_KB:
-        errors.append(f"memory grew from {warm:,} to {highest:,} KB after the warm-up")
-    if fds[1] > fds[0]:
-        errors.append(f"{fds[1] - fds[0]} descriptors were left open")
+    warm, highest, grown = growth(seconds, memory, fds)
+    errors += grown
     for error in errors:
         report.fail(f"soak: {spec.name}: {error}")
     requests = sum(r.requests for r in finished.values())
@@ -101,6 +97,26 @@ def judge(spec, seconds, results, memory, fds, report):
                   {"requests": requests, "rss_warm_kb": warm, "rss_end_kb": memory[-1][1], "rss_max_kb": highest})
     return [spec.name, f"{requests:,}", f"{closed:,}", len(errors), f"{warm:,}", f"{memory[-1][1]:,}",
             f"{highest:,}", *fds, "failed" if errors else "ok"]
+
+
+def growth(seconds, memory, fds):
+    """(KB after the warm-up, KB at most, what is wrong with memory and descriptors). `memory`: [(seconds, KB)]."""
+    errors = []
+    warm = max(kb for at, kb in memory if at <= max(seconds * WARM_UP, memory[0][0]))
+    highest = max(kb for _, kb in memory)
+    if highest > warm * (1 + GROWTH_MUST) + SLACK_KB:
+        errors.append(f"memory grew from {warm:,} to {highest:,} KB after the warm-up")
+    if fds[1] > fds[0]:
+        errors.append(f"{fds[1] - fds[0]} descriptors were left open")
+    return warm, highest, errors
+
+
+def settled(server, before, patience_s):
+    """The descriptors that are left when those of connections that end by themselves are closed."""
+    deadline = time.monotonic() + patience_s
+    while (after := descriptors(server)) > before and time.monotonic() < deadline:
+        time.sleep(0.5)
+    return after
 
 
 def descriptors(server):

@@ -1,12 +1,13 @@
 """Uploads, server-sent events, WebSockets and connections that come and go, all at once, over minutes, on one server.
 
 Every answer is checked. Some clients leave in the middle: of an upload, of a stream, of a message. Memory must stay flat, and no
-descriptor, file or goroutine may be left.
+descriptor or file may be left.
 """
 
 import collections
 import multiprocessing
 import os
+import signal
 import tempfile
 import threading
 import time
@@ -28,8 +29,9 @@ def add_options(parser):
 
 
 def client(visit, port, seconds, seed, cpus, results):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it
     os.sched_setaffinity(0, cpus)
-    results.put((visit.__name__, *web_clients.visit_until(visit, port, seconds, seed, time.monotonic)))
+    results.put((visit.__name__, *web_clients.visit_until(visit, port, seconds, seed)))
 
 
 def run(_specs, args, report):
@@ -45,7 +47,7 @@ def run(_specs, args, report):
             before = soak.descriptors(server)
             visits, errors, memory = load(server, seconds, args, report)
             http.verify(server.port, args.path, args.body)
-            after = settled(server, before)
+            after = soak.settled(server, before, SETTLE_S)
         left = os.listdir(folder)
     judge(seconds, visits, errors, memory, (before, after), left, report)
 
@@ -55,8 +57,7 @@ def load(server, seconds, args, report):
     cpus = process.allowed_cpus()
     results = multiprocessing.Queue()
     kinds = [visit for visit, count in VISITS.items() for _ in range(count)]
-    clients = [multiprocessing.Process(target=client, args=(visit, server.port, seconds, seed, cpus[1], results),
-                                       daemon=True)  # ends with this process, also after Ctrl-C
+    clients = [multiprocessing.Process(target=client, args=(visit, server.port, seconds, seed, cpus[1], results))
                for seed, visit in enumerate(kinds)]
     visits, errors = collections.Counter(), collections.Counter()
 
@@ -68,43 +69,36 @@ def load(server, seconds, args, report):
         except LoadTestError as error:
             errors[f"churn: {error}"] += 1
 
-    churning = threading.Thread(target=churn)
-    for one in (churning, *clients):
-        one.start()
+    churning = threading.Thread(target=churn, daemon=True)
     memory, began = [], time.monotonic()
-    while time.monotonic() - began < seconds:
-        time.sleep(seconds / soak.SAMPLES)
-        memory.append((time.monotonic() - began, server.memory_kb()["Rss"]))
-        report.progress(f"{memory[-1][0]:.0f} s, {memory[-1][1]:,} KB")
-    for _ in clients:
-        name, count, failed = results.get(timeout=2 * web_clients.TIMEOUT_S)
-        visits[name] += count
-        errors.update(failed)
-    for one in (churning, *clients):
-        one.join()
+    try:
+        for one in (*clients, churning):  # no fork beside a thread
+            one.start()
+        while time.monotonic() - began < seconds:
+            time.sleep(seconds / soak.SAMPLES)
+            memory.append((time.monotonic() - began, server.memory_kb()["Rss"]))
+            report.progress(f"{memory[-1][0]:.0f} s, {memory[-1][1]:,} KB")
+        for _ in clients:
+            name, count, failed = results.get(timeout=2 * web_clients.TIMEOUT_S)
+            visits[name] += count
+            errors.update(failed)
+        churning.join()
+    finally:  # also after Ctrl-C, and if the server has ended
+        for one in clients:
+            one.kill()
+            one.join()
     return visits, errors, memory
-
-
-def settled(server, before):
-    """The descriptors that are left when the connections of those that have vanished are closed."""
-    deadline = time.monotonic() + SETTLE_S
-    while (after := soak.descriptors(server)) > before and time.monotonic() < deadline:
-        time.sleep(0.5)
-    return after
 
 
 def judge(seconds, visits, errors, memory, fds, left, report):
     for text, count in errors.items():
         report.fail(f"websoak: {count} x {text}")
-    missing = {visit.__name__ for visit in VISITS} | {"churn"}
-    for name in missing - {name for name, count in visits.items() if count}:
-        report.fail(f"websoak: no {name} was answered")
-    warm = max(kb for at, kb in memory if at <= max(seconds * soak.WARM_UP, memory[0][0]))
-    highest = max(kb for _, kb in memory)
-    if highest > warm * (1 + soak.GROWTH_MUST) + soak.SLACK_KB:
-        report.fail(f"websoak: memory grew from {warm:,} to {highest:,} KB after the warm-up")
-    if fds[1] > fds[0]:
-        report.fail(f"websoak: {fds[1] - fds[0]} descriptors were left open")
+    for name in (*(visit.__name__ for visit in VISITS), "churn"):
+        if not visits[name]:
+            report.fail(f"websoak: no {name} was answered")
+    warm, highest, grown = soak.growth(seconds, memory, fds)
+    for error in grown:
+        report.fail(f"websoak: {error}")
     if left:
         report.fail(f"websoak: {len(left)} files were left")
     report.record("websoak", f"{seconds}s", NAME, 1,
