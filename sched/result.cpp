@@ -1,5 +1,8 @@
 #include <tuza/sched/result.h>
 
+#include <string>
+#include <utility>
+
 namespace tuza {
 namespace {
 
@@ -37,11 +40,24 @@ const std::error_category& error_category() {
   return category;
 }
 
+static_assert(sizeof(Error) <= 32);
+
+void Error::set_subject(std::string subject) {
+  if (!subject.empty()) subject_ = new std::string(std::move(subject));
+}
+
+void Error::drop_subject() noexcept { delete subject_; }
+
+const std::string& Error::subject() const noexcept {
+  static const std::string& none = *new std::string;  // for threads that outlive static objects
+  return subject_ == nullptr ? none : *subject_;
+}
+
 std::string Error::message() const {
-  if (op_.data() == kWholeMessage) return subject_;
-  std::string text(op_);
-  if (!subject_.empty()) text += (text.empty() ? "" : " ") + subject_;
-  return text + ": " + code_.message();
+  if (op_ == kWholeMessage) return subject();
+  std::string text(op());
+  if (!subject().empty()) text += (text.empty() ? "" : " ") + subject();
+  return text + ": " + code().message();
 }
 
 }  // namespace tuza

@@ -15,6 +15,7 @@
 #include <tuza/sched/detail/sanitizers.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <expected>
 #include <string>
 #include <string_view>
@@ -42,16 +43,44 @@ enum class Errc {
 const std::error_category& error_category();
 inline std::error_code make_error_code(Errc code) { return {static_cast<int>(code), error_category()}; }
 
+// 32 bytes, because each function on the way to a wait has some of them in its frame, and most of these never hold an error:
+// what an idle connection costs is its goroutine's stack.
 class [[nodiscard]] Error {
  public:
   // `op` must be a literal: the Error keeps the view and copies nothing.
-  Error(std::error_code code, std::string_view op, std::string subject = {})
-      : code_(code), op_(op), subject_(std::move(subject)) {}
-  Error(Errc code, std::string_view op, std::string subject = {})
+  Error(std::error_code code, std::string_view op) noexcept
+      : value_(code.value()),
+        op_bytes_(static_cast<std::uint32_t>(op.size())),
+        category_(&code.category()),
+        op_(op.data()) {}
+  Error(std::error_code code, std::string_view op, std::string subject) : Error(code, op) {
+    set_subject(std::move(subject));
+  }
+  Error(Errc code, std::string_view op) noexcept : Error(make_error_code(code), op) {}
+  Error(Errc code, std::string_view op, std::string subject)
       : Error(make_error_code(code), op, std::move(subject)) {}
+  Error(const Error& other) : Error(other.code(), other.op()) {
+    if (other.subject_ != nullptr) set_subject(*other.subject_);
+  }
+  // What is moved from keeps its code.
+  Error(Error&& other) noexcept : Error(other.code(), other.op()) { std::swap(subject_, other.subject_); }
+  Error& operator=(Error other) noexcept {
+    value_ = other.value_;
+    op_bytes_ = other.op_bytes_;
+    category_ = other.category_;
+    op_ = other.op_;
+    std::swap(subject_, other.subject_);
+    return *this;
+  }
+  ~Error() {
+    if (subject_ != nullptr) drop_subject();
+  }
 
   // From a positive errno value.
-  static Error from_errno(int number, std::string_view op, std::string subject = {}) {
+  static Error from_errno(int number, std::string_view op) noexcept {
+    return {std::error_code(number, std::system_category()), op};
+  }
+  static Error from_errno(int number, std::string_view op, std::string subject) {
     return {std::error_code(number, std::system_category()), op, std::move(subject)};
   }
 
@@ -61,12 +90,12 @@ class [[nodiscard]] Error {
   }
 
   // Of errorf(): the code is that of its cause, the op is empty, and the subject is the text.
-  [[nodiscard]] std::error_code code() const { return code_; }
-  [[nodiscard]] std::string_view op() const { return op_; }
-  [[nodiscard]] const std::string& subject() const { return subject_; }
+  [[nodiscard]] std::error_code code() const noexcept { return {value_, *category_}; }
+  [[nodiscard]] std::string_view op() const noexcept { return {op_, op_bytes_}; }
+  [[nodiscard]] const std::string& subject() const noexcept;
 
-  [[nodiscard]] bool is(Errc code) const { return code_ == make_error_code(code); }
-  [[nodiscard]] bool is(std::errc condition) const { return code_ == condition; }
+  [[nodiscard]] bool is(Errc code) const { return this->code() == make_error_code(code); }
+  [[nodiscard]] bool is(std::errc condition) const { return code() == condition; }
   [[nodiscard]] bool timeout() const { return is(Errc::kTimeout); }
   [[nodiscard]] bool cancelled() const { return is(Errc::kCancelled); }
   [[nodiscard]] bool closed() const { return is(Errc::kClosed); }
@@ -75,11 +104,16 @@ class [[nodiscard]] Error {
   [[nodiscard]] std::string message() const;
 
  private:
-  static constexpr char kWholeMessage[] = "";  // op_ points here if subject_ is the message
+  static constexpr char kWholeMessage[] = "";  // op_ points here if the subject is the message
 
-  std::error_code code_;
-  std::string_view op_;
-  std::string subject_;
+  void set_subject(std::string subject);
+  void drop_subject() noexcept;
+
+  int value_;
+  std::uint32_t op_bytes_;
+  const std::error_category* category_;
+  const char* op_;
+  const std::string* subject_ = nullptr;  // owned; null: empty
 };
 
 template <class T>

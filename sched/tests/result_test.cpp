@@ -45,6 +45,22 @@ TEST(Error, OtherCodesAreEquivalentToThemselvesOnly) {
   }
 }
 
+TEST(Error, CopiesAreIndependentAndWhatIsMovedFromKeepsItsCode) {
+  Error error(Errc::kBadAddress, "dial", "nowhere");
+  Error copy = error;
+  Error taken = std::move(error);
+  EXPECT_EQ(taken.message(), "dial nowhere: invalid address");
+  EXPECT_TRUE(error.is(Errc::kBadAddress));
+  EXPECT_EQ(error.subject(), "");
+  copy = Error::from_errno(ENOENT, "open");
+  EXPECT_EQ(copy.message(), "open: No such file or directory");
+  copy = taken;
+  Error& itself = taken;
+  taken = itself;
+  EXPECT_EQ(copy.message(), taken.message());
+  EXPECT_NE(&copy.subject(), &taken.subject());
+}
+
 // -- errorf.
 
 TEST(Errorf, FormatsStringsNumbersAndErrors) {
