@@ -35,13 +35,18 @@ add_test(NAME aarch64.build COMMAND ${CMAKE_COMMAND} --build ${tree} --target sc
 set_tests_properties(aarch64.build PROPERTIES
   FIXTURES_REQUIRED aarch64_tree FIXTURES_SETUP aarch64_program LABELS all COST 300 PROCESSORS ${jobs} TIMEOUT 900)
 
+# Parts of the names of those that are left out, see above. Each must still stand in a test.
+set(left_out GuardedStacksCanWait ALibraryTakesTheSignal ALibraryGotTheSignal HandlerThatCallsOurs ComesEarlierAfterAUsefulOne
+  InTheKernelWorkOn LeavesThreadsAloneThatWait ADeadlockIsReported)
+list(TRANSFORM left_out REPLACE "(.+)" "*\\1*" OUTPUT_VARIABLE patterns)
+list(JOIN patterns ":" patterns)
+
 # Two shards, for two cores.
 foreach(shard 0 1)
   set(test aarch64.sched_tests.${shard})
   add_test(NAME ${test}
     COMMAND sh -c "exec \"$1\" \"$(command -v qemu-aarch64 || command -v qemu-aarch64-static)\" sched/sched_tests \"$2\"" sh
-      ${CMAKE_CURRENT_LIST_DIR}/aarch64-emulator.sh
-      "--gtest_filter=-P/*/0:P/*/2:*GuardedStacksCanWait*:*ALibraryTakesTheSignal*:*SignalThatTheLibraryGot*:*HandlerThatCallsOurs*:*ComesEarlierAfterAUsefulOne*:*InTheKernelWorkOn*:*LeavesThreadsAloneThatWait*:*ADeadlockIsReported*"
+      ${CMAKE_CURRENT_LIST_DIR}/aarch64-emulator.sh "--gtest_filter=-P/*/0:P/*/2:${patterns}"
     WORKING_DIRECTORY ${tree})
   set_tests_properties(${test} PROPERTIES ENVIRONMENT "GTEST_TOTAL_SHARDS=2;GTEST_SHARD_INDEX=${shard}"
     FIXTURES_REQUIRED "aarch64_tree;aarch64_program" LABELS all COST 300 TIMEOUT 600)
