@@ -205,16 +205,21 @@ Result<std::size_t> Connection::Impl::wait_for(const Context& ctx, auto read) {
   liveness_.before_wait();
   Result<std::size_t> n = read();
   liveness_.after_wait(n && *n > 0);
-  if (n && *n > 0) return n;
-  if (n) return std::unexpected(finish(Error(Errc::kEndOfStream, "websocket read")));
-  if (ctx.done()) return n;  // may be read again
+  if (n && *n > 0) [[likely]]
+    return n;
+  return std::unexpected(why_nothing(ctx, n));
+}
+
+// Its own function, so that its errors and texts take no room on the stack of each connection that waits.
+[[gnu::noinline]] Error Connection::Impl::why_nothing(const Context& ctx, const Result<std::size_t>& n) {
+  if (n) return finish(Error(Errc::kEndOfStream, "websocket read"));
+  if (ctx.done()) return n.error();  // may be read again
   if (n.error().timeout()) {
     conn_.close();
-    return std::unexpected(finish(Error(Errc::kTimeout, "websocket read", "the peer does not answer")));
+    return finish(Error(Errc::kTimeout, "websocket read", "the peer does not answer"));
   }
-  if (writer_.stuck())
-    return std::unexpected(finish(Error(Errc::kTimeout, "websocket read", "the peer reads nothing")));
-  return std::unexpected(finish(n.error()));
+  if (writer_.stuck()) return finish(Error(Errc::kTimeout, "websocket read", "the peer reads nothing"));
+  return finish(n.error());
 }
 
 Error Connection::Impl::end_of_peer(const Step& close) {

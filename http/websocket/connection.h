@@ -60,6 +60,7 @@ class Connection::Impl {
   Result<Assembler::Step> step(const Context& ctx);
   Result<Assembler::Step> read_more(const Context& ctx);
   Result<std::size_t> wait_for(const Context& ctx, auto read);
+  Error why_nothing(const Context& ctx, const Result<std::size_t>& n);
   Error end_of_peer(const Assembler::Step& close);
   Error end_by(const Assembler::Step& violation);
   Error finish(Error error);

@@ -93,19 +93,26 @@ void Writer::break_off(const Error& error, const Context& ctx, bool callers) {
   conn_.close();
 }
 
+// In a frame of its own for each size: the stack of a connection keeps what it has touched, and most messages are small.
+template <std::size_t kBytesMax>
+[[gnu::noinline]] Result<void> Writer::send_copied(const Context& ctx, OutHead head, std::string_view data) {
+  std::array<char, kHeadBytesMax + kBytesMax> frame;
+  const std::size_t head_bytes =
+      write_frame_head(std::span(frame).template first<kHeadBytesMax>(), head, data.size());
+  data.copy(frame.data() + head_bytes, kBytesMax);
+  return conn_.write_all(ctx, std::string_view(frame.data(), head_bytes + data.size()));
+}
+
 Result<void> Writer::send_plain(const Context& ctx, OutHead head, std::string_view data) {
-  std::array<char, kHeadBytesMax + kCopiedBytes> frame;
-  const std::size_t head_bytes = write_frame_head(std::span(frame).first<kHeadBytesMax>(), head, data.size());
-  if (data.size() <= kCopiedBytes) {
-    if (!data.empty()) std::memcpy(frame.data() + head_bytes, data.data(), data.size());
-    return conn_.write_all(ctx, std::string_view(frame.data(), head_bytes + data.size()));
-  }
-  std::array<struct iovec, 2> pieces{
-      {{frame.data(), head_bytes}, {const_cast<char*>(data.data()), data.size()}}};
+  if (data.size() <= kControlBytesMax) return send_copied<kControlBytesMax>(ctx, head, data);
+  if (data.size() <= kCopiedBytes) return send_copied<kCopiedBytes>(ctx, head, data);
+  std::array<char, kHeadBytesMax> bytes;
+  std::array<struct iovec, 2> pieces{{{bytes.data(), write_frame_head(bytes, head, data.size())},
+                                      {const_cast<char*>(data.data()), data.size()}}};
   return conn_.writev_all(ctx, pieces);
 }
 
-Result<void> Writer::send_masked(const Context& ctx, OutHead head, std::string_view data) {
+[[gnu::noinline]] Result<void> Writer::send_masked(const Context& ctx, OutHead head, std::string_view data) {
   std::array<char, kHeadBytesMax + kCopiedBytes> small;
   std::span<char> out = small;
   if (data.size() > kCopiedBytes) {

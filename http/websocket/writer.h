@@ -84,6 +84,8 @@ class Writer {
   Result<void> send_compressed(const Context& ctx, Opcode opcode, std::string_view data)
       TUZA_REQUIRES(mutex_);
   Result<void> send(const Context& ctx, OutHead head, std::string_view data) TUZA_REQUIRES(mutex_);
+  template <std::size_t kBytesMax>
+  Result<void> send_copied(const Context& ctx, OutHead head, std::string_view data) TUZA_REQUIRES(mutex_);
   Result<void> send_plain(const Context& ctx, OutHead head, std::string_view data) TUZA_REQUIRES(mutex_);
   Result<void> send_masked(const Context& ctx, OutHead head, std::string_view data) TUZA_REQUIRES(mutex_);
   Result<void> send_rest(const Context& ctx) TUZA_REQUIRES(mutex_);
