@@ -33,6 +33,15 @@ class Category final : public std::error_category {
   }
 };
 
+// Never destroyed: a thread may outlive static objects.
+union NoSubject {
+  NoSubject() : text() {}
+  ~NoSubject() {}
+  NoSubject(const NoSubject&) = delete;
+  NoSubject& operator=(const NoSubject&) = delete;
+  const std::string text;
+};
+
 }  // namespace
 
 const std::error_category& error_category() {
@@ -49,8 +58,8 @@ void Error::set_subject(std::string subject) {
 void Error::drop_subject() noexcept { delete subject_; }
 
 const std::string& Error::subject() const noexcept {
-  static const std::string& none = *new std::string;  // for threads that outlive static objects
-  return subject_ == nullptr ? none : *subject_;
+  static const NoSubject none;
+  return subject_ == nullptr ? none.text : *subject_;
 }
 
 std::string Error::message() const {

@@ -11,9 +11,9 @@ struct Narrower {
   bool old = false;
 };
 
-class Walk {
+class PatternWalk {
  public:
-  Walk(const SegmentTable& texts, const Pattern& added) : texts_(texts), added_(added) {}
+  PatternWalk(const SegmentTable& texts, const Pattern& added) : texts_(texts), added_(added) {}
 
   const Route* below(const RouteNode& node, std::size_t at, Narrower so_far) {
     if (at == added_.segments.size()) return here(node, so_far);
@@ -82,7 +82,7 @@ class Walk {
   [[nodiscard]] bool conflicts(std::optional<Method> old, Narrower path) const {
     if (path.added != path.old) return false;
     if (!path.added) return added_.method == old;  // the same path: one method, or the narrower one answers
-    const auto get_and_head = [](std::optional<Method> get, std::optional<Method> head) {
+    const auto get_and_head = [](Method get, Method head) {
       return get == Method::kGet && head == Method::kHead;  // a pattern for GET answers HEAD, too
     };
     const std::optional<Method> added = added_.method;
@@ -96,7 +96,7 @@ class Walk {
 }  // namespace
 
 const Route* find_conflict(const SegmentTable& texts, const RouteNode& root, const Pattern& added) {
-  return Walk(texts, added).below(root, 0, {});
+  return PatternWalk(texts, added).below(root, 0, {});
 }
 
 }  // namespace tuza::http
