@@ -34,7 +34,7 @@ std::string address_key(const Request& request) {
 }
 
 // Some of the keys, the one that has asked last at the front. Thread-safe.
-class Part {
+class KeyShard {
  public:
   // nullopt: the request may pass; otherwise when the next one may.
   std::optional<std::chrono::nanoseconds> ask(std::string key, const RateLimitOptions& options,
@@ -90,14 +90,14 @@ class Limits {
     if (key.empty()) return std::nullopt;
     // The upper bits: the table of a part uses the lower ones.
     const std::size_t hash = std::hash<std::string_view>()(key);
-    Part& part = parts_[(hash >> 48) % parts_used_];
+    KeyShard& part = parts_[(hash >> 48) % parts_used_];
     return part.ask(std::move(key), options_, options_.keys_max / parts_used_);
   }
 
  private:
   const RateLimitOptions options_;
   std::size_t parts_used_;
-  std::array<Part, kParts> parts_;
+  std::array<KeyShard, kParts> parts_;
 };
 
 }  // namespace

@@ -19,13 +19,13 @@ namespace tuza::http {
 namespace {
 
 // One hop, as a proxy has noted it. The views are of the request's head.
-struct Hop {
+struct NotedHop {
   std::string_view address{}, proto{}, host{};
 };
 
 // Addresses and hosts need no quoted pairs; one that has some is no address.
-Hop parse_forwarded(std::string_view item) {
-  Hop hop;
+NotedHop parse_forwarded(std::string_view item) {
+  NotedHop hop;
   while (!item.empty()) {
     const std::string_view pair = take_item(item, ';');
     const std::size_t equals = std::min(pair.find('='), pair.size());
@@ -47,18 +47,18 @@ std::string_view take_last_address(std::string_view& list) {
 }
 
 // The last proxy's first, the client's last. Empty items are skipped.
-std::vector<Hop> hops_of(const Request& request, ForwardedHeader kind) {
+std::vector<NotedHop> hops_of(const Request& request, ForwardedHeader kind) {
   const bool standard = kind == ForwardedHeader::kForwarded;
   const std::string_view name = standard ? "Forwarded" : "X-Forwarded-For";
   std::vector<std::string_view> lists;
   for (const HeaderField field : request.headers()) {
     if (equals_ignoring_case(field.name, name)) lists.push_back(field.value);
   }
-  std::vector<Hop> hops;
+  std::vector<NotedHop> hops;
   for (std::string_view list : lists | std::views::reverse) {
     while (!list.empty()) {
       const std::string_view item = standard ? take_last_item(list, ',') : take_last_address(list);
-      if (!item.empty()) hops.push_back(standard ? parse_forwarded(item) : Hop{.address = item});
+      if (!item.empty()) hops.push_back(standard ? parse_forwarded(item) : NotedHop{.address = item});
     }
   }
   return hops;
@@ -101,10 +101,10 @@ class Trust {
     const Result<net::Endpoint> direct = request.remote_endpoint();
     const std::optional<net::Endpoint> peer = direct ? std::optional(*direct) : std::nullopt;
     if (!net::any_contains(networks_, peer)) return;
-    const std::vector<Hop> hops = hops_of(request, header_);
-    const Hop* from = nullptr;  // what is known of the client
+    const std::vector<NotedHop> hops = hops_of(request, header_);
+    const NotedHop* from = nullptr;  // what is known of the client
     std::optional<net::Endpoint> client;
-    for (const Hop& hop : hops) {
+    for (const NotedHop& hop : hops) {
       const std::optional<net::Endpoint> next = parse_hop(hop.address);
       if (!next) break;
       client = next;
@@ -116,7 +116,7 @@ class Trust {
   }
 
  private:
-  [[nodiscard]] Forwarded described(const Request& request, const Hop* hop) const {
+  [[nodiscard]] Forwarded described(const Request& request, const NotedHop* hop) const {
     std::string_view proto, host;
     if (header_ == ForwardedHeader::kXForwardedFor) {
       proto = only_header(request, "X-Forwarded-Proto").value_or("");
