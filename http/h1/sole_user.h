@@ -37,7 +37,7 @@ class SoleUser {
   };
 
  private:
-  // Written by whoever uses the direction. It orders nothing: a second user that sees it late is not named, and no more.
+  // Written by whoever uses the direction. Relaxed: a second user that reads a stale value goes unreported, nothing else.
   rt::Relaxed<bool> in_use_{false};
 };
 using SoleWriter = SoleUser<Direction::kResponse>;

@@ -21,7 +21,7 @@
 namespace tuza::http {
 namespace {
 
-constexpr std::size_t kParts = 16;
+constexpr std::size_t kShards = 16;
 
 // Short enough to need no allocation. Empty: the connection has no address of IP.
 std::string address_key(const Request& request) {
@@ -81,23 +81,23 @@ class Limits {
     if (!(options_.per_second > 0) || options_.burst < 1 || options_.keys_max < 1) {
       throw std::invalid_argument("rate_limit(): per_second, burst and keys_max are positive");
     }
-    // Few keys are all in one part, so that the limit on their number is exact.
-    parts_used_ = options_.keys_max < 64 * kParts ? 1 : kParts;
+    // Few keys are all in one shard, so that the limit on their number is exact.
+    shards_used_ = options_.keys_max < 64 * kShards ? 1 : kShards;
   }
 
   std::optional<std::chrono::nanoseconds> ask(Request& request) {
     std::string key = options_.key ? options_.key(request) : address_key(request);
     if (key.empty()) return std::nullopt;
-    // The upper bits: the table of a part uses the lower ones.
+    // The upper bits: the table of a shard uses the lower ones.
     const std::size_t hash = std::hash<std::string_view>()(key);
-    KeyShard& part = parts_[(hash >> 48) % parts_used_];
-    return part.ask(std::move(key), options_, options_.keys_max / parts_used_);
+    KeyShard& shard = shards_[(hash >> 48) % shards_used_];
+    return shard.ask(std::move(key), options_, options_.keys_max / shards_used_);
   }
 
  private:
   const RateLimitOptions options_;
-  std::size_t parts_used_;
-  std::array<KeyShard, kParts> parts_;
+  std::size_t shards_used_;
+  std::array<KeyShard, kShards> shards_;
 };
 
 }  // namespace
