@@ -38,6 +38,8 @@ std::size_t Ring::get(std::span<std::byte> into, bool takes) {
 
 void Link::News::add(const End& to, Descriptor::Events events) {
   if (to.descriptor == nullptr) return;
+  if (events.hung_up)
+    to.descriptor->mark_hung_up();  // until detach(), which needs the lock, it is this connection's
   (items_[0] ? items_[1] : items_[0]).emplace(to.descriptor, to.cookie, events);
 }
 

@@ -99,14 +99,14 @@ class Link {
   };
   // Whom to tell what, when the lock is free again: waking takes locks of the scheduler. By then the descriptor may be
   // closed, and its memory in use for another one, which the cookie tells; a descriptor that is recycled between the
-  // comparison and the wake-up has one spurious wake-up.
+  // comparison and the wake-up has one spurious wake-up. The mark of a hang-up stays, and so is set at once.
   class News {
    public:
     News() = default;
     News(const News&) = delete;
     News& operator=(const News&) = delete;
     ~News();
-    void add(const End& to, Descriptor::Events events);
+    void add(const End& to, Descriptor::Events events);  // under the lock
 
    private:
     struct Item {

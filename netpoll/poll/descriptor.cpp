@@ -304,12 +304,17 @@ Descriptor::Woken Descriptor::deliver(Events events, std::uint64_t cookie) {
     hung_up_.store(true);
     report_hang_up(cookie >> 32);
   }
+  return wake_for(events);
+}
+
+Descriptor::Woken Descriptor::wake_for(Events events) {
   return {events.readable ? reader_.wake(true) : nullptr, events.writable ? writer_.wake(true) : nullptr};
 }
 
 void Descriptor::notify(Events events, std::uint64_t cookie) {
   if (cookie != this->cookie()) return;  // closed
-  const Woken woken = deliver(events, cookie);
+  if (events.hung_up) report_hang_up(cookie >> 32);
+  const Woken woken = wake_for(events);
   for (rt::G* g : {woken.reader, woken.writer}) {
     if (g != nullptr) rt::ready(g);
   }

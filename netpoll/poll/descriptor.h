@@ -206,7 +206,10 @@ class Descriptor {
   Woken deliver(Events events, std::uint64_t cookie);
 
   // -- For what stands in for the poller and the kernel, in memory.
-  // As deliver(), and readies whom it wakes. Any thread of the runtime; does not park.
+  // What a hang-up leaves behind for a watch_hang_up() to come. Before the notify(), and while the owner cannot dispose of the
+  // descriptor: the next connection to use it must not find the mark, and in memory there is no kernel to ask.
+  void mark_hung_up() { hung_up_.store(true); }
+  // As deliver(), but for the mark, and readies whom it wakes. Any thread of the runtime; does not park.
   void notify(Events events, std::uint64_t cookie);
   [[nodiscard]] bool in_memory() const { return in_memory_; }
 
@@ -231,6 +234,7 @@ class Descriptor {
   }
   void wake_all_ruled(Side side);
   WaitSlot& slot(Side side) { return side == Side::kRead ? reader_ : writer_; }
+  Woken wake_for(Events events);
   static void wake_reader(void* self);
   static void wake_writer(void* self);
   void wake(Side side);
