@@ -27,13 +27,13 @@ class PatternWalk {
     using Kind = Pattern::Kind;
     switch (segment.kind) {
       case Kind::kText: {
-        const RouteNode* const same = texts_.find(node, segment.text);
+        const RouteNode* const same = texts_.find(node, SegmentText(segment.text));
         if (same != nullptr) found = below(*same, at + 1, so_far);
         go_on(node.name, added_is);
         break;
       }
       case Kind::kName:
-        for (const auto& child : node.texts) go_on(child, old_is);
+        for (const auto& child : node.texts()) go_on(child, old_is);
         go_on(node.name, so_far);
         break;
       case Kind::kEnd: go_on(node.end, so_far); break;
@@ -47,7 +47,7 @@ class PatternWalk {
   // The new pattern takes the rest of the path.
   const Route* everything_below(const RouteNode& node, Narrower so_far) {
     const Narrower old_is{so_far.added, true};
-    for (const auto& child : node.texts) {
+    for (const auto& child : node.texts()) {
       if (const Route* found = all_of(*child, old_is)) return found;
     }
     for (const auto* child : {&node.name, &node.end}) {
@@ -58,7 +58,7 @@ class PatternWalk {
   }
   const Route* all_of(const RouteNode& node, Narrower so_far) {
     if (const Route* found = here(node, so_far)) return found;
-    for (const auto& child : node.texts) {
+    for (const auto& child : node.texts()) {
       if (const Route* found = all_of(*child, so_far)) return found;
     }
     for (const auto* child : {&node.name, &node.end, &node.rest}) {

@@ -7,15 +7,24 @@ const Route* RouteNode::other_route(Method method) const {
   if (method == Method::kHead) {
     if (const Route* get = registered(Method::kGet)) return get;
   }
-  return any_method_.get();
+  return any_method_;
 }
 
-void RouteNode::add(std::optional<Method> method, std::unique_ptr<Route> route) {
+RouteNode& RouteNode::add_text(const SegmentText& segment) {
+  has_texts_ = true;
+  return *texts_.emplace_back(std::make_unique<RouteNode>(this, segment));
+}
+
+void RouteNode::add(std::optional<Method> method, Route route) {
+  Route* place = &first_;
+  if (first_.handler) place = more_routes_.emplace_back(std::make_unique<Route>()).get();
+  *place = std::move(route);
+  place->pattern = place->text;
   if (method) {
-    only_ = route.get();
+    only_ = place;
     only_method_ = *method;
   }
-  (method ? by_method_[static_cast<std::size_t>(*method)] : any_method_) = std::move(route);
+  (method ? by_method_[static_cast<std::size_t>(*method)] : any_method_) = place;
 }
 
 void RouteNode::add_allowed(unsigned& methods) const {

@@ -1,18 +1,17 @@
 // A node of the tree of patterns, and what is registered there.
 //
-// What a search reads is in the first 64 bytes of a node: a large service has megabytes of routes, and each cache line that
-// is not in the cache costs as much as the rest of the step.
+// What a search reads is in the first 64 bytes of a node, and for the route in the 64 bytes behind: a large service has
+// megabytes of routes, and each cache line that is not in the cache costs as much as the rest of the step.
 #pragma once
 
 #include <tuza/http/handler.h>
 #include <tuza/http/method.h>
+#include <tuza/http/route/segment_text.h>
 #include <tuza/http/serve/exchange_buffers.h>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <source_location>
@@ -24,8 +23,9 @@
 namespace tuza::http {
 
 struct alignas(64) Route {
-  // What a search reads, in one cache line up to the seventh name.
-  std::string pattern;
+  // What a request needs is in one cache line, up to the first name.
+  Handler handler;
+  std::string_view pattern;  // `text`; set by RouteNode::add(), behind which a route does not move
   struct Name {
     std::uint16_t begin = 0, size = 0;  // in `pattern`; no size: the value is not kept
   };
@@ -33,22 +33,22 @@ struct alignas(64) Route {
   // Of the wildcards, in order; behind them there may be the rest after a slash, which has none.
   std::array<Name, ExchangeBuffers::kPathValuesMax + 1> names{};
   [[nodiscard]] std::string_view name(std::size_t i) const {
-    return std::string_view(pattern).substr(names[i].begin, names[i].size);
+    return pattern.substr(names[i].begin, names[i].size);
   }
 
-  Handler handler;
+  std::string text;
   std::source_location where;  // it was registered
 };
 
 class alignas(64) RouteNode {
  public:
-  // `text`: of the segment; empty for wildcards and roots.
-  explicit RouteNode(const RouteNode* above = nullptr, std::string_view segment = {})
-      : parent(above), text_bytes_(static_cast<std::uint32_t>(segment.size())) {
-    const std::size_t inside = std::min(segment.size(), sizeof text_);
-    segment.copy(text_, inside);  // not memcpy(): an empty view may have no address
-    more_text_ = segment.substr(inside);
-  }
+  // `segment`: empty for wildcards and roots.
+  explicit RouteNode(const RouteNode* above = nullptr, const SegmentText& segment = {})
+      : parent(above),
+        low_(segment.low),
+        high_(segment.high),
+        text_bytes_(static_cast<std::uint32_t>(segment.text.size())),
+        text_(segment.text) {}
 
   // -- What a search reads.
   const RouteNode* const parent;
@@ -60,43 +60,37 @@ class alignas(64) RouteNode {
   [[nodiscard]] const Route* route(Method method) const {
     return only_ != nullptr && only_method_ == method ? only_ : other_route(method);
   }
-  [[nodiscard]] bool has_text(std::string_view text) const {
-    if (text.size() != text_bytes_) return false;
-    if (text.size() > sizeof text_) {
-      return std::memcmp(text.data(), text_, sizeof text_) == 0 && text.substr(sizeof text_) == more_text_;
-    }
-    // Two words that may overlap take less time than a call of memcmp().
-    if (text.size() >= 8) return same_ends<std::uint64_t>(text.data(), text.size());
-    if (text.size() >= 4) return same_ends<std::uint32_t>(text.data(), text.size());
-    return std::equal(text.begin(), text.end(), text_);
+  // So that the first route of this node arrives while the node is read.
+  void prefetch_route() const { __builtin_prefetch(&first_); }
+  [[nodiscard]] bool has_text(const SegmentText& segment) const {
+    if (((segment.low ^ low_) | (segment.high ^ high_)) != 0 || segment.text.size() != text_bytes_)
+      return false;
+    return text_bytes_ <= SegmentText::kInWords || segment.text == text_;
   }
+  // Whether there are any below this node.
+  [[nodiscard]] bool has_texts() const { return has_texts_; }
 
  private:
-  const Route* only_ = nullptr;  // the one route here, if it is for one method
+  const Route* only_ = nullptr;     // a route here that is for one method
+  const std::uint64_t low_, high_;  // as of SegmentText
   const std::uint32_t text_bytes_;
   Method only_method_{};
-  char text_[16];  // the beginning
+  bool has_texts_ = false;
 
-  // For a size between that of a word and twice that.
-  template <class Word>
-  [[nodiscard]] bool same_ends(const char* text, std::size_t size) const {
-    Word words[4];
-    std::memcpy(&words[0], text, sizeof(Word));
-    std::memcpy(&words[1], text_, sizeof(Word));
-    std::memcpy(&words[2], text + size - sizeof(Word), sizeof(Word));
-    std::memcpy(&words[3], text_ + size - sizeof(Word), sizeof(Word));
-    return ((words[0] ^ words[1]) | (words[2] ^ words[3])) == 0;
-  }
+  Route first_;  // of the routes here, if there is one
 
  public:
   // -- The rest.
-  std::vector<std::unique_ptr<RouteNode>> texts;  // in the order of their registration
+  [[nodiscard]] std::string_view text() const { return text_; }
+  // In the order of their registration.
+  [[nodiscard]] const std::vector<std::unique_ptr<RouteNode>>& texts() const { return texts_; }
+  RouteNode& add_text(const SegmentText& segment);
 
   // `method`: nullopt for all. There must be no route for the same.
-  void add(std::optional<Method> method, std::unique_ptr<Route> route);
+  void add(std::optional<Method> method, Route route);
   // The route that was registered for exactly that; nullopt: for all methods.
   [[nodiscard]] const Route* registered(std::optional<Method> method) const {
-    return (method ? by_method_[static_cast<std::size_t>(*method)] : any_method_).get();
+    return method ? by_method_[static_cast<std::size_t>(*method)] : any_method_;
   }
   // Adds the methods that it answers, one bit for each.
   void add_allowed(unsigned& methods) const;
@@ -104,9 +98,11 @@ class alignas(64) RouteNode {
  private:
   [[nodiscard]] const Route* other_route(Method method) const;
 
-  std::string more_text_;
-  std::array<std::unique_ptr<Route>, kMethodCount> by_method_;
-  std::unique_ptr<Route> any_method_;
+  std::vector<std::unique_ptr<RouteNode>> texts_;
+  const std::string text_;
+  std::array<const Route*, kMethodCount> by_method_{};
+  const Route* any_method_ = nullptr;
+  std::vector<std::unique_ptr<Route>> more_routes_;
 };
 
 }  // namespace tuza::http

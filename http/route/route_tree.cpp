@@ -23,32 +23,48 @@ std::string decoded(std::string_view segment) {
 class Search {
  public:
   // `only_with_slash`: looks for a pattern that ends in a slash behind the path, and takes nothing of the path as a rest.
-  Search(const SegmentTable& texts, ExchangeBuffers& buffers, Method method, bool only_with_slash)
-      : texts_(texts), buffers_(buffers), method_(method), only_with_slash_(only_with_slash) {}
+  // `encoded`: a percent sign is in the path.
+  Search(const SegmentTable& texts, ExchangeBuffers& buffers, Method method, bool encoded,
+         bool only_with_slash)
+      : texts_(texts),
+        buffers_(buffers),
+        method_(method),
+        encoded_(encoded),
+        only_with_slash_(only_with_slash) {}
 
-  // `rest` is the remaining path: empty, or beginning with the slash before the next segment.
-  const Route* find(const RouteNode& node, std::string_view rest, std::size_t values) {
-    if (rest.empty()) return only_with_slash_ ? behind_slash(node, values) : accept(node, values);
-    if (rest.size() == 1 && !only_with_slash_) return behind_slash(node, values);
-    std::size_t slash = 1;  // segments are short: a loop takes less time than a call of memchr()
-    bool encoded = false;
-    for (; slash < rest.size() && rest[slash] != '/'; ++slash) encoded = encoded || rest[slash] == '%';
-    const std::string_view segment = rest.substr(1, slash - 1);
-    const std::string_view behind = rest.substr(slash);
-    if (!segment.empty()) {
-      if (const RouteNode* child = text_child(node, segment, encoded)) {
-        if (const Route* route = find(*child, behind, values)) return route;
+  // `rest` is the remaining path: empty, or beginning with the slash before the next segment. The last branch to be tried
+  // at a node needs no way back, and so no recursion.
+  const Route* find(const RouteNode& from, std::string_view rest, std::size_t values) {
+    const RouteNode* node = &from;
+    for (;;) {
+      if (rest.empty()) return only_with_slash_ ? behind_slash(*node, values) : accept(*node, values);
+      if (rest.size() == 1 && !only_with_slash_) return behind_slash(*node, values);
+      const SegmentText segment = SegmentText::first_of({rest.data() + 1, rest.size() - 1});
+      const std::size_t size = segment.text.size();
+      const std::string_view behind(rest.data() + 1 + size, rest.size() - 1 - size);
+      const RouteNode* const text = text_child(*node, segment);
+      const RouteNode* const name = size > 0 ? node->name.get() : nullptr;
+      const bool may_take_rest = node->rest != nullptr && !only_with_slash_;
+      if (text != nullptr && name == nullptr && !may_take_rest) {
+        node = text;
+        rest = behind;
+        continue;
       }
-      if (node.name != nullptr) {
-        values_[values] = {segment.data(), segment.size()};
-        if (const Route* route = find(*node.name, behind, values + 1)) return route;
+      if (text != nullptr) {
+        if (const Route* route = find(*text, behind, values)) return route;
       }
+      if (name != nullptr) values_[values] = {segment.text.data(), size};
+      if (name != nullptr && !may_take_rest) {
+        node = name;
+        rest = behind;
+        ++values;
+        continue;
+      }
+      if (name != nullptr) {
+        if (const Route* route = find(*name, behind, values + 1)) return route;
+      }
+      return may_take_rest ? take_rest(*node, rest, values) : nullptr;
     }
-    if (node.rest == nullptr || only_with_slash_) return nullptr;
-    values_[values] = {rest.data() + 1, rest.size() - 1};
-    const Route* const route = accept(*node.rest, values + 1);
-    exact_ = route == nullptr;
-    return route;
   }
 
   [[nodiscard]] unsigned allowed() const { return allowed_; }
@@ -64,9 +80,18 @@ class Search {
     return node.rest == nullptr ? nullptr : accept(*node.rest, values + 1);
   }
 
-  [[nodiscard]] const RouteNode* text_child(const RouteNode& node, std::string_view segment,
-                                            bool encoded) const {
-    return encoded ? texts_.find(node, decoded(segment)) : texts_.find(node, segment);
+  const Route* take_rest(const RouteNode& node, std::string_view rest, std::size_t values) {
+    values_[values] = {rest.data() + 1, rest.size() - 1};
+    const Route* const route = accept(*node.rest, values + 1);
+    exact_ = route == nullptr;
+    return route;
+  }
+
+  [[nodiscard]] const RouteNode* text_child(const RouteNode& node, const SegmentText& segment) const {
+    if (!node.has_texts() || segment.text.empty()) return nullptr;
+    if (!encoded_) [[likely]]
+      return texts_.find(node, segment);
+    return texts_.find(node, SegmentText(decoded(segment.text)));
   }
 
   const Route* accept(const RouteNode& node, std::size_t values) {
@@ -93,6 +118,7 @@ class Search {
   const SegmentTable& texts_;
   ExchangeBuffers& buffers_;
   const Method method_;
+  const bool encoded_;
   const bool only_with_slash_;
   bool exact_ = true;
   unsigned allowed_ = 0;  // one bit per method that would have found a handler
@@ -132,20 +158,20 @@ void RouteTree::add(std::string_view text, Handler handler, const std::source_lo
   std::unique_ptr<RouteNode>& root = pattern.host.empty() ? all_hosts_ : hosts_[pattern.host];
   if (root == nullptr) root = std::make_unique<RouteNode>();
   if (const Route* other = find_conflict(texts_, *root, pattern)) {
-    throw std::invalid_argument(quoted + " (" + place(where) + ") conflicts with \"" + other->pattern +
-                                "\" (" + place(other->where) +
+    throw std::invalid_argument(quoted + " (" + place(where) + ") conflicts with \"" + other->text + "\" (" +
+                                place(other->where) +
                                 "): some request matches both, and neither is more specific");
   }
-  auto route = std::make_unique<Route>();
-  route->pattern = text;
-  route->handler = std::move(handler);
-  route->where = where;
+  Route route;
+  route.text = text;
+  route.handler = std::move(handler);
+  route.where = where;
   RouteNode* node = root.get();
   std::size_t brace = 0;  // of the next name
   for (const Pattern::Segment& segment : pattern.segments) {
     node = &child(*node, segment);
     if (segment.kind != Pattern::Kind::kName && segment.kind != Pattern::Kind::kRest) continue;
-    Route::Name& name = route->names[route->name_count++];
+    Route::Name& name = route.names[route.name_count++];
     if (segment.text.empty()) continue;
     brace = text.find('{', brace) + 1;
     name = {static_cast<std::uint16_t>(brace), static_cast<std::uint16_t>(segment.text.size())};
@@ -157,9 +183,10 @@ void RouteTree::add(std::string_view text, Handler handler, const std::source_lo
 // Made if it does not exist.
 RouteNode& RouteTree::child(RouteNode& node, const Pattern::Segment& segment) {
   if (segment.kind == Pattern::Kind::kText) {
-    if (RouteNode* const same = texts_.find(node, segment.text)) return *same;
-    RouteNode& made = *node.texts.emplace_back(std::make_unique<RouteNode>(&node, segment.text));
-    texts_.add(made, segment.text);
+    const SegmentText text(segment.text);
+    if (RouteNode* const same = texts_.find(node, text)) return *same;
+    RouteNode& made = node.add_text(text);
+    texts_.add(made);
     return made;
   }
   std::unique_ptr<RouteNode>& made = segment.kind == Pattern::Kind::kName  ? node.name
@@ -178,11 +205,12 @@ RouteTree::Found RouteTree::find(Method method, std::string_view host, std::stri
                                  ExchangeBuffers& buffers) const {
   // A pattern with a host precedes one without.
   const std::array<const RouteNode*, 2> roots{hosts_.empty() ? nullptr : root_of(host), all_hosts_.get()};
+  const bool encoded = path.find('%') != path.npos;
   Found result;
   const RouteNode* found_in = nullptr;
   for (const RouteNode* root : roots) {
     if (root == nullptr) continue;
-    Search search(texts_, buffers, method, false);
+    Search search(texts_, buffers, method, encoded, false);
     if (const Route* const route = search.find(*root, path, 0)) {
       result.route = route;
       if (search.exact()) return result;
@@ -195,7 +223,7 @@ RouteTree::Found RouteTree::find(Method method, std::string_view host, std::stri
   // Of "/tree" and "/tree/", only the second may be registered. Without a host it stands behind all patterns of the host.
   for (const RouteNode* root : roots) {
     if (root == nullptr) continue;
-    Search search(texts_, buffers, method, true);
+    Search search(texts_, buffers, method, encoded, true);
     result.slash_is_missing = search.find(*root, path, 0) != nullptr;
     if (result.slash_is_missing || root == found_in) break;
     if (result.route == nullptr) result.allowed_with_slash |= search.allowed();

@@ -5,22 +5,23 @@
 
 namespace tuza::http {
 
-void SegmentTable::put(Place place) {
-  std::size_t i = place.hash & mask();
-  while (places_[i].node != nullptr) i = (i + 1) & mask();
-  places_[i] = place;
+void SegmentTable::put(RouteNode& node) {
+  const std::uint64_t hash = hash_of(*node.parent, SegmentText(node.text()));
+  std::size_t i = hash & mask();
+  while (places_[i] != 0) i = (i + 1) & mask();
+  places_[i] = reinterpret_cast<std::uint64_t>(&node) | hash >> kAddressBits << kAddressBits;
 }
 
-void SegmentTable::add(RouteNode& node, std::string_view text) {
+void SegmentTable::add(RouteNode& node) {
   constexpr std::size_t kPlacesMin = 16;
-  if (2 * (used_ + 1) > places_.size()) {
-    std::vector<Place> larger(std::max(kPlacesMin, 2 * places_.size()));
+  if (3 * (used_ + 1) > 2 * places_.size()) {
+    std::vector<std::uint64_t> larger(std::max(kPlacesMin, 2 * places_.size()));
     std::swap(places_, larger);
-    for (const Place& place : larger) {
-      if (place.node != nullptr) put(place);
+    for (const std::uint64_t place : larger) {
+      if (place != 0) put(*node_at(place));
     }
   }
-  put({hash_of(*node.parent, text), &node});
+  put(node);
   ++used_;
 }
 

@@ -52,6 +52,22 @@ TEST_F(RouterTest, TextGoesBeforeNamesAndNamesBeforeTheRest) {
           {"GET /", "404 Not Found\n"}});
 }
 
+TEST_F(RouterTest, LongTextsDifferAtTheirEndsToo) {
+  const std::string sixteen = "/0123456789abcdef";  // as much as a node has at hand
+  for (const char* const end : {"", "g", "ghijklmn", "ghijklmnopqrstuv", "ghijklmnopqrstuw"}) {
+    add("GET " + sixteen + end);
+  }
+  expect({{"GET " + sixteen, "200 GET " + sixteen},
+          {"GET " + sixteen + "g", "200 GET " + sixteen + "g"},
+          {"GET " + sixteen + "ghijklmn", "200 GET " + sixteen + "ghijklmn"},
+          {"GET " + sixteen + "ghijklmnopqrstuv", "200 GET " + sixteen + "ghijklmnopqrstuv"},
+          {"GET " + sixteen + "ghijklmnopqrstuw", "200 GET " + sixteen + "ghijklmnopqrstuw"},
+          {"GET " + sixteen + "ghijklmnopqrstux", "404 Not Found\n"},
+          {"GET " + sixteen + "h", "404 Not Found\n"},
+          {"GET " + sixteen + "%67", "200 GET " + sixteen + "g"},
+          {"GET /0123456789abcde", "404 Not Found\n"}});
+}
+
 TEST_F(RouterTest, AFinalSlashAnswersEverythingBelow) {
   add("GET /{$}");
   add("/static/");
