@@ -44,11 +44,11 @@ import suite
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PATCHES = ROOT / ".ci/mutants"
-# The copy lies as deep above its build tree as the sources above build/release, and is compiled with the same options:
-# so ccache, which dev prepares, provides everything that the release build has compiled.
+# The copy lies as deep above its build tree as the sources above build/apart, and is compiled with the same options: so
+# ccache, which dev prepares, provides what that build has compiled. A mutant is one source, and no unity batch.
 COPY = ROOT / "build/mutate"
 WORK = COPY / "build"
-TREE = WORK / "release"
+TREE = WORK / "apart"
 RESULTS = WORK / "results.json"
 PAGE = ROOT / "docs/internals/mutants.md"
 
@@ -161,7 +161,7 @@ def configure():
         if shutil.which(f"ld.{linker}"):
             options.append(f"-DCMAKE_EXE_LINKER_FLAGS=-fuse-ld={linker}")
             break
-    done = subprocess.run(["cmake", "--preset", "release", *options], cwd=COPY, capture_output=True, text=True)
+    done = subprocess.run(["cmake", "--preset", "apart", *options], cwd=COPY, capture_output=True, text=True)
     if done.returncode != 0:
         raise Stop(f"cmake failed:\n{done.stdout}{done.stderr}")
 

@@ -134,14 +134,14 @@ def everything(suite):
     else:
         quick(suite)
 
-    def release(step):
+    def apart(step):
         """What `quick` does not build: the layers and internal headers without unity batches, which hide a missing
         include, the benchmarks and their headers, and the tests of templates at -O2."""
-        if (suite.configure(step, "release", "-DTUZA_TESTS=ON", "-DTUZA_BENCHMARKS=ON")
-                and suite.build(step, "release", "tuza_framework", "bench_sched", "bench_sync",
+        if (suite.configure(step, "apart", "-DTUZA_TESTS=ON", "-DTUZA_BENCHMARKS=ON")
+                and suite.build(step, "apart", "tuza_framework", "bench_sched", "bench_sync",
                                 "header_checks", "bench_header_checks", "sync_tests", "time_tests")):
-            ctest.tests(suite, step, "release", "-L", "^(sync|time)_tests$")
-    suite.step("release", release)
+            ctest.tests(suite, step, "apart", "-L", "^(sync|time)_tests$")
+    suite.step("apart", apart)
     suite.step("release, the large tests", lambda step: preset(suite, step, "quick", "-L", LEFT))
     suite.step("release, longer hogs", lambda step: preset(suite, step, "quick", "-R", "HogMatrix|P/LaneTest", env=env))
 
