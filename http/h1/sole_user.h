@@ -37,7 +37,7 @@ class SoleUser {
   };
 
  private:
-  // Written by whoever uses the direction. Relaxed: a second user that reads a stale value goes unreported, nothing else.
+  // Set by the goroutine that uses the direction. Relaxed: after a stale read, a second user merely goes unreported.
   rt::Relaxed<bool> in_use_{false};
 };
 using SoleWriter = SoleUser<Direction::kResponse>;

@@ -45,22 +45,22 @@ class Search {
       const RouteNode* const text = text_child(*node, segment);
       const RouteNode* const name = size > 0 ? node->name.get() : nullptr;
       const bool may_take_rest = node->rest != nullptr && !only_with_slash_;
-      if (text != nullptr && name == nullptr && !may_take_rest) {
-        node = text;
-        rest = behind;
-        continue;
-      }
       if (text != nullptr) {
+        if (name == nullptr && !may_take_rest) {
+          node = text;
+          rest = behind;
+          continue;
+        }
         if (const Route* route = find(*text, behind, values)) return route;
       }
-      if (name != nullptr) values_[values] = {segment.text.data(), size};
-      if (name != nullptr && !may_take_rest) {
-        node = name;
-        rest = behind;
-        ++values;
-        continue;
-      }
       if (name != nullptr) {
+        values_[values] = {segment.text.data(), size};
+        if (!may_take_rest) {
+          node = name;
+          rest = behind;
+          ++values;
+          continue;
+        }
         if (const Route* route = find(*name, behind, values + 1)) return route;
       }
       return may_take_rest ? take_rest(*node, rest, values) : nullptr;
