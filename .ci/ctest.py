@@ -4,6 +4,7 @@ import re
 import typing
 import xml.etree.ElementTree
 
+import hung
 import steps
 
 FAILURE_LINES_AT_ONCE = 40
@@ -42,7 +43,9 @@ def tests(suite, step, folder, *selection, env=None):
     """Runs the tests of a folder below build/. Those that fail run once more, alone, after the others: a test that
     passes then is unsteady and does not fail the step."""
     # Two jobs more than there are cores: of their time, tests wait more than a third.
-    run = call(suite, step, folder, ["--parallel", steps.JOBS + 2, *selection], env)
+    with hung.Watch(hung_log(step)):
+        run = call(suite, step, folder, ["--parallel", steps.JOBS + 2, *selection], env)
+    note_hung(step, run)
     step.seconds.update(run.seconds)
     failed = failures(run)
     if 0 < len(failed) <= AGAIN_MAX:
@@ -55,6 +58,16 @@ def tests(suite, step, folder, *selection, env=None):
     for test in failed.values():
         step.fail(f"{test.name} ({test.plain})", run.outputs.get(test.name, ""))
     count(step, run, failed)
+
+
+def note_hung(step, run):
+    log = hung_log(step)
+    if log.exists() and any("Timeout" in test.outcome for test in run.tests.values()):
+        step.notes.append(f"the threads of what hung: {log.relative_to(steps.BUILD.parent)}")
+
+
+def hung_log(step):
+    return steps.BUILD / f"{steps.log_name(step)}.hung.log"
 
 
 def failures(run):
@@ -122,8 +135,10 @@ def repeat(suite, step, folder, times):
     """Runs tests, a dict of names and how often, again and again. What fails then has passed before: it is unsteady."""
     for count_of in sorted(set(times.values())):
         names = [re.escape(test) for test, often in times.items() if often == count_of]
-        run = call(suite, step, folder, ["--parallel", steps.JOBS + 1, "--repeat", f"until-fail:{count_of}", "-R",
-                                         f"^({'|'.join(names)})$"], None)
+        with hung.Watch(hung_log(step)):
+            run = call(suite, step, folder, ["--parallel", steps.JOBS + 1, "--repeat", f"until-fail:{count_of}", "-R",
+                                             f"^({'|'.join(names)})$"], None)
+        note_hung(step, run)
         failed = failures(run)
         step.passed += len(run.tests) - len(failed)
         step.unsteady += [unsteady(step, test, run) for test in failed.values()]

@@ -12,6 +12,7 @@ import unittest.mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import ctest  # noqa: E402
+import hung  # noqa: E402
 import steps  # noqa: E402
 import suite as suite_module  # noqa: E402
 
@@ -64,6 +65,21 @@ class SuiteTest(unittest.TestCase):
         self.assertLess(text.index("== second"), text.index("== first: bad (Failed) failed\nthe reason"))
         self.assertRegex(text, r"== summary\nfirst: 2 passed, 1 failed in \d+ s, 1 skipped\n"
                                r"second: 1 passed, 0 failed in \d+ s\nfailed: first: bad \(Failed\)\n3 passed, 1 failed\n$")
+
+    def test_a_log_says_what_the_threads_of_a_test_that_hangs_do(self):
+        self.tree("""
+add_test(good "true")
+add_test(hangs "sh" "-c" "sleep 61; true")
+set_tests_properties(hangs PROPERTIES TIMEOUT 4)
+""")
+        with unittest.mock.patch.object(hung, "AFTER_S", 1):
+            status, text = self.run_steps(("tests", lambda suite, step: ctest.tests(suite, step, "tree")))
+        self.assertEqual(status, 1)
+        self.assertRegex(text, r"the threads of what hung: \S+/tests\.hung\.log\n")
+        log = (steps.BUILD / "tests.hung.log").read_text()
+        self.assertRegex(log, r"== process \d+, after \d+ s: \S*sh -c sleep 61; true\s*\n\d+ sh: state S, waits in \S+, system call ")
+        self.assertRegex(log, r"== process \d+, after \d+ s: sleep 61\s*\n\d+ sleep: state S, waits in ")
+        self.assertNotIn("ctest", log)
 
     def test_each_way_to_fail_has_its_name_and_output(self):
         self.tree("""
