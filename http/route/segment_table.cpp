@@ -9,7 +9,7 @@ void SegmentTable::put(RouteNode& node) {
   const std::uint64_t hash = hash_of(*node.parent, SegmentText(node.text()));
   std::size_t i = hash & mask();
   while (places_[i] != 0) i = (i + 1) & mask();
-  places_[i] = reinterpret_cast<std::uint64_t>(&node) | hash >> kAddressBits << kAddressBits;
+  places_[i] = rt::tagged(&node, rt::tag_of(hash));
 }
 
 void SegmentTable::add(RouteNode& node) {
@@ -18,7 +18,7 @@ void SegmentTable::add(RouteNode& node) {
     std::vector<std::uint64_t> larger(std::max(kPlacesMin, 2 * places_.size()));
     std::swap(places_, larger);
     for (const std::uint64_t place : larger) {
-      if (place != 0) put(*node_at(place));
+      if (place != 0) put(*rt::address_of<RouteNode>(place));
     }
   }
   put(node);

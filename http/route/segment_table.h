@@ -10,6 +10,7 @@
 
 #include <tuza/http/route/route_node.h>
 #include <tuza/http/route/segment_text.h>
+#include <tuza/sched/arch/tagged_address.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -27,8 +28,8 @@ class SegmentTable {
     for (std::size_t i = hash & mask();; i = (i + 1) & mask()) {
       const std::uint64_t place = places_[i];
       if (place == 0) return nullptr;
-      if ((place ^ hash) >> kAddressBits != 0) continue;
-      RouteNode* const node = node_at(place);
+      if (rt::tag_of(place ^ hash) != 0) continue;
+      RouteNode* const node = rt::address_of<RouteNode>(place);
       node->prefetch_route();  // likely the next to be read: beside the node, not after it
       if (node->parent == &parent && node->has_text(text)) return node;
     }
@@ -37,11 +38,6 @@ class SegmentTable {
   void add(RouteNode& node);
 
  private:
-  static constexpr int kAddressBits = 48;  // of a user's address, on x86-64 and aarch64
-  static RouteNode* node_at(std::uint64_t place) {
-    return reinterpret_cast<RouteNode*>(place & ((std::uint64_t{1} << kAddressBits) - 1));
-  }
-
   // Multiplies to 128 bits, and folds the halves: every bit of the result depends on all bits of both.
   static std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
     __extension__ using Wide = unsigned __int128;

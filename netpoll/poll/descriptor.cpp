@@ -6,6 +6,7 @@
 #include <tuza/netpoll/poll/descriptor_pool.h>
 #include <tuza/netpoll/poll/netpoller.h>
 #include <tuza/sched/arch/calls.h>
+#include <tuza/sched/arch/tagged_address.h>
 #include <tuza/sched/detail/clock_source.h>
 #include <tuza/sched/detail/pending_wait.h>
 #include <tuza/sched/rt/base/check.h>
@@ -268,25 +269,20 @@ Descriptor* Descriptor::from_cookie(std::uint64_t cookie) {
   return d != nullptr && d->cookie() == cookie ? d : nullptr;
 }
 
-namespace {
-constexpr int kAddressBits = 48;
-}
-
 void Descriptor::report_hang_up(std::uint64_t sequence, const Error* why) {
   std::uint64_t word = on_hang_up_.load();
   do {
-    if (word == 0 || word >> kAddressBits != (sequence & 0xffff)) return;
+    if (word == 0 || rt::tag_of(word) != (sequence & 0xffff)) return;
   } while (!on_hang_up_.compare_exchange_weak(word, 0));
-  constexpr std::uint64_t kAddress = (std::uint64_t{1} << kAddressBits) - 1;
-  reinterpret_cast<HangUpHandler*>(word & kAddress)->hung_up(why);
+  rt::address_of<HangUpHandler>(word)->hung_up(why);
 }
 
 // Either this thread sees the hang-up (or the close), or the thread that reports it sees the handler: both write first,
 // and look then, in one order for all threads.
 void Descriptor::watch_hang_up(HangUpHandler* handler) {
   const std::uint64_t sequence = sequence_.load(std::memory_order_relaxed);
-  const std::uint64_t word = reinterpret_cast<std::uint64_t>(handler) | sequence << kAddressBits;
-  if (on_hang_up_.exchange(word) != 0) rt::fatal("two PeerWatches for one connection");
+  if (on_hang_up_.exchange(rt::tagged(handler, sequence)) != 0)
+    rt::fatal("two PeerWatches for one connection");
   // The registration may have ended with an earlier runtime.
   if (generation_.load(std::memory_order_acquire) != Netpoller::generation()) (void)register_again("watch");
   if (!hung_up_.load() && !mutex_.closed()) return;

@@ -1,16 +1,11 @@
 #include <tuza/sched/rt/report/walk.h>
 
+#include <tuza/sched/arch/tagged_address.h>
+
 #include <cstring>
 
 namespace tuza::rt {
 namespace {
-
-#if defined(__aarch64__)
-// Return addresses may be signed in their upper bits (-mbranch-protection=pac-ret).
-constexpr std::uintptr_t kAddressMask = (std::uintptr_t{1} << 48) - 1;
-#else
-constexpr std::uintptr_t kAddressMask = ~std::uintptr_t{0};
-#endif
 
 // Not instrumented: the walk reads all of a stack, also what belongs to no variable (ASan), and what was left there by
 // others that used it (TSan).
@@ -27,6 +22,7 @@ bool is_frame(std::uintptr_t frame, std::uintptr_t below, std::uintptr_t top) {
 std::size_t walk(std::uintptr_t frame, std::uintptr_t below, std::uintptr_t top,
                  std::span<std::uintptr_t> pcs, std::size_t n) {
   while (n < pcs.size() && is_frame(frame, below, top)) {
+    // aarch64 may sign return addresses in the bits above (-mbranch-protection=pac-ret).
     const std::uintptr_t pc = word_at(frame + sizeof(void*)) & kAddressMask;
     if (pc == 0) break;
     pcs[n++] = pc - 1;  // the instruction after the call may belong to the next function
