@@ -30,8 +30,8 @@ struct ProxyOptions {
   std::string http{};   // for http:// URLs; empty: none
   std::string https{};  // for https:// URLs; empty: none
   // Who is asked directly, separated by commas: "example.org" (and all names below it), ".example.org" (only those below it),
-  // "10.1.2.3", "10.0.0.0/8", "fd00::/8"; a host or an address with a port, "example.org:8080", "[::1]:80", counts for that
-  // port only; "*": everyone.
+  // "10.1.2.3", "10.0.0.0/8", "fd00::/8" (bits behind the prefix do not count); a host or an address with a port,
+  // "example.org:8080", "[::1]:80", counts for that port only; "*": everyone.
   std::string except{};
   // Whether localhost and loopback addresses are asked through the proxy, too.
   bool loopback = false;

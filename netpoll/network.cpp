@@ -10,10 +10,8 @@ constexpr std::string_view kUnix = "unix:";
 constexpr unsigned kMappedBits = 96;  // ::ffff:0:0/96
 constexpr unsigned kAllBits = 128;
 
-// Bit 0 is the first one of the address.
-bool bit(const std::array<std::uint8_t, 16>& bytes, unsigned at) {
-  return (bytes[at / 8] >> (7 - at % 8) & 1) != 0;
-}
+// Of a bit in its byte. Bit 0 is the first one of the address.
+unsigned mask(unsigned bit) { return 0x80U >> bit % 8; }
 
 // Decimal digits without a leading zero, which some read as octal.
 std::optional<unsigned> parse_prefix(std::string_view text, unsigned most) {
@@ -27,6 +25,15 @@ std::optional<unsigned> parse_prefix(std::string_view text, unsigned most) {
 }  // namespace
 
 Result<Network> Network::parse(std::string_view text) {
+  const Result<Network> masked = parse_masked(text);
+  if (!masked || masked->unix_) return masked;
+  // Without bits behind the prefix the address is the network's first.
+  if (IpAddress::parse(text.substr(0, text.find('/')))->bytes() != masked->bytes_)
+    return std::unexpected(Error(Errc::kBadAddress, "parse network", std::string(text)));
+  return masked;
+}
+
+Result<Network> Network::parse_masked(std::string_view text) {
   const auto bad = [text] {
     return std::unexpected(Error(Errc::kBadAddress, "parse network", std::string(text)));
   };
@@ -50,9 +57,8 @@ Result<Network> Network::parse(std::string_view text) {
   }
   network.bytes_ = address->bytes();
   network.prefix_bits_ = static_cast<std::uint8_t>(bits);
-  for (unsigned at = bits; at < kAllBits; ++at) {
-    if (bit(network.bytes_, at)) return bad();
-  }
+  for (unsigned at = bits; at < kAllBits; ++at)
+    network.bytes_[at / 8] &= static_cast<std::uint8_t>(~mask(at));
   return network;
 }
 

@@ -29,6 +29,8 @@ class Network {
   // "10.0.0.0/8", "2001:db8::/32", "192.0.2.1" (this address alone), or "unix:" (every peer of a Unix socket).
   // Errc::kBadAddress for other texts, among them "10.0.0.1/8": bits behind the prefix are an error of whoever wrote them.
   [[nodiscard]] static Result<Network> parse(std::string_view text);
+  // Drops the bits behind the prefix instead: "10.1.2.3/8" is 10.0.0.0/8. For lists that other programs read, too.
+  [[nodiscard]] static Result<Network> parse_masked(std::string_view text);
 
   [[nodiscard]] bool contains(const IpAddress& address) const;
   // nullopt: the peer of a Unix socket.

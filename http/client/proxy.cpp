@@ -147,11 +147,11 @@ Result<ProxyRules> ProxyRules::parse(const ProxyOptions& options) {
 Result<ProxyRules::Exception> ProxyRules::parse_exception(std::string_view text) {
   Exception exception{};
   if (text == "*") return exception;
-  if (Result<net::Network> network = net::Network::parse(text)) {
+  if (Result<net::Network> network = net::Network::parse_masked(text)) {
     exception.network = *network;
     return exception;
   }
-  if (text.contains('/')) return bad_exception(text, "malformed network, or bits behind its prefix");
+  if (text.contains('/')) return bad_exception(text, "malformed network");
   std::string_view host = text;
   if (has_port(text)) {
     const std::size_t colon = text.rfind(':');

@@ -60,6 +60,18 @@ TEST(Network, IsWrittenAsItIsRead) {
   EXPECT_EQ(Network::parse("::ffff:10.0.0.0/104").value().text(), "10.0.0.0/8");
 }
 
+TEST(Network, BitsBehindThePrefixMayBeDropped) {
+  for (const auto& [text, network] : {std::pair("10.1.2.3/8", "10.0.0.0/8"),
+                                      {"10.1.255.255/9", "10.0.0.0/9"},
+                                      {"255.255.255.255/0", "0.0.0.0/0"},
+                                      {"192.0.2.1", "192.0.2.1/32"},
+                                      {"2001:db8:ffff::1/33", "2001:db8:8000::/33"},
+                                      {"unix:", "unix:"}}) {
+    EXPECT_EQ(Network::parse_masked(text).value().text(), network);
+  }
+  EXPECT_FALSE(Network::parse_masked("10.1.2.3/33"));
+}
+
 TEST(Network, OtherTextsAreRefused) {
   for (const std::string& text : {std::string(),
                                   std::string("/8"),
