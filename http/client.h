@@ -215,7 +215,7 @@ class ClientRequest {
   std::string upgrade_;                      // empty: none
   BodySource source_;                        // if set, the body; with an opener, that of the last sending
   BodyOpener opener_;
-  BodySplicer* splicer_ = nullptr;  // beside a source with a length; null: none
+  BodySplicer* splicer_ = nullptr;  // beside a source; null: none
   std::optional<std::uint64_t> length_;
   bool without_body_ = false;  // a redirect has made a GET of it
   bool expects_continue_ = false;

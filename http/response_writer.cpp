@@ -85,7 +85,7 @@ Result<void> ResponseWriter::write_file(const Context& ctx, const net::FileSlice
 }
 Result<void> ResponseWriter::flush() { return exchange_.flush_response(nullptr); }
 Result<void> ResponseWriter::flush(const Context& ctx) { return exchange_.flush_response(&ctx); }
-bool ResponseWriter::enable_full_duplex() { return exchange_.separate_directions(true); }
+bool ResponseWriter::enable_full_duplex() { return exchange_.separate_directions(); }
 Result<HijackedStream> ResponseWriter::hijack(int status) { return exchange_.hijack(status); }
 bool ResponseWriter::head_sent() const { return exchange_.begun(); }
 int ResponseWriter::status_code() const { return exchange_.status_code(); }

@@ -86,9 +86,11 @@ struct ProxiedCall final : BodySplicer {
   const HopFields hop;
   std::string_view body{};  // received as a whole
   bool streams = false;     // the body is passed on as it arrives
-  bool separate = false;    // also while the answer is passed back: Exchange::separate_directions()
   bool unreadable = false;  // the client has broken the rules, or gone: the server answers that
 
+  // Only now does a client that waits for "100 Continue" get it. Not from the goroutine that reads the source, because the
+  // answer may begin meanwhile.
+  void begins() override { unreadable = !req.exchange().separate_directions(); }
   net::Spliced splice_to(net::Conn& to, std::uint64_t most, const Context& ctx) override {
     net::Spliced spliced = req.exchange().splice_request(to, most, ctx);
     unreadable = unreadable || (spliced.read_error && !ctx.done());
@@ -154,7 +156,6 @@ bool ReverseProxy::Impl::receive_body(ProxiedCall& call) const {
   if (req.exchange().too_large()) return false;
   const std::optional<std::uint64_t> length = req.content_length();
   call.streams = !length || *length > options_.repeatable_bytes_max;
-  if (call.streams) call.separate = req.exchange().separate_directions(false);
   if (call.streams || *length == 0) return true;
   const Result<std::string_view> body = req.body(req.context());
   if (body) call.body = *body;
@@ -175,7 +176,8 @@ void ReverseProxy::Impl::prepare(ProxiedCall& call, ClientRequest& out) const {
   via_.add(req, out);
   add_forwarded(req, options_.forwarded, out);
   if (call.streams) {
-    const auto source = [&call, &out](const Context& ctx, std::span<std::byte> into) {
+    const auto source = [&call, &out](const Context& ctx, std::span<std::byte> into) -> Result<std::size_t> {
+      if (call.unreadable) return std::unexpected(Error(Errc::kClosed, "read body", "the client has gone"));
       const Result<std::size_t> n = call.req.read_body(ctx, into);
       if (!n && !ctx.done()) call.unreadable = true;
       if (!n || *n > 0) return n;
@@ -185,10 +187,9 @@ void ReverseProxy::Impl::prepare(ProxiedCall& call, ClientRequest& out) const {
       return n;
     };
     out.set_body_source(source, req.content_length());
-    if (req.content_length()) out.splicer_ = &call;
+    out.splicer_ = &call;
+    out.keep_sending();  // the answer may begin before the body has ended
     if (req.header("Expect")) out.expect_continue();
-    // Otherwise the upload ends when the answer begins.
-    if (call.separate) out.keep_sending();
   } else if (!call.body.empty()) {
     out.set_body(std::string(call.body));
   } else if (const auto protocol = req.header("Upgrade");

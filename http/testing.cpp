@@ -73,7 +73,7 @@ class MemoryExchange final : public Exchange {
   }
   Result<net::Endpoint> remote_endpoint() override { return peer(); }
   bool body_ended() override { return body_ended_; }
-  bool separate_directions(bool) override { return !unreadable_ && !gone_; }
+  bool separate_directions() override { return !unreadable_ && !gone_; }
   std::optional<net::TlsInfo> tls_info() override { return options_.tls; }
 
  private:

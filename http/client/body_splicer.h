@@ -1,7 +1,7 @@
 // A body that is on its way from one socket to another, and need not enter this process: what a reverse proxy gives its
 // client beside the source of the body.
 //
-// Thread-unsafe: used by the goroutine that reads the source.
+// Thread-unsafe.
 #pragma once
 
 #include <tuza/netpoll/poll/splice.h>
@@ -19,7 +19,10 @@ namespace tuza::http {
 
 class BodySplicer {
  public:
-  // Waits for more of the body, and moves up to `most` bytes of it, behind what the source has given so far. 0 bytes: the
+  // The server wants the body, or has not said in time that it does: whoever gives it may now be asked for it. Called once for
+  // each sending, by the goroutine of the call; the source is asked afterwards. Parks.
+  virtual void begins() = 0;
+  // By the goroutine that reads the source, of a body with a length. Waits for more of the body, and moves up to `most` bytes of it, behind what the source has given so far. 0 bytes: the
   // source is to be asked again. Parks.
   virtual net::Spliced splice_to(net::Conn& to, std::uint64_t most, const Context& ctx) = 0;
 

@@ -144,6 +144,7 @@ Result<void> ClientExchange::send_whole(RequestSender& sender) {
 // Sends in a goroutine of its own, until the answer is there, or until it has been read. A server that refuses or redirects has no
 // use for the rest.
 Result<void> ClientExchange::send_beside(RequestSender& sender, bool keeps_sending) {
+  sender.begin_body();
   const bool own = sender.let_go_of_request();
   limit_writes(net::kNoDeadline);  // deadline_ ends the read below, and with it the sending
   sending_.emplace(sender, conn(), ctx_,

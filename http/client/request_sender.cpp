@@ -101,6 +101,10 @@ Result<void> RequestSender::send_body(const Context& ctx) {
   return sent;
 }
 
+void RequestSender::begin_body() {
+  if (request_ != nullptr && request_->splicer_ != nullptr) request_->splicer_->begins();
+}
+
 Result<void> RequestSender::send_from_source(const Context& ctx) {
   if (request_->opener_) {
     Result<ClientRequest::BodySource> opened = request_->opener_();

@@ -24,6 +24,8 @@ class RequestSender {
   [[nodiscard]] bool fits_one_write() const;
   // Whether it can go on without the request: all that it still sends is its own. Call before the sending.
   [[nodiscard]] bool let_go_of_request();
+  // Tells whoever gives the body that it will be sent now. Parks.
+  void begin_body();
   // The head, and the body unless the server is asked first.
   [[nodiscard]] Result<void> send_head(const Context& ctx);
   [[nodiscard]] Result<void> send_body(const Context& ctx);

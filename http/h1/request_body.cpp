@@ -45,8 +45,8 @@ Result<std::size_t> RequestLoop::fail_body(const Error& error) {
   return fail_body(error.timeout() ? kTooSlow : kCutOff);
 }
 
-bool RequestLoop::separate_directions(bool invite) {
-  if (body_.error || (body_.continue_wanted && !invite)) return false;
+bool RequestLoop::separate_directions() {
+  if (body_.error) return false;
   if (!(body_.continue_wanted ? send_before_body() : flush())) return false;
   body_read_.store(body_.reader.complete(), std::memory_order_relaxed);
   return body_.separate = true;

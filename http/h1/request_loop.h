@@ -59,7 +59,7 @@ class RequestLoop final : public Exchange {
   [[nodiscard]] std::string_view remote() override;
   [[nodiscard]] Result<net::Endpoint> remote_endpoint() override { return conn().remote_endpoint(); }
   [[nodiscard]] bool body_ended() override { return body_.reader.complete(); }
-  [[nodiscard]] bool separate_directions(bool invite) override;
+  [[nodiscard]] bool separate_directions() override;
   [[nodiscard]] std::optional<net::TlsInfo> tls_info() override { return conn().tls_info(); }
 
  private:

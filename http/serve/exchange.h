@@ -74,10 +74,10 @@ class Exchange {
   [[nodiscard]] virtual Result<net::Endpoint> remote_endpoint() = 0;
   // Whether the whole body has been read.
   [[nodiscard]] virtual bool body_ended() = 0;
-  // From now on, one goroutine may read the body while another one writes the response, until the handler returns. False: the
-  // body cannot be read, or the client waits for "100 Continue", which it gets with `invite`. A response that begins before the
-  // end of the body ends the connection. Parks.
-  [[nodiscard]] virtual bool separate_directions(bool invite) = 0;
+  // From now on, one goroutine may read the body while another one writes the response, until the handler returns. A client
+  // that waits for "100 Continue" gets it. A response that begins before the end of the body ends the connection. False: the
+  // body cannot be read. Parks.
+  [[nodiscard]] virtual bool separate_directions() = 0;
   // nullopt: not TLS.
   [[nodiscard]] virtual std::optional<net::TlsInfo> tls_info() = 0;
   // Made at the first call; ends when the exchange ends, at the latest.

@@ -268,11 +268,13 @@ TEST_P(ReverseProxyTest, BodiesPassEachOther) {
     });
     ReverseProxy handler({.upstreams = {url_of(upstream, "")}, .repeatable_bytes_max = 0});
     TestServer proxy(handler);
-    for (const bool chunked : {true, false}) {
+    for (const auto& [chunked, asks_first] :
+         {std::pair(true, false), {false, false}, {true, true}, {false, true}}) {
       Client client;
       Semaphore next(1);
       int sent = 0;
       ClientRequest request(Method::kPost, url_of(proxy));
+      if (asks_first) request.expect_continue();
       request.keep_sending().set_body_source(
           [&](const Context& ctx, std::span<std::byte> into) -> Result<std::size_t> {
             if (sent == 30) return 0;
