@@ -192,11 +192,9 @@ void ReverseProxy::Impl::prepare(ProxiedCall& call, ClientRequest& out) const {
     if (req.header("Expect")) out.expect_continue();
   } else if (!call.body.empty()) {
     out.set_body(std::string(call.body));
-  } else if (const auto protocol = req.header("Upgrade");
-             protocol && call.hop.upgrades() && req.version_minor() > 0) {  // RFC 9110 7.8
-    const bool allowed = std::ranges::any_of(
-        options_.upgrades, [&](const std::string& one) { return equals_ignoring_case(one, *protocol); });
-    if (allowed) out.set_upgrade(*protocol);
+  } else if (call.hop.upgrades() && req.version_minor() > 0) {
+    const std::string protocols = protocols_among(req.headers(), options_.upgrades);
+    if (!protocols.empty()) out.set_upgrade(protocols);
   }
   if (options_.rewrite) options_.rewrite(req, out);
 }

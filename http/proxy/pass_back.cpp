@@ -3,6 +3,7 @@
 #include <tuza/http/client/exchange.h>
 #include <tuza/http/proxy/passed_fields.h>
 #include <tuza/http/serve/exchange.h>
+#include <tuza/http/serve/field_lists.h>
 #include <tuza/http/wire/chars.h>
 #include <tuza/http/wire/field.h>
 #include <tuza/http/wire/input.h>
@@ -99,6 +100,10 @@ Result<void> pass_back(Request& req, ResponseWriter& res, ClientResponse& answer
     return std::unexpected(Error(Errc::kBadMessage, "read response", "status out of range"));
   res.status(answer.status());
   pass_fields(answer, req.exchange());
+  if (answer.status() == 426) {
+    const std::string protocols = protocols_among(answer.headers(), options.upgrades);
+    if (!protocols.empty()) req.exchange().offer_upgrade(protocols);
+  }
   set_length(req, res, answer);
   if (options.on_response) options.on_response(answer, res);
   if (Result<void> passed = pass_body(req, res, answer); !passed) return passed;
@@ -111,7 +116,7 @@ Result<void> pass_back(Request& req, ResponseWriter& res, ClientResponse& answer
 Result<void> pass_tunnel(Request& req, ResponseWriter& res, ClientResponse& answer,
                          const ReverseProxyOptions& options) {
   const std::string_view protocol = answer.header("Upgrade").value_or("");
-  if (!equals_ignoring_case(protocol, req.header("Upgrade").value_or("")))
+  if (!lists(req.headers(), "Upgrade", protocol))
     return std::unexpected(Error(Errc::kBadMessage, "read response", "an upgrade to another protocol"));
   const Context shutdown = req.exchange().server_shutdown();
   if (shutdown.done()) {  // which would end the tunnel at once; a client that gets 503 asks elsewhere

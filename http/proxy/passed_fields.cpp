@@ -89,6 +89,16 @@ bool HopFields::contains(std::string_view name) const {
   return (may_be && is_one_of(name, kAlways)) || is_one_of(name, named_);
 }
 
+std::string protocols_among(const ReceivedHeaders& headers, std::span<const std::string> known) {
+  std::string found;
+  each_element(headers, "Upgrade", [&](std::string_view protocol) {
+    const bool is_known =
+        std::ranges::any_of(known, [&](std::string_view one) { return equals_ignoring_case(one, protocol); });
+    if (is_known) found.append(found.empty() ? "" : ", ").append(protocol);
+  });
+  return found;
+}
+
 std::string_view address_of(std::string_view peer) {
   return peer.starts_with("unix:") ? std::string_view() : peer.substr(0, peer.rfind(':'));
 }

@@ -9,6 +9,8 @@
 #include <tuza/http/response_writer.h>
 #include <tuza/http/reverse_proxy.h>
 
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +30,8 @@ class HopFields {
   bool upgrades_ = false;
 };
 
+// Of the protocols that Upgrade lists (RFC 9110 7.8), those that are among `known`, as a list; empty: none.
+[[nodiscard]] std::string protocols_among(const ReceivedHeaders& headers, std::span<const std::string> known);
 // "192.0.2.1:80" and "[2001:db8::1]:80", without the port. Empty for the peer of a Unix socket.
 [[nodiscard]] std::string_view address_of(std::string_view peer);
 // A field in which a client or another proxy may have said who asks. Also with "_" for "-": gateways to applications (CGI, WSGI)

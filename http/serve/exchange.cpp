@@ -173,6 +173,10 @@ void Exchange::add_received_header(std::string_view name, std::string_view value
   response_.has_server = response_.has_server || equals_ignoring_case(name, "Server");
   append_field_line(buffers_->extra, name, value);
 }
+void Exchange::offer_upgrade(std::string_view protocols) {
+  append_field_line(buffers_->extra, "Upgrade", protocols);
+  append_field_line(buffers_->extra, "Connection", "Upgrade");
+}
 
 void Exchange::add_trailer(std::string_view name, std::string_view value) {
   require(!response_.finished || !response_.started, "add_trailer() after the response was complete");

@@ -102,6 +102,8 @@ class Exchange {
   void add_header(std::string_view name, std::string_view value);
   // The same for a field that a parser has accepted, and that is neither Content-Length nor one of the connection. Before the head.
   void add_received_header(std::string_view name, std::string_view value);
+  // Of a 426: what it names (RFC 9110 15.5.22), and that this field is for the next hop.
+  void offer_upgrade(std::string_view protocols);
   void remove_header(std::string_view name);
   void add_trailer(std::string_view name, std::string_view value);
   [[nodiscard]] std::optional<std::string_view> response_header(std::string_view name);

@@ -72,14 +72,29 @@ TEST_P(ProxyUpgradeTest, PassesNoOtherUpgradeOn) {
     TestServer upstream(
         [](Request& req, ResponseWriter& res) { res.text(req.header("Upgrade").value_or("none")); });
     TestServer proxy(ReverseProxy({.upstreams = {url_of(upstream, "")}}));
-    for (const char* protocol : {"h2c", "websocket, h2c", "h2c, websocket"})
-      EXPECT_EQ(fetch(proxy.address(), asking_for(protocol)).body, "none") << protocol;
-    EXPECT_EQ(fetch(proxy.address(), asking_for("WebSocket")).body, "WebSocket");
+    EXPECT_EQ(fetch(proxy.address(), asking_for("h2c")).body, "none");
+    for (const char* protocols :
+         {"WebSocket", "WebSocket, h2c", "h2c, WebSocket", "h2c,,WebSocket/13,WebSocket"})
+      EXPECT_EQ(fetch(proxy.address(), asking_for(protocols)).body, "WebSocket") << protocols;
     constexpr std::string_view kOld = "GET / HTTP/1.0\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
     EXPECT_EQ(fetch(proxy.address(), kOld).body, "none") << "HTTP/1.0 knows no Upgrade";
     ScriptedServer other("HTTP/1.1 101 OK\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n");
     TestServer second(ReverseProxy({.upstreams = {other.url("")}}));
     EXPECT_EQ(fetch(second.address(), asking_for("websocket")).status, 502);
+  });
+}
+
+TEST_P(ProxyUpgradeTest, A426NamesTheProtocolsThatGetThrough) {
+  run_with(GetParam(), [] {
+    ScriptedServer upstream(
+        "HTTP/1.1 426 No\r\nUpgrade: h2c, websocket\r\nConnection: upgrade\r\nContent-Length: 0\r\n\r\n");
+    TestServer proxy(ReverseProxy({.upstreams = {upstream.url("")}}));
+    const Response res = fetch(proxy.address(), get("/"));
+    EXPECT_EQ(res.status, 426);
+    EXPECT_EQ(res.header("upgrade"), "websocket");
+    EXPECT_EQ(res.header("connection"), "Upgrade");
+    TestServer second(ReverseProxy({.upstreams = {upstream.url("")}, .upgrades = {}}));
+    EXPECT_FALSE(fetch(second.address(), get("/")).has("upgrade"));
   });
 }
 

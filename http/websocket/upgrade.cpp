@@ -18,11 +18,10 @@ void check(const Options& options) {
     throw std::invalid_argument("a subprotocol has a name");
 }
 
-// 426 names what there is (RFC 9110 15.5.22), and Connection says that this field is for the next hop.
 void refuse(Request& req, ResponseWriter& res, const Refusal& refusal) {
   if (refusal.status == 426) {
     res.set_header("Sec-WebSocket-Version", "13");
-    req.exchange().buffers().extra += "Upgrade: websocket\r\nConnection: Upgrade\r\n";
+    req.exchange().offer_upgrade("websocket");
   }
   // A proxy may take the connection for a tunnel all the same: what follows would be a request that it has not seen.
   res.close();
