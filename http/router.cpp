@@ -35,11 +35,16 @@ std::string allow_list(unsigned methods) {
   return list;
 }
 
+// With the prefix of a mount, since ".." may lead out of it.
+std::string clean_whole_path(const Request& request) {
+  return clean_path(std::string(request.mount_path()).append(request.path()));
+}
+
 // The method stays the same, unlike after 301, and browsers do not remember it: the next release may have the path.
 void redirect(RouteTarget::Redirect to, const Request& request, ResponseWriter& response) {
   using enum RouteTarget::Redirect;
-  std::string path(request.mount_path());
-  path.append(to == kToSlash ? std::string(request.path()) : clean_path(request.path()));
+  std::string path =
+      to == kToSlash ? std::string(request.mount_path()).append(request.path()) : clean_whole_path(request);
   if (to != kToCleanPath) path.append("/");
   if (!request.query().empty()) path.append("?").append(request.query());
   response.redirect(path, 307);
@@ -65,7 +70,7 @@ std::size_t path_of(std::string_view pattern) {
 void require_prefix(std::string_view prefix) {
   if (prefix.empty() || prefix == "/" || !prefix.starts_with('/') || prefix.ends_with('/')) {
     throw std::invalid_argument("prefix \"" + std::string(prefix) +
-                                "\": must begin with a slash, and end with none");
+                                "\": must be a path such as \"/api\", without a slash at the end");
   }
 }
 
@@ -147,9 +152,12 @@ RouteTarget find(const RouteTree& tree, const RouterRedirects& redirects, const 
     return target;
   }
   if (redirects.to_clean_path && !is_clean(path)) [[unlikely]] {
-    const std::string clean = clean_path(path);
-    const bool slash = redirects.to_missing_slash &&
-                       tree.find(request.method(), request.host(), clean, buffers).slash_is_missing;
+    const std::string clean = clean_whole_path(request);
+    const std::string_view mount = request.mount_path();
+    const std::string_view here =
+        clean.starts_with(mount) ? std::string_view(clean).substr(mount.size()) : "";
+    const bool slash = redirects.to_missing_slash && here.starts_with('/') &&
+                       tree.find(request.method(), request.host(), here, buffers).slash_is_missing;
     buffers.path_values.clear();  // they are views of `clean`
     target.redirect =
         slash ? RouteTarget::Redirect::kToCleanPathAndSlash : RouteTarget::Redirect::kToCleanPath;
@@ -266,7 +274,11 @@ RouteGroup Router::group(std::string_view prefix) {
 }
 
 void Router::mount(std::string_view prefix, Handler handler, const std::source_location& where) {
-  require_prefix(prefix);
+  if (prefix == "/") {
+    prefix = {};
+  } else {
+    require_prefix(prefix);
+  }
   if (prefix.find('{') != std::string_view::npos) {
     throw std::invalid_argument("prefix \"" + std::string(prefix) +
                                 "\": no wildcards in the prefix of a mount");

@@ -126,7 +126,8 @@ class Router {
   }
   // All requests below `prefix` go to `handler`, which sees the path without it: another router, a file server.
   // Request::mount_path() is the prefix. If `handler` is a router, it and its handlers see its own pattern in
-  // Request::pattern(); when it has returned, the pattern has the prefix, too. `prefix` has no wildcards.
+  // Request::pattern(); when it has returned, the pattern has the prefix, too. `prefix` has no wildcards. "/": all requests
+  // that no other pattern matches, as they are.
   void mount(std::string_view prefix, Handler handler,
              const std::source_location& where = std::source_location::current());
 
