@@ -24,11 +24,13 @@ using HandlerFunction = MoveOnlyFunction<void(Request&, ResponseWriter&) const>;
 template <class F>
 concept Answers = std::is_invocable_v<const F&, Request&, ResponseWriter&>;
 
-// Its error would be taken for an answer.
+// An error would be taken for an answer, and a status be lost.
 template <class F>
-constexpr void refuse_foreign_error() {
-  static_assert(!tuza::detail::returns_expected<const F&, Request&, ResponseWriter&>(),
-                "an http::Handler that returns a std::expected returns a tuza::Result");
+constexpr void refuse_foreign_result() {
+  constexpr bool kExpected = tuza::detail::returns_expected<const F&, Request&, ResponseWriter&>();
+  static_assert(!kExpected, "an http::Handler that returns a std::expected returns a tuza::Result");
+  static_assert(kExpected || std::is_void_v<std::invoke_result_t<const F&, Request&, ResponseWriter&>>,
+                "an http::Handler returns nothing or a tuza::Result: a status is set with res.status()");
 }
 
 // Throws the error that the function returns: dropped, it would be a 200 for what has failed.
@@ -79,7 +81,7 @@ class Handler : public detail::HandlerFunction {
     requires(!std::same_as<std::decay_t<F>, Handler> && detail::Answers<std::decay_t<F>> &&
              !detail::Fails<std::decay_t<F>> && std::constructible_from<std::decay_t<F>, F>)
   Handler(F&& function) : detail::HandlerFunction(std::forward<F>(function)) {  // NOLINT: converts
-    detail::refuse_foreign_error<std::decay_t<F>>();
+    detail::refuse_foreign_result<std::decay_t<F>>();
   }
   template <class F>
     requires(!std::same_as<std::decay_t<F>, Handler> && detail::Fails<std::decay_t<F>> &&
