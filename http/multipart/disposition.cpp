@@ -4,6 +4,7 @@
 #include <tuza/http/wire/chars.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 
 namespace tuza::http {
@@ -11,6 +12,7 @@ namespace {
 
 constexpr std::size_t kParametersMax = 16;
 constexpr std::size_t kSafeNameBytes = 200;
+constexpr std::string_view kContent = "Content-";  // the fields of a part that mean anything
 
 void skip_spaces(std::string_view& text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
@@ -92,8 +94,12 @@ bool is_part_head(std::string_view head) {
     head.remove_prefix(std::min(line.size() + 2, head.size()));
     const std::size_t colon = line.find(':');
     if (colon == 0 || colon == std::string_view::npos) return false;
-    if (!std::ranges::all_of(line.substr(0, colon), [](char c) { return is(c, kTokenChar); })) return false;
+    const std::string_view name = line.substr(0, colon);
+    if (!std::ranges::all_of(name, [](char c) { return is(c, kTokenChar); })) return false;
     if (has_control_char(line.substr(colon + 1))) return false;
+    if (name.size() > kContent.size() && equals_ignoring_case(name.substr(0, kContent.size()), kContent) &&
+        part_field(head, name))
+      return false;
   }
   return true;
 }
@@ -119,6 +125,21 @@ std::optional<Disposition> parse_disposition(std::string_view field) {
   return found;
 }
 
+namespace {
+
+// What Windows takes for a device, in any folder and with any extension.
+bool is_device(std::string_view name) {
+  std::string_view stem = name.substr(0, name.find('.'));
+  stem = trim(stem);
+  const auto named = [stem](std::string_view device) { return equals_ignoring_case(stem, device); };
+  if (std::ranges::any_of(std::array<std::string_view, 4>{"CON", "PRN", "AUX", "NUL"}, named)) return true;
+  const std::string_view port = stem.substr(0, std::min<std::size_t>(stem.size(), 3));
+  return stem.size() == 4 && stem[3] >= '0' && stem[3] <= '9' &&
+         (equals_ignoring_case(port, "COM") || equals_ignoring_case(port, "LPT"));
+}
+
+}  // namespace
+
 std::string safe_file_name(std::string_view file_name) {
   file_name.remove_prefix(file_name.find_last_of("/\\") + 1);  // npos + 1 is 0
   std::string safe;
@@ -131,6 +152,7 @@ std::string safe_file_name(std::string_view file_name) {
     safe += bytes == 0 || is_harmful(code) ? std::string_view("_") : character;
   }
   while (safe.ends_with('.') || safe.ends_with(' ')) safe.pop_back();
+  if (is_device(safe)) safe.insert(0, "_");
   return safe.empty() ? "file" : safe;
 }
 

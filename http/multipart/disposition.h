@@ -20,7 +20,8 @@ struct ParameterList {
 // do not escape it. nullopt if it is malformed, or a name occurs twice: readers would differ in which one counts.
 [[nodiscard]] std::optional<ParameterList> parse_parameters(std::string_view field);
 
-// Whether the lines of a part's head are header fields: a name, a colon, no folding, no control characters.
+// Whether the lines of a part's head are header fields: a name, a colon, no folding, no control characters;
+// none of those that mean something twice, since readers would differ in which one counts.
 [[nodiscard]] bool is_part_head(std::string_view head);
 [[nodiscard]] std::optional<std::string_view> part_field(std::string_view head, std::string_view name);
 

@@ -150,6 +150,10 @@ TEST(MultipartHead, SafeFileNames) {
   EXPECT_EQ(safe_file_name("../../etc/passwd"), "passwd");
   EXPECT_EQ(safe_file_name("C:\\docs\\x.txt"), "x.txt");
   EXPECT_EQ(safe_file_name(".htaccess"), "htaccess");
+  for (const char* device : {"con", "NUL.txt", "Aux", "prn.a.b", "com1", "LPT9.jpg", "con .txt"})
+    EXPECT_EQ(safe_file_name(device), "_" + std::string(device));
+  for (const char* name : {"console", "com", "com10", "comX", "a.con", "nul-1"})
+    EXPECT_EQ(safe_file_name(name), name);
   EXPECT_EQ(safe_file_name("a\r\n\"<b>:?*|.txt. . "), "a____b_____.txt");
   EXPECT_EQ(safe_file_name("\xe2\x80\xae"
                            "gpj.exe\xc2\x85\xff\xc3"),
@@ -197,6 +201,9 @@ TEST(MultipartTest, FieldsAndFiles) {
   EXPECT_EQ(upload(kEnd), "");
   EXPECT_EQ(upload("--xX-1\r\nContent-Type: text/plain\r\n\r\n1\r\n" + kEnd), "400");
   EXPECT_EQ(upload(part("name=a\r\nContent-Transfer-Encoding: base64", "MQ==") + kEnd), "415");
+  EXPECT_EQ(upload(part("name=a\r\ncontent-disposition: form-data; name=b", "1") + kEnd), "400");
+  EXPECT_EQ(upload(part("name=a; filename=b\r\nContent-Type: a/b\r\nContent-Type: a/b", "1") + kEnd), "400");
+  EXPECT_EQ(upload(part("name=a\r\nX-More: 1\r\nX-More: 2", "1") + kEnd), "a=1|");
   EXPECT_EQ(upload(part("name=a\r\nContent-Transfer-Encoding: 8BIT", "1") + kEnd), "a=1|");
   const auto none = [](Request& req, ResponseWriter&) { Multipart form(req); };
   EXPECT_EQ(call(none, "POST /", {.headers = {{"Content-Type", "text/plain"}}, .body = "x"}).status, 415);
