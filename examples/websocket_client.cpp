@@ -46,6 +46,21 @@ void say(std::string_view text) {
   std::fprintf(stderr, "* %.*s\n", static_cast<int>(text.size()), text.data());
 }
 
+// With "?" for what a terminal obeys: with control characters, others could clear the screen, or write in somebody's name.
+// In UTF-8, those of C1 are two bytes, the first of which is 0xc2.
+std::string printable(std::string_view text) {
+  std::string shown(text);
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const auto byte = [&shown](std::size_t at) {
+      return at < shown.size() ? static_cast<unsigned char>(shown[at]) : 0xffU;
+    };
+    const bool c0 = (byte(i) < 0x20 && byte(i) != '\t' && byte(i) != '\n') || byte(i) == 0x7f;
+    const bool c1 = byte(i) == 0xc2 && byte(i + 1) < 0xa0;
+    if (c0 || c1) shown.replace(i, c1 ? 2 : 1, "?");
+  }
+  return shown;
+}
+
 struct StandardInput {
   // A terminal or a pipe is waited for by the poller; a file is always ready, which the poller refuses.
   Result<std::size_t> read(const Context& ctx, std::span<std::byte> into) {
@@ -95,7 +110,7 @@ class Talk {
         writer.wait();
         return message.error();
       }
-      std::printf("%.*s\n", static_cast<int>(message->data.size()), message->data.data());
+      std::printf("%s\n", printable(message->data).c_str());
       std::fflush(stdout);
     }
   }

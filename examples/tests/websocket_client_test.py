@@ -69,6 +69,8 @@ class Client(unittest.TestCase):
         ada.type("fr\u00fch")
         for guest in (ada, bob):
             guest.sees("ada: fr\u00fch")
+        ada.type("\x1b[2J\u009b2J\u00e9\x7f\x07\t.")
+        bob.sees("ada: ?[2J?2J\u00e9??\t.")
         ada.process.stdin.close()
         bob.sees("* ada leaves")
         self.assertEqual(ada.ends(), 0)
