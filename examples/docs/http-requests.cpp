@@ -2,9 +2,11 @@
 #include <tuza/http.h>
 #include <tuza/http/nlohmann_json.h>
 
+#include <charconv>
 #include <chrono>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace {
 
@@ -130,9 +132,11 @@ template <>
 struct tuza::http::JsonCodec<Celsius> {
   static void encode(const Celsius& value, std::string& out) { out += std::to_string(value.degrees); }
   static Celsius decode(std::string_view json) {
-    const auto degrees = detail::parse_value<int>(json);
-    if (!degrees) throw JsonError("a temperature is a number");  // 400, with this text
-    return {*degrees};
+    Celsius value;
+    const auto [end, error] = std::from_chars(json.begin(), json.end(), value.degrees);
+    if (error != std::errc() || end != json.end())
+      throw JsonError("a temperature is a number");  // 400, with this text
+    return value;
   }
 };
 //! [codec]

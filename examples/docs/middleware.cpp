@@ -2,12 +2,13 @@
 #include <tuza/http.h>
 
 #include <chrono>
+#include <string>
 
 namespace middleware_page {
 
 namespace http = tuza::http;
 
-void install(http::Router& router) {
+void install(http::Router& router, const std::string& password) {
   //! [shipped]
   router.use(http::request_id());
   router.use(http::recover({.development = false}));
@@ -21,7 +22,11 @@ void install(http::Router& router) {
   api.use(http::timeout(std::chrono::seconds(5)));
   api.use(http::body_limit(64 << 10));
   api.use(http::csrf());
+
+  auto admin = router.group("/admin");
+  admin.use(http::basic_auth({.realm = "admin", .users = {{"ada", password}}}));
   //! [shipped]
+  admin.handle("GET /", [](http::Request&, http::ResponseWriter& res) { res.text("hello\n"); });
   api.handle("GET /items", [](http::Request&, http::ResponseWriter& res) { res.json("[]"); });
 }
 
