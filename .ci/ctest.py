@@ -45,7 +45,7 @@ def tests(suite, step, folder, *selection, env=None):
     # Two jobs more than there are cores: of their time, tests wait more than a third.
     with hung.Watch(hung_log(step)):
         run = call(suite, step, folder, ["--parallel", steps.JOBS + 2, *selection], env)
-    note_hung(step, run)
+    note_hung(step, [run])
     step.seconds.update(run.seconds)
     failed = failures(run)
     if 0 < len(failed) <= AGAIN_MAX:
@@ -60,9 +60,9 @@ def tests(suite, step, folder, *selection, env=None):
     count(step, run, failed)
 
 
-def note_hung(step, run):
+def note_hung(step, runs):
     log = hung_log(step)
-    if log.exists() and any("Timeout" in test.outcome for test in run.tests.values()):
+    if log.exists() and any("Timeout" in test.outcome for run in runs for test in run.tests.values()):
         step.notes.append(f"the threads of what hung: {log.relative_to(steps.BUILD.parent)}")
 
 
@@ -133,12 +133,14 @@ def call(suite, step, folder, options, env):
 
 def repeat(suite, step, folder, times):
     """Runs tests, a dict of names and how often, again and again. What fails then has passed before: it is unsteady."""
-    for count_of in sorted(set(times.values())):
-        names = [re.escape(test) for test, often in times.items() if often == count_of]
-        with hung.Watch(hung_log(step)):
-            run = call(suite, step, folder, ["--parallel", steps.JOBS + 1, "--repeat", f"until-fail:{count_of}", "-R",
-                                             f"^({'|'.join(names)})$"], None)
-        note_hung(step, run)
+    runs = []
+    with hung.Watch(hung_log(step)):
+        for count_of in sorted(set(times.values())):
+            names = [re.escape(test) for test, often in times.items() if often == count_of]
+            runs.append(call(suite, step, folder, ["--parallel", steps.JOBS + 1, "--repeat", f"until-fail:{count_of}", "-R",
+                                                   f"^({'|'.join(names)})$"], None))
+    note_hung(step, runs)
+    for run in runs:
         failed = failures(run)
         step.passed += len(run.tests) - len(failed)
         step.unsteady += [unsteady(step, test, run) for test in failed.values()]

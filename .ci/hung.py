@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 
-AFTER_S = 280  # the shortest timeout of a test that is not given a longer one is 300 s, and few tests take a minute
+AFTER_S = 280  # nearly every test has a TIMEOUT of 300 s or more, and few take a minute
 LOOK_EVERY_S = 5
 DEBUGGER_S_MAX = 60
 

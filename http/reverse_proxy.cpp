@@ -86,7 +86,9 @@ struct ProxiedCall final : BodySplicer {
   const HopFields hop;
   std::string_view body{};  // received as a whole
   bool streams = false;     // the body is passed on as it arrives
-  bool unreadable = false;  // the client has broken the rules, or gone: the server answers that
+  // The client has broken the rules, or gone: the server answers that. Owner: this goroutine until the sending of the body
+  // begins, then the one that sends, until it has ended.
+  bool unreadable = false;
 
   // Only now does a client that waits for "100 Continue" get it. Not from the goroutine that reads the source, because the
   // answer may begin meanwhile.

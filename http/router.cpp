@@ -274,19 +274,16 @@ RouteGroup Router::group(std::string_view prefix) {
 }
 
 void Router::mount(std::string_view prefix, Handler handler, const std::source_location& where) {
-  if (prefix == "/") {
-    prefix = {};
-  } else {
-    require_prefix(prefix);
-  }
+  if (prefix != "/") require_prefix(prefix);
   if (prefix.find('{') != std::string_view::npos) {
     throw std::invalid_argument("prefix \"" + std::string(prefix) +
                                 "\": no wildcards in the prefix of a mount");
   }
   if (!handler) throw std::invalid_argument("prefix \"" + std::string(prefix) + "\": no handler");
-  const std::string pattern = std::string(prefix) + "/";
-  auto behind_prefix = [prefix = std::string(prefix), handler = std::move(handler)](
-                           Request& request, ResponseWriter& response) {
+  const std::string cut_off(prefix == "/" ? "" : prefix);
+  const std::string pattern = cut_off + "/";
+  auto behind_prefix = [prefix = cut_off, handler = std::move(handler)](Request& request,
+                                                                        ResponseWriter& response) {
     const WithoutPrefix cut(request.exchange().buffers(), prefix);
     handler(request, response);
   };

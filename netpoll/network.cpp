@@ -10,9 +10,6 @@ constexpr std::string_view kUnix = "unix:";
 constexpr unsigned kMappedBits = 96;  // ::ffff:0:0/96
 constexpr unsigned kAllBits = 128;
 
-// Of a bit in its byte. Bit 0 is the first one of the address.
-unsigned mask(unsigned bit) { return 0x80U >> bit % 8; }
-
 // Decimal digits without a leading zero, which some read as octal.
 std::optional<unsigned> parse_prefix(std::string_view text, unsigned most) {
   unsigned bits = 0;
@@ -24,16 +21,10 @@ std::optional<unsigned> parse_prefix(std::string_view text, unsigned most) {
 
 }  // namespace
 
-Result<Network> Network::parse(std::string_view text) {
-  const Result<Network> masked = parse_masked(text);
-  if (!masked || masked->unix_) return masked;
-  // Without bits behind the prefix the address is the network's first.
-  if (IpAddress::parse(text.substr(0, text.find('/')))->bytes() != masked->bytes_)
-    return std::unexpected(Error(Errc::kBadAddress, "parse network", std::string(text)));
-  return masked;
-}
+Result<Network> Network::parse(std::string_view text) { return parse(text, false); }
+Result<Network> Network::parse_masked(std::string_view text) { return parse(text, true); }
 
-Result<Network> Network::parse_masked(std::string_view text) {
+Result<Network> Network::parse(std::string_view text, bool masks) {
   const auto bad = [text] {
     return std::unexpected(Error(Errc::kBadAddress, "parse network", std::string(text)));
   };
@@ -57,8 +48,12 @@ Result<Network> Network::parse_masked(std::string_view text) {
   }
   network.bytes_ = address->bytes();
   network.prefix_bits_ = static_cast<std::uint8_t>(bits);
-  for (unsigned at = bits; at < kAllBits; ++at)
-    network.bytes_[at / 8] &= static_cast<std::uint8_t>(~mask(at));
+  for (unsigned at = bits; at < kAllBits; ++at) {
+    std::uint8_t& byte = network.bytes_[at / 8];
+    const unsigned bit = 0x80U >> at % 8;  // bit 0 of an address is the highest of its first byte
+    if ((byte & bit) != 0 && !masks) return bad();
+    byte &= static_cast<std::uint8_t>(~bit);
+  }
   return network;
 }
 

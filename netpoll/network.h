@@ -44,6 +44,8 @@ class Network {
 
  private:
   Network() = default;
+  [[nodiscard]] static Result<Network> parse(std::string_view text, bool masks);
+
   std::array<std::uint8_t, 16> bytes_{};  // of IPv4 as ::ffff:a.b.c.d
   std::uint8_t prefix_bits_ = 0;          // of these
   bool unix_ = false;

@@ -19,8 +19,8 @@ namespace tuza::http {
 
 class BodySplicer {
  public:
-  // The server wants the body, or has not said in time that it does: whoever gives it may now be asked for it. Called once for
-  // each sending, by the goroutine of the call; the source is asked afterwards. Parks.
+  // Called before the source is read, once the server has asked for the body or has taken too long to: once per sending, on
+  // the goroutine that makes the call. Parks.
   virtual void begins() = 0;
   // By the goroutine that reads the source, of a body with a length. Waits for more of the body, and moves up to `most` bytes of it, behind what the source has given so far. 0 bytes: the
   // source is to be asked again. Parks.

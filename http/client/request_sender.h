@@ -24,7 +24,7 @@ class RequestSender {
   [[nodiscard]] bool fits_one_write() const;
   // Whether it can go on without the request: all that it still sends is its own. Call before the sending.
   [[nodiscard]] bool let_go_of_request();
-  // Tells whoever gives the body that it will be sent now. Parks.
+  // Calls BodySplicer::begins(), if there is one. Parks.
   void begin_body();
   // The head, and the body unless the server is asked first.
   [[nodiscard]] Result<void> send_head(const Context& ctx);

@@ -59,6 +59,16 @@ bool is_harmful(char32_t code) {
   return code < 0x20 || code == 0x7f || std::string_view("<>:\"|?*/\\").contains(static_cast<char>(code));
 }
 
+// What Windows takes for a device, in any folder and with any extension.
+bool is_device(std::string_view name) {
+  const std::string_view stem = trim(name.substr(0, name.find('.')));
+  const auto named = [stem](std::string_view device) { return equals_ignoring_case(stem, device); };
+  if (std::ranges::any_of(std::array<std::string_view, 4>{"CON", "PRN", "AUX", "NUL"}, named)) return true;
+  const std::string_view port = stem.substr(0, std::min<std::size_t>(stem.size(), 3));
+  return stem.size() == 4 && stem[3] >= '0' && stem[3] <= '9' &&
+         (equals_ignoring_case(port, "COM") || equals_ignoring_case(port, "LPT"));
+}
+
 }  // namespace
 
 std::optional<std::string> ParameterList::get(std::string_view name) const {
@@ -125,21 +135,6 @@ std::optional<Disposition> parse_disposition(std::string_view field) {
   return found;
 }
 
-namespace {
-
-// What Windows takes for a device, in any folder and with any extension.
-bool is_device(std::string_view name) {
-  std::string_view stem = name.substr(0, name.find('.'));
-  stem = trim(stem);
-  const auto named = [stem](std::string_view device) { return equals_ignoring_case(stem, device); };
-  if (std::ranges::any_of(std::array<std::string_view, 4>{"CON", "PRN", "AUX", "NUL"}, named)) return true;
-  const std::string_view port = stem.substr(0, std::min<std::size_t>(stem.size(), 3));
-  return stem.size() == 4 && stem[3] >= '0' && stem[3] <= '9' &&
-         (equals_ignoring_case(port, "COM") || equals_ignoring_case(port, "LPT"));
-}
-
-}  // namespace
-
 std::string safe_file_name(std::string_view file_name) {
   file_name.remove_prefix(file_name.find_last_of("/\\") + 1);  // npos + 1 is 0
   std::string safe;
@@ -152,7 +147,7 @@ std::string safe_file_name(std::string_view file_name) {
     safe += bytes == 0 || is_harmful(code) ? std::string_view("_") : character;
   }
   while (safe.ends_with('.') || safe.ends_with(' ')) safe.pop_back();
-  if (is_device(safe)) safe.insert(0, "_");
+  if (is_device(safe)) return safe_file_name("_" + safe);  // which may have to be cut
   return safe.empty() ? "file" : safe;
 }
 

@@ -152,6 +152,7 @@ TEST(MultipartHead, SafeFileNames) {
   EXPECT_EQ(safe_file_name(".htaccess"), "htaccess");
   for (const char* device : {"con", "NUL.txt", "Aux", "prn.a.b", "com1", "LPT9.jpg", "con .txt"})
     EXPECT_EQ(safe_file_name(device), "_" + std::string(device));
+  EXPECT_EQ(safe_file_name("nul." + std::string(196, 'a')), "_nul." + std::string(195, 'a'));
   for (const char* name : {"console", "com", "com10", "comX", "a.con", "nul-1"})
     EXPECT_EQ(safe_file_name(name), name);
   EXPECT_EQ(safe_file_name("a\r\n\"<b>:?*|.txt. . "), "a____b_____.txt");
