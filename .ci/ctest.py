@@ -11,6 +11,9 @@ FAILURE_LINES_AT_ONCE = 40
 OUTPUT_BYTES_MAX = 10_000_000  # of a test that has passed
 AGAIN_MAX = 10  # if more fail, a second run does not tell anything new
 START = re.compile(r" +Start +\d+: |\d+% tests passed")
+# Of googletest.
+BEGUN = re.compile(r"\[ RUN      \] ")
+PASSED = re.compile(r"\[       OK \] ")
 SKIPPED_PART = re.compile(r"^\[  SKIPPED \] (\S+) \(\d+ ms\)$", re.MULTILINE)
 # For example "Passed", "***Timeout", "***Exception: SegFault", "Subprocess aborted***Exception:". All but the last result of
 # a test that is repeated come without a number.
@@ -37,6 +40,38 @@ class Run(typing.NamedTuple):
     outputs: dict  # by name
     seconds: dict
     last: str  # line of ctest's output
+
+
+class FailureAtOnce:
+    """A log shows why a test has failed at once, too: the run may be ended before its summary. Of googletest's output, it leaves
+    out what has passed."""
+
+    def __init__(self, progress):
+        self.left, self.begun, self.shown = 0, None, not progress.on_terminal
+
+    def begin(self):
+        self.left = FAILURE_LINES_AT_ONCE if self.shown else 0
+
+    def line(self, line):
+        if BEGUN.match(line) or PASSED.match(line):
+            self.begun = line if BEGUN.match(line) else None
+            return
+        self.show_begun()
+        self.show(line)
+
+    def end(self):
+        self.show_begun()
+        self.left = 0
+
+    def show_begun(self):
+        if self.begun:
+            self.show(self.begun)
+        self.begun = None
+
+    def show(self, line):
+        if self.left > 0:
+            print(f"    {line.rstrip()}", flush=True)
+            self.left -= 1
 
 
 def tests(suite, step, folder, *selection, env=None):
@@ -99,29 +134,28 @@ def call(suite, step, folder, options, env):
     results.unlink(missing_ok=True)
     command = ["ctest", "--test-dir", steps.BUILD / folder, "--no-tests=error", "--output-on-failure",
                "--test-output-size-passed", OUTPUT_BYTES_MAX, "--output-junit", results, *options]
-    tests, last, total, at_once = {}, "", 0, 0
+    tests, last, total, failure = {}, "", 0, FailureAtOnce(suite.progress)
     for line in steps.lines_of(command, steps.BUILD / f"{steps.log_name(step)}.ctest.log", env):
         if isinstance(line, int):
             status = line
             break
         last = line
         if not (result := RESULT.match(line)):
-            # A log shows why at once, too: the run may be ended before its summary.
             if START.match(line):
-                at_once = 0
-            if at_once > 0 and line.strip() and not suite.progress.on_terminal:
-                print(f"    {line.rstrip()}", flush=True)
-                at_once -= 1
+                failure.end()
+            elif line.strip():
+                failure.line(line)
             continue
-        at_once = 0
+        failure.end()
         total = int(result[1] or total)
         test = tests[int(result[2])] = Test(result[3], result[4])
         if test.failed:
             suite.progress.say(f"{step.name}: FAILED {test.name} ({test.plain})")
-            at_once = FAILURE_LINES_AT_ONCE
+            failure.begin()
         failed = sum(one.failed for one in tests.values())
         of = f" of {total}" if total else ""  # not known until the first one has its last result
         suite.progress.show(f"{step.name}: {len(tests)}{of} tests, {failed} failed")
+    failure.end()
     outputs, seconds = {}, {}
     if results.exists():
         for case in xml.etree.ElementTree.parse(results).iter("testcase"):

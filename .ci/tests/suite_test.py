@@ -140,6 +140,13 @@ add_test(missing "/nowhere/program")
         self.assertEqual(status, 0)
         self.assertIn("skipped in tests that passed: Suite.Part\n", text)
 
+    def test_a_log_shows_of_googletest_what_has_failed_and_what_had_begun(self):
+        self.tree("""add_test(Suite "sh" "-c" "for i in $(seq 100); do echo \'[ RUN      ] Suite.A\'$i
+[ $i != 70 ] || echo wrong
+[ $i = 70 ] || echo \'[       OK ] Suite.A\'$i; done; echo \'[ RUN      ] Suite.Hangs\'; exit 1")\n""")
+        _, text = self.run_steps(("step", lambda suite, step: ctest.tests(suite, step, "tree")))
+        self.assertIn("FAILED Suite (Failed)\n    [ RUN      ] Suite.A70\n    wrong\n    [ RUN      ] Suite.Hangs\n", text)
+
     def test_what_passes_when_run_again_is_named_and_does_not_fail(self):
         self.tree('add_test(good "true")\n' + "".join(unsteady(f"flips{i}") for i in range(3)))
         status, text = self.run_steps(("step", lambda suite, step: ctest.tests(suite, step, "tree")))
