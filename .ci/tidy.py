@@ -31,6 +31,8 @@ TIDY = "clang-tidy-19"
 CHECKS = ROOT / ".clang-tidy"
 # Tests misuse things on purpose, a header's check has no code of its own, and code on pages is as short as can be.
 NOT_CHECKED = re.compile(r"/(tests|bench|fuzz|docs)/|header_checks|test_headers|_tested\.dir/")
+# A source of a library that is compiled into a test program once more, with the precompiled header of those.
+TEST_HEADERS = "tuza_test_headers.dir"
 FINDING = re.compile(r"^(\S+?:\d+:\d+): (?:error|warning): (.*)$")
 
 
@@ -43,10 +45,19 @@ def configured(tree):
     return tree / "compile_commands.json"
 
 
-def units(database, words):
+def libraries_only(tree, database):
+    """A folder with the compile commands but those of test programs: clang-tidy runs all that a file has."""
+    folder = tree / "tidy"
+    folder.mkdir(exist_ok=True)
+    kept = [entry for entry in json.loads(database.read_text()) if TEST_HEADERS not in entry["command"]]
+    (folder / "compile_commands.json").write_text(json.dumps(kept))
+    return folder
+
+
+def units(folder, words):
     """The sources to check, the largest first, with the commands that compile them."""
     found = {}
-    for entry in json.loads(database.read_text()):
+    for entry in json.loads((folder / "compile_commands.json").read_text()):
         path = pathlib.Path(entry["directory"], entry["file"])
         names = [str(path), *sources(path)]
         if (path.suffix in (".cpp", ".cxx") and not any(map(NOT_CHECKED.search, names))
@@ -91,9 +102,9 @@ def state(command, files, deep):
     return hashlib.sha256(repr([command, deep, version(), digest(CHECKS), *map(digest, files)]).encode()).hexdigest()
 
 
-def findings(tree, unit, deep):
+def findings(folder, unit, deep):
     """Findings of one unit, by place, and clang-tidy's output if it failed without any."""
-    command = [TIDY, f"--config-file={CHECKS}", "-p", tree, "--quiet", unit]
+    command = [TIDY, f"--config-file={CHECKS}", "-p", folder, "--quiet", unit]
     if deep:
         command += ["--extra-arg=-Xclang", "--extra-arg=-analyzer-opt-analyze-headers"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
@@ -115,7 +126,8 @@ def main():
     parser.add_argument("--deep", action="store_true")
     parser.add_argument("--build", type=pathlib.Path, default=TREE, metavar="DIR")
     options = parser.parse_args()
-    chosen = units(configured(options.build), options.words)
+    folder = libraries_only(options.build, configured(options.build))
+    chosen = units(folder, options.words)
     if not chosen:
         sys.exit("tidy: nothing to check: no unit has one of the words in its path")
     known, files = options.build / "tidy.json", dependencies(options.build)
@@ -125,7 +137,7 @@ def main():
     chosen = [unit for unit in chosen if unit not in unchanged]
     progress, found = steps.Progress(), {}
     with concurrent.futures.ThreadPoolExecutor(steps.JOBS) as pool:
-        checked = pool.map(lambda unit: findings(options.build, unit, options.deep), chosen)
+        checked = pool.map(lambda unit: findings(folder, unit, options.deep), chosen)
         for count, (unit, result) in enumerate(zip(chosen, checked), 1):
             for place in result.keys() - found.keys():  # at once: a whole run takes minutes
                 progress.say("\n".join(result[place]).rstrip())

@@ -60,6 +60,19 @@ class Tidy(unittest.TestCase):
         status, text = self.run_on(broken_cpp="int f( {\n")
         self.assertEqual(status, 1, text)
 
+    def test_a_source_that_a_test_compiles_once_more_is_checked_as_the_librarys(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder, "sched")
+            root.mkdir()
+            source = root / "one.cpp"
+            source.write_text(GOOD)
+            command = f"clang++-19 -std=c++23 -c {source}"
+            headers = f"-include {root}/tuza_test_headers.dir/not_built.h"
+            (root / "compile_commands.json").write_text(json.dumps(
+                [{"directory": str(root), "file": str(source), "command": line} for line in (command, f"{command} {headers}")]))
+            done = subprocess.run([sys.executable, TIDY, "--build", root], capture_output=True, text=True)
+            self.assertEqual(done.stdout.strip(), "tidy: 1 units, 0 findings", done.stderr)
+
     def test_what_has_passed_is_checked_again_when_it_has_changed(self):
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder, "sched")
