@@ -168,5 +168,26 @@ TEST_P(WebSocketStuckTest, APongThatIsStuckDoesNotHoldTheEndUp) {
   });
 }
 
+TEST_P(WebSocketStuckTest, AWriterThatIsStuckDoesNotHoldTheShutdownUp) {
+  run_with(GetParam(), [] {
+    Chan<int> filled(1), ended(1);
+    Server server(
+        [&](Request& req, ResponseWriter& res) {
+          auto socket = websocket::upgrade(req, res, {.ping_interval = 0ms, .close_timeout = 20ms});
+          ASSERT_TRUE(socket);
+          fill(*socket, 1);
+          filled.send(1);
+          EXPECT_TRUE(socket->write_text("stuck").error().closed());
+          ended.send(1);
+        },
+        {.server = {.write_timeout = 0ms, .shutdown_timeout = 1h}, .buffer_bytes = kServersBuffer});
+    SlowClient client(server);
+    client.send(frame(1, "fill"));
+    (void)filled.recv();
+    EXPECT_TRUE(server.server().shutdown());
+    EXPECT_TRUE(ended.recv());
+  });
+}
+
 }  // namespace
 }  // namespace tuza::http::testing

@@ -135,9 +135,10 @@ void Connection::Impl::begin_grace() {
   }
 }
 
+// A handler whose peer reads nothing may be in a write without a context: it must not hold the shutdown up.
 void Connection::Impl::say_goodbye() {
   try {
-    (void)close_in_time(kGoingAway);
+    close_or_break_off(kGoingAway);
   } catch (const std::bad_alloc&) {
     conn_.close();
   }
@@ -150,8 +151,8 @@ Result<void> Connection::Impl::close_in_time(int code, std::string_view reason) 
   return writer_.close(ctx, code, reason);
 }
 
-// There is nothing to read any more, so nothing to wait for: a writer whose peer takes nothing is not waited for either.
-void Connection::Impl::answer_close(int code, std::string_view reason) {
+// A writer whose peer takes nothing is waited for no longer than that.
+void Connection::Impl::close_or_break_off(int code, std::string_view reason) {
   const Result<void> sent = close_in_time(code, reason);
   if (!sent && !sent.error().is(Errc::kClosed)) conn_.close();
 }
@@ -225,13 +226,13 @@ Result<std::size_t> Connection::Impl::wait_for(const Context& ctx, auto read) {
 Error Connection::Impl::end_of_peer(const Step& close) {
   peer_close_ = CloseStatus{.code = close.code, .reason = std::string(close.data)};
   // 5.5.1: the answer has the same code. If the close frame was ours, this is the answer to it.
-  answer_close(close.code);
+  close_or_break_off(close.code);
   return finish(Error(Errc::kClosed, "websocket read", "closed by the peer, " + std::to_string(close.code)));
 }
 
 Error Connection::Impl::end_by(const Step& violation) {
   Error error(Errc::kBadMessage, "websocket read", std::string(violation.data));
-  answer_close(violation.code, violation.data);
+  close_or_break_off(violation.code, violation.data);
   return finish(std::move(error));
 }
 

@@ -69,7 +69,7 @@ class Connection::Impl {
   void begin_grace();
   void say_goodbye();
   Result<void> close_in_time(int code, std::string_view reason = {});
-  void answer_close(int code, std::string_view reason = {});
+  void close_or_break_off(int code, std::string_view reason = {});
   void wait_for_server();
 
   std::optional<ClientResponse> response_;  // a client's; owns the connection, and so ends last
