@@ -79,6 +79,8 @@ class ClientExchange : public rt::CacheNode {
   [[nodiscard]] Result<void> wait_for_bare_body();
   [[nodiscard]] std::uint64_t body_remaining() const { return body_.remaining(); }
   void took_body(std::uint64_t bytes);
+  // The rest of the body is waited for under this context.
+  void read_under(const Context& ctx) { ctx_ = ctx; }
   // An error of that connection; all further reads of the body fail with it.
   std::unexpected<Error> fail(Error error);
 

@@ -92,6 +92,20 @@ Result<void> pass_body(Request& req, ResponseWriter& res, ClientResponse& answer
   }
 }
 
+bool is_event_stream(const ClientResponse& answer) {
+  const std::string_view type = answer.header("Content-Type").value_or("");
+  return equals_ignoring_case(trim(type.substr(0, type.find(';'))), "text/event-stream");
+}
+
+// Of a body that goes on for ever: its client connects anew when it ends, so a shutdown need not wait.
+Result<void> pass_events(Request& req, ResponseWriter& res, ClientResponse& answer) {
+  const Context& until = req.until_shutdown();
+  answer.exchange().read_under(until);
+  Result<void> passed = pass_body(req, res, answer);
+  if (!passed && until.done() && !req.context().done()) return {};
+  return passed;
+}
+
 }  // namespace
 
 Result<void> pass_back(Request& req, ResponseWriter& res, ClientResponse& answer,
@@ -106,7 +120,8 @@ Result<void> pass_back(Request& req, ResponseWriter& res, ClientResponse& answer
   }
   set_length(req, res, answer);
   if (options.on_response) options.on_response(answer, res);
-  if (Result<void> passed = pass_body(req, res, answer); !passed) return passed;
+  Result<void> passed = is_event_stream(answer) ? pass_events(req, res, answer) : pass_body(req, res, answer);
+  if (!passed) return passed;
   for (const auto& [name, value] : answer.trailers()) {
     if (may_be_trailer(name)) res.add_trailer(name, value);
   }

@@ -256,6 +256,24 @@ TEST_P(ReverseProxyTest, PassesEachPieceOnBeforeItWaitsForTheNext) {
   });
 }
 
+TEST_P(ReverseProxyTest, AStreamOfEventsEndsWithTheShutdown) {
+  run_with(GetParam(), [] {
+    TestServer upstream([](Request& req, ResponseWriter& res) {
+      res.set_header("Content-Type", "text/event-stream; charset=utf-8");
+      if (!res.write("data: 1\n\n") || !res.flush()) return;
+      req.context().wait();
+    });
+    TestServer proxy(ReverseProxy({.upstreams = {url_of(upstream, "")}}), {.shutdown_timeout = 1h});
+    Client client;
+    Result<ClientResponse> res = client.get(kNoContext, url_of(proxy));
+    ASSERT_TRUE(res);
+    std::array<char, 64> piece;
+    EXPECT_EQ(res->read(std::span(piece)), 9u);
+    EXPECT_TRUE(proxy.server().shutdown());
+    EXPECT_EQ(res->read(std::span(piece)), 0u) << "a whole response";
+  });
+}
+
 TEST_P(ReverseProxyTest, BodiesPassEachOther) {
   run_with(GetParam(), [] {
     TestServer upstream([](Request& req, ResponseWriter& res) {
