@@ -48,13 +48,18 @@ bool names(std::string_view line, std::string_view name) {
          equals_ignoring_case(line.substr(0, name.size()), name);
 }
 
-void log_exception(const Request& request, std::string_view what) {
+void log_end(const Request& request, std::string_view of, std::string_view end, std::string_view what) {
   static LogLimiter limiter(10);
-  std::string line = "tuza: the handler of " + std::string(request.method_name()) + " ";
+  std::string line = "tuza: the ";
+  line.append(of).append(request.method_name()).append(" ");
   detail::append_log_escaped(line, request.path().substr(0, 200));
-  line += " has thrown: ";
+  line.append(end);
   detail::append_log_escaped(line, what.substr(0, 1000));
   limiter.log(LogLevel::kError, line);
+}
+
+void log_exception(const Request& request, std::string_view what) {
+  log_end(request, "handler of ", " has thrown: ", what);
 }
 
 }  // namespace
@@ -70,7 +75,7 @@ Exchange::Outcome Exchange::run(const Handler& handler) {
       writer->error(e.status(), std::string(e.what()) + "\n");
       return Outcome::kReturned;
     }
-    log_exception(*request, e.what());
+    log_end(*request, "response to ", " breaks off: ", e.what());
     thrown();
   } catch (const std::bad_expected_access<Error>& e) {
     if (needs_no_answer()) return Outcome::kReturned;

@@ -79,6 +79,11 @@ TEST_F(HostileLogTest, TheServersOwnLines) {
       return std::unexpected(Error::from_errno(EIO, "read", std::string(kHostile)));
     };
     expect_line("has thrown", [&] { EXPECT_EQ(call(returns, path).status, 500); });
+    const Handler late = [](Request&, ResponseWriter& res) {
+      (void)res.flush();
+      throw StatusError(502, std::string(kHostile));
+    };
+    expect_line("the response to GET ", [&] { EXPECT_FALSE(call(late, path).complete); });
     const Handler fails = [](Request&, ResponseWriter& res) { refuse_file(res, -EIO, kHostile); };
     expect_line("file server: ", [&] { EXPECT_EQ(call(fails, "GET /").status, 500); });
   });
