@@ -23,6 +23,7 @@
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/context.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -36,12 +37,23 @@ class File;
 namespace tuza::http {
 
 class Exchange;
+struct FileContent;
+struct Representation;
 
 struct SendFileOptions {
   std::string_view content_type = {};   // empty: the one that has been set, or by the extension of the file
   std::string_view cache_control = {};  // empty: the field that has been set, or none
   // The browser saves the file under this name instead of showing it (Content-Disposition: attachment).
   std::string_view download_name = {};
+};
+
+struct SendContentOptions {
+  std::string_view content_type = {};   // empty: the one that has been set, or by the extension of `name`
+  std::string_view name = {};           // "app.js"
+  std::string_view cache_control = {};  // as SendFileOptions
+  std::string_view download_name = {};
+  // For Last-Modified, and the conditions about it.
+  std::optional<std::chrono::sys_seconds> last_modified = {};
 };
 
 class ResponseWriter {
@@ -121,6 +133,9 @@ class ResponseWriter {
   // FileServer knows how. Parks.
   void send_file(std::string_view path, const SendFileOptions& options = {});
   void send_file(const File& file, const SendFileOptions& options = {});
+  // Bytes in memory, such as an asset that is part of the program or a report just made, as send_file() sends a file. The ETag
+  // is a hash of them, 1 ms for some 2 MB; unless one has been set. Parks.
+  void send_content(std::string_view bytes, const SendContentOptions& options = {});
   // Sends the client to `location`, a URI or the path of one: 301, 302, 303, 307 or 308, std::invalid_argument otherwise.
   // Characters that a URI does not have are percent-encoded, control characters and "\\" too. Check a location that a
   // client has chosen: "//host" names another server.
@@ -180,6 +195,8 @@ class ResponseWriter {
 
  private:
   void send_open_file(int fd, std::string_view path, const SendFileOptions& options);
+  void send_representation(const Representation& representation, const FileContent& content,
+                           std::string_view download_name);
 
   Exchange& exchange_;
 };

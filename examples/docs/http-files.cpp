@@ -3,6 +3,7 @@
 #include <tuza/net.h>
 
 #include <string>
+#include <string_view>
 
 namespace {
 
@@ -11,6 +12,7 @@ using http::Request;
 using http::ResponseWriter;
 
 std::string path_of_report(int) { return {}; }
+constexpr std::string_view kScript = "alert();\n";
 
 void folders(http::Router& router) {
   //! [folder]
@@ -19,6 +21,11 @@ void folders(http::Router& router) {
                                                              .precompressed = {"br", "gzip"}}));
   router.handle("/pub/", http::FileServer("/srv/pub", {.prefix = "/pub/", .listing = true}));
   //! [folder]
+  //! [content]
+  router.handle("GET /app.js", [](Request&, ResponseWriter& res) {
+    res.send_content(kScript, {.name = "app.js", .cache_control = "max-age=300"});
+  });
+  //! [content]
 }
 
 //! [one]

@@ -1,4 +1,5 @@
-// ResponseWriter::send_file(): a handler answers with a file that it has chosen.
+// ResponseWriter::send_file() and send_content(): a handler answers with a file that it has chosen, or with bytes, as
+// FileServer does.
 #include <tuza/http/response_writer.h>
 
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 #include <tuza/netpoll/file.h>
 #include <tuza/netpoll/files/file_calls.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <optional>
@@ -44,6 +46,10 @@ std::string disposition_of(std::string_view name) {
   return simple == name ? field : field + "; filename*=UTF-8''" + encoded;
 }
 
+std::string type_of(const ResponseWriter& response, std::string_view type, std::string_view name) {
+  return std::string(!type.empty() ? type : response.header("Content-Type").value_or(content_type_of(name)));
+}
+
 }  // namespace
 
 void ResponseWriter::send_open_file(int fd, std::string_view path, const SendFileOptions& options) {
@@ -52,16 +58,18 @@ void ResponseWriter::send_open_file(int fd, std::string_view path, const SendFil
     return refuse_file(*this, error, path);
   }
   if (!S_ISREG(info.st_mode)) return refuse_file(*this, -ENXIO, path);
-  const std::string type(!options.content_type.empty()
-                             ? options.content_type
-                             : header("Content-Type").value_or(content_type_of(path)));
+  const std::string type = type_of(*this, options.content_type, path);
   const FileRules rules{.cache_control = std::string(options.cache_control)};
   const std::optional<std::string> small = small_content(fd, info);
   std::string etag = small ? tag_of_content(*small) : tag_of_file(fd, info, std::chrono::system_clock::now());
   const Representation representation = representation_of(std::move(etag), info, type, rules);
   const FileContent content = small ? FileContent{.bytes = *small} : FileContent{.fd = fd};
-  if (!options.download_name.empty())
-    set_header("Content-Disposition", disposition_of(options.download_name));
+  send_representation(representation, content, options.download_name);
+}
+
+void ResponseWriter::send_representation(const Representation& representation, const FileContent& content,
+                                         std::string_view download_name) {
+  if (!download_name.empty()) set_header("Content-Disposition", disposition_of(download_name));
   const Request request(exchange_);
   const bool may_be_conditional = request.method() == Method::kGet || request.method() == Method::kHead;
   if (may_be_conditional && status_code() == 200) {
@@ -90,6 +98,20 @@ void ResponseWriter::send_file(std::string_view path, const SendFileOptions& opt
   if (fd < 0) return refuse_file(*this, fd, path);
   const OpenFile open(static_cast<int>(fd));
   send_open_file(open.fd(), path, options);
+}
+
+void ResponseWriter::send_content(std::string_view bytes, const SendContentOptions& options) {
+  const std::string type = type_of(*this, options.content_type, options.name);
+  // RFC 9110 8.8.2.1: not later than the response itself.
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  const auto date = options.last_modified;
+  send_representation({.size = bytes.size(),
+                       .validators = {.etag = header("ETag") ? std::string() : tag_of_content(bytes),
+                                      .last_modified = std::min(date.value_or(now), now),
+                                      .has_date = date.has_value()},
+                       .content_type = type,
+                       .cache_control = options.cache_control},
+                      {.bytes = bytes}, options.download_name);
 }
 
 }  // namespace tuza::http

@@ -422,5 +422,55 @@ TEST(SendFileTest, CompressedByMiddleware) {
   }
 }
 
+Handler content(std::string bytes, SendContentOptions options = {}) {
+  return [bytes = std::move(bytes), options](Request&, ResponseWriter& res) {
+    res.send_content(bytes, options);
+  };
+}
+
+TEST(SendContentTest, BytesInMemoryAreSentAsAFileIs) {
+  const auto modified = std::chrono::sys_days(std::chrono::year(2001) / 9 / 9);
+  const Handler handler = content("0123456789", {.name = "ten.css", .last_modified = modified});
+  const CallResult whole = call(handler, "GET /");
+  EXPECT_EQ(whole.body, "0123456789");
+  EXPECT_EQ(whole.header("Content-Type"), "text/css; charset=utf-8");
+  EXPECT_EQ(whole.header("Last-Modified"), "Sun, 09 Sep 2001 00:00:00 GMT");
+  EXPECT_EQ(whole.header("Accept-Ranges"), "bytes");
+  const std::string tag(whole.header("ETag").value());
+  EXPECT_NE(call(content("0123456780"), "GET /").header("ETag"), tag);
+  EXPECT_EQ(call(handler, "GET /", {.headers = {{"If-None-Match", tag}}}).status, 304);
+  EXPECT_EQ(
+      call(handler, "GET /", {.headers = {{"If-Modified-Since", "Mon, 10 Sep 2001 00:00:00 GMT"}}}).status,
+      304);
+  EXPECT_EQ(call(handler, "GET /", {.headers = {{"If-Match", "\"another\""}}}).status, 412);
+  const CallResult part = call(handler, "GET /", {.headers = {{"Range", "bytes=-3"}, {"If-Range", tag}}});
+  EXPECT_EQ(part.status, 206);
+  EXPECT_EQ(part.body, "789");
+  EXPECT_EQ(call(handler, "GET /", {.headers = {{"Range", "bytes=10-"}}}).header("Content-Range"),
+            "bytes */10");
+  EXPECT_EQ(call(handler, "HEAD /").header("Content-Length"), "10");
+}
+
+TEST(SendContentTest, WhatTheProgramHasSaidOfThemCounts) {
+  const Handler tagged = [](Request&, ResponseWriter& res) {
+    res.set_header("ETag", "\"v7\"");
+    res.set_header("Content-Type", "model/vnd.usdz+zip");
+    res.send_content("bytes", {.name = "a.css", .cache_control = "private", .download_name = "b.usdz"});
+  };
+  const CallResult r = call(tagged, "GET /");
+  EXPECT_EQ(r.header("ETag"), "\"v7\"");
+  EXPECT_EQ(r.header("Content-Type"), "model/vnd.usdz+zip");
+  EXPECT_EQ(r.header("Cache-Control"), "private");
+  EXPECT_EQ(r.header("Content-Disposition"), "attachment; filename=\"b.usdz\"");
+  EXPECT_FALSE(r.header("Last-Modified"));
+  EXPECT_EQ(call(tagged, "GET /", {.headers = {{"If-None-Match", "\"v7\""}}}).status, 304);
+  // A response cannot have been modified after it was sent.
+  const auto future = std::chrono::sys_days(std::chrono::year(2286) / 11 / 20);
+  const std::string late(
+      call(content("a", {.last_modified = future}), "GET /").header("Last-Modified").value());
+  EXPECT_FALSE(late.ends_with("2286 00:00:00 GMT")) << late;
+  EXPECT_EQ(call(content(""), "GET /").header("Content-Length"), "0");
+}
+
 }  // namespace
 }  // namespace tuza::http::testing
