@@ -66,7 +66,7 @@ class Request {
   [[nodiscard]] std::optional<std::string_view> path_value(std::string_view name) const;
   // The same as a number, bool or text. Throws StatusError(404) if it is none, since then nothing has this path; and
   // std::logic_error if the pattern has no such name.
-  template <detail::Parsable T>
+  template <class T>
   [[nodiscard]] T path_value(std::string_view name) const {
     const std::optional<std::string_view> text = path_value(name);
     if (!text) detail::no_such_path_value(name);
@@ -82,7 +82,7 @@ class Request {
   // The first value of a query parameter, decoded ("+" is a space); nullopt if the parameter is missing.
   [[nodiscard]] std::optional<std::string_view> query_value(std::string_view name) const;
   // The same as a number, bool or text. Throws StatusError(400) if it is none.
-  template <detail::Parsable T>
+  template <class T>
   [[nodiscard]] std::optional<T> query_value(std::string_view name) const {
     return typed<T>(query_value(name), "query parameter", name);
   }
@@ -93,7 +93,7 @@ class Request {
   // The value of the first header field with that name, ignoring case; nullopt if there is none.
   [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const;
   // The same as a number, bool or text. Throws StatusError(400) if it is none.
-  template <detail::Parsable T>
+  template <class T>
   [[nodiscard]] std::optional<T> header(std::string_view name) const {
     return typed<T>(header(name), "header field", name);
   }

@@ -40,7 +40,7 @@ class Values {
   // The first value of that name; nullopt if there is none. Names are case-sensitive.
   [[nodiscard]] std::optional<std::string_view> get(std::string_view name) const;
   // The same as a number, bool or text. Throws StatusError(400) if it is none.
-  template <detail::Parsable T>
+  template <class T>
   [[nodiscard]] std::optional<T> get(std::string_view name) const {
     const std::optional<std::string_view> text = get(name);
     if (!text) return std::nullopt;

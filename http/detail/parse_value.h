@@ -20,8 +20,10 @@ concept Parsable =
 
 // The whole of `text` in decimal, without spaces and without "+"; a bool is "true", "false", "1" or "0". nullopt if it
 // is malformed or does not fit.
-template <Parsable T>
+template <class T>
 [[nodiscard]] std::optional<T> parse_value(std::string_view text) {
+  static_assert(Parsable<T>,
+                "a value of a request is a number, a bool or text: make another type of the text yourself");
   if constexpr (std::same_as<T, bool>) {
     if (text == "true" || text == "1") return true;
     if (text == "false" || text == "0") return false;
@@ -31,8 +33,10 @@ template <Parsable T>
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
     return value;
-  } else {
+  } else if constexpr (Parsable<T>) {
     return T(text);
+  } else {
+    return std::nullopt;
   }
 }
 
