@@ -57,7 +57,10 @@ def descendants(process):
 
 
 def tasks(process):
-    return list(pathlib.Path(f"/proc/{process}/task").glob("*"))
+    try:
+        return list(pathlib.Path(f"/proc/{process}/task").iterdir())
+    except OSError:  # it has ended
+        return []
 
 
 def age_s(process):
