@@ -50,8 +50,8 @@ struct SendFileOptions {
 struct SendContentOptions {
   std::string_view content_type = {};   // empty: the one that has been set, or by the extension of `name`
   std::string_view name = {};           // "app.js"
-  std::string_view cache_control = {};  // as SendFileOptions
-  std::string_view download_name = {};
+  std::string_view cache_control = {};  // as in SendFileOptions
+  std::string_view download_name = {};  // the same
   // For Last-Modified, and the conditions about it.
   std::optional<std::chrono::sys_seconds> last_modified = {};
 };
@@ -134,7 +134,7 @@ class ResponseWriter {
   void send_file(std::string_view path, const SendFileOptions& options = {});
   void send_file(const File& file, const SendFileOptions& options = {});
   // Bytes in memory, such as an asset that is part of the program or a report just made, as send_file() sends a file. The ETag
-  // is a hash of them, 1 ms for some 2 MB; unless one has been set. Parks.
+  // is a hash of them, 1 ms for some 1.5 MB, unless one has been set. Parks.
   void send_content(std::string_view bytes, const SendContentOptions& options = {});
   // Sends the client to `location`, a URI or the path of one: 301, 302, 303, 307 or 308, std::invalid_argument otherwise.
   // Characters that a URI does not have are percent-encoded, control characters and "\\" too. Check a location that a

@@ -79,7 +79,8 @@ class ClientExchange : public rt::CacheNode {
   [[nodiscard]] Result<void> wait_for_bare_body();
   [[nodiscard]] std::uint64_t body_remaining() const { return body_.remaining(); }
   void took_body(std::uint64_t bytes);
-  // The rest of the body is waited for under this context.
+  // The rest of the body is waited for under this context, which descends from the one before: the caller's, or middleware's.
+  [[nodiscard]] const Context& context() const { return ctx_; }
   void read_under(const Context& ctx) { ctx_ = ctx; }
   // An error of that connection; all further reads of the body fail with it.
   std::unexpected<Error> fail(Error error);

@@ -99,10 +99,14 @@ bool is_event_stream(const ClientResponse& answer) {
 
 // Of a body that goes on for ever: its client connects anew when it ends, so a shutdown need not wait.
 Result<void> pass_events(Request& req, ResponseWriter& res, ClientResponse& answer) {
-  const Context& until = req.until_shutdown();
-  answer.exchange().read_under(until);
+  const Context whole = answer.exchange().context();
+  const Context shutdown = req.exchange().server_shutdown();
+  // The function may still run when the stream has ended: it shares the context.
+  const auto both = std::make_shared<CancellableContext>(with_cancel(whole));
+  const WhenDone at_shutdown = when_done(shutdown, [both, shutdown] { both->cancel(shutdown.cause()); });
+  answer.exchange().read_under(both->ctx());
   Result<void> passed = pass_body(req, res, answer);
-  if (!passed && until.done() && !req.context().done()) return {};
+  if (!passed && shutdown.done() && !whole.done()) return {};
   return passed;
 }
 
