@@ -171,6 +171,14 @@ class ClientRequest {
     keeps_sending_ = true;
     return *this;
   }
+  // Called for each interim response (1xx) before the response, such as 103 with its early hints: with its status, and with its
+  // fields, valid during the call. Not for 100, which answers expect_continue(), nor for 101. In the goroutine that sends the
+  // request, which goes on when it returns; what it throws, Client::send() throws.
+  using InterimFunction = MoveOnlyFunction<void(int status, const ReceivedHeaders& headers)>;
+  ClientRequest& on_interim(InterimFunction function) {
+    on_interim_ = std::move(function);
+    return *this;
+  }
   // Asks the server to go on with another protocol over this connection, such as "websocket". A server that does answers 101,
   // and ClientResponse::hijack() is the connection then; any other answer is a usual one. Throws as set_header().
   ClientRequest& set_upgrade(std::string_view protocols);
@@ -194,6 +202,7 @@ class ClientRequest {
   [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const;
 
  private:
+  friend class ClientExchange;
   friend class ClientState;
   friend class MiddlewareChain;
   friend class RequestSender;
@@ -215,6 +224,7 @@ class ClientRequest {
   std::string upgrade_;                      // empty: none
   BodySource source_;                        // if set, the body; with an opener, that of the last sending
   BodyOpener opener_;
+  InterimFunction on_interim_;      // may be null
   BodySplicer* splicer_ = nullptr;  // beside a source; null: none
   std::optional<std::uint64_t> length_;
   bool without_body_ = false;  // a redirect has made a GET of it

@@ -38,6 +38,7 @@ void ResponseWriter::add_header(std::string_view name, std::string_view value) {
 void ResponseWriter::add_trailer(std::string_view name, std::string_view value) {
   exchange_.add_trailer(name, value);
 }
+Result<void> ResponseWriter::early_hints(std::string_view link) { return exchange_.early_hints(link); }
 void ResponseWriter::remove_header(std::string_view name) { exchange_.remove_header(name); }
 void ResponseWriter::set_cookie(const Cookie& cookie) { add_header("Set-Cookie", to_set_cookie(cookie)); }
 void ResponseWriter::delete_cookie(Cookie like) {

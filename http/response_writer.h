@@ -87,6 +87,12 @@ class ResponseWriter {
   // Content-Length, Content-Type and others.
   void add_trailer(std::string_view name, std::string_view value);
 
+  // A response in front of the response (103, RFC 8297), at once: the browser fetches what the page will need while the handler
+  // still makes the page. `link` is the value of a Link field, "</app.css>; rel=preload; as=style"; the response gets the field,
+  // too, and is all that a client of HTTP/1.0 gets. Old clients take a 103 for the response: send it to those that say what they
+  // are, browsers by `Sec-Fetch-Mode: navigate`. An error: the client is gone or too slow. Throws as add_header(). Parks.
+  [[nodiscard]] Result<void> early_hints(std::string_view link);
+
   // -- The body.
 
   // The whole response; nothing may be written before or after. Throws std::invalid_argument as set_header()

@@ -13,9 +13,11 @@
 #include <tuza/http/wire/field.h>
 #include <tuza/netpoll/poll/descriptor_limit.h>
 #include <tuza/sched/log.h>
+#include <tuza/sched/time/clock.h>
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -31,6 +33,8 @@ namespace {
 
 // As nginx calls it. The client has gone and does not see it, but logs and metrics do.
 constexpr int kClientClosedRequest = 499;
+// By a client that takes no interim response: then an upstream that is late may not be to blame.
+constexpr std::chrono::milliseconds kHeldUp{100};
 
 // For as long as the answer is passed back, too: balancing by requests counts those.
 class Active {
@@ -209,6 +213,12 @@ std::optional<Error> ReverseProxy::Impl::attempt(Upstream& upstream, ProxiedCall
   url.target = target_of(req);
   ClientRequest out(req.method(), std::move(url));
   prepare(call, out);
+  bool held_up = false;
+  out.on_interim([&](int status, const ReceivedHeaders& headers) {
+    const auto begun = tuza::now();
+    pass_interim(req, status, headers);
+    held_up = held_up || tuza::now() - begun > kHeldUp;
+  });
   Result<ClientResponse> got = upstream.client.send(req.context(), out);
   if (got) {
     upstreams_->answered(upstream);
@@ -228,7 +238,8 @@ std::optional<Error> ReverseProxy::Impl::attempt(Upstream& upstream, ProxiedCall
     fail(upstream.name, req, res, error);
     return {};
   }
-  if (!net::is_out_of_resources(error)) upstreams_->failed(upstream, error);
+  const bool client_was_slow = held_up && error.timeout();
+  if (!net::is_out_of_resources(error) && !client_was_slow) upstreams_->failed(upstream, error);
   const bool idempotent = is_idempotent(req.method()) || req.header("Idempotency-Key");
   const bool repeatable = idempotent && !call.streams && !error.is(Errc::kBadMessage);
   if (repeatable || !out.sent()) return error;

@@ -214,6 +214,12 @@ class MemoryExchange final : public Exchange {
     result_.closes = true;
   }
 
+  Result<void> send_interim_head(int status, std::string_view lines, const Context*) override {
+    if (gone_) return not_written();
+    InterimResponse& sent = result_.interim.emplace_back(status);
+    for (const auto& [name, value] : HeaderLines(lines)) sent.headers.emplace_back(name, value);
+    return {};
+  }
   void start(const std::optional<std::uint64_t>& length) override {
     response_.begun = response_.started = true;
     if (gone_) return;

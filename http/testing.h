@@ -60,15 +60,21 @@ struct CallOptions {
   ServerOptions server{};               // its limits
 };
 
+struct InterimResponse {
+  int status = 0;
+  HeaderFields headers{};
+};
+
 struct CallResult {
   int status = 0;  // 0: the client gets no response, because it has gone, or the handler has called goexit()
   HeaderFields headers;  // in the order set; Content-Length if the length is known
   std::string body;
   std::vector<std::string> pieces;  // the body, divided where the handler has called flush()
   HeaderFields trailers;
-  bool streamed = false;         // in pieces, the first of them before the handler returned
-  bool closes = false;           // the connection would be closed after this response
-  bool complete = true;          // false: the client would see the response break off
+  std::vector<InterimResponse> interim;  // before the response: ResponseWriter::early_hints()
+  bool streamed = false;                 // in pieces, the first of them before the handler returned
+  bool closes = false;                   // the connection would be closed after this response
+  bool complete = true;                  // false: the client would see the response break off
   std::exception_ptr exception;  // what the handler has thrown; status and body are what the client gets
 
   // The first field of that name, ignoring case; nullopt if there is none.

@@ -31,6 +31,18 @@ std::string text_of(std::span<const std::byte> bytes) {
 }
 std::string in_english(std::string_view text) { return std::string(text); }
 
+std::string slow_query() { return {}; }
+std::string render(const std::string& text) { return text; }
+
+//! [hints]
+void page(Request& req, ResponseWriter& res) {
+  // Some old clients take a 103 for the answer.
+  const bool browser = req.header("Sec-Fetch-Mode") == "navigate";
+  if (browser && !res.early_hints("</app.css>; rel=preload; as=style")) return;
+  res.html(render(slow_query()));
+}
+//! [hints]
+
 //! [duplex]
 void translate(Request& req, ResponseWriter& res) {
   auto [ctx, give_up] = tuza::with_cancel(req.context());

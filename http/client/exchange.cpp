@@ -88,6 +88,7 @@ void ClientExchange::begin(std::shared_ptr<ClientState> state, const Context& ct
              .head_bytes = options().head_bytes_max,
              .fields = options().headers_max};
   answered_ = head_begun_ = reusable_ = cut_off_ = false;
+  interim_ = 0;
   coding_.reset();
   body_.begin();
 }
@@ -96,6 +97,7 @@ Result<void> ClientExchange::run(ClientPool::Lease lease, const Hop& hop) {
   lease_ = std::move(lease);
   url_ = hop.url();
   asked_ = hop.method;
+  asking_ = &hop.request;
   asked_upgrade_ = hop.upgrade;
   offered_codings_ = hop.offers_codings;
   limit_writes(deadline_);
@@ -124,9 +126,9 @@ Result<void> ClientExchange::talk(const Hop& hop) {
     if (Result<void> sent = sender.send_head(ctx_); !sent) return sent;
     const net::TimePoint until = std::min(deadline_, net::time_after_now(options().continue_timeout));
     conn().set_read_deadline(until);
-    const Result<bool> told = read_head();
-    if (!told) return std::unexpected(told.error());
-    if (*told && is_final()) return {};  // the server may still wait for the body
+    const Result<bool> refused = read_go_ahead();
+    if (!refused) return std::unexpected(refused.error());
+    if (*refused) return {};  // the server may still wait for the body
   }
   return sender.fits_one_write() ? send_whole(sender) : send_beside(sender, hop.request.keeps_sending());
 }
@@ -178,14 +180,31 @@ Result<bool> ClientExchange::end_sending() {
 
 net::TimePoint ClientExchange::head_deadline() const { return sooner(deadline_, options().head_timeout); }
 
+// Whether the final head has arrived instead of "100 Continue", or of the time to wait for that.
+Result<bool> ClientExchange::read_go_ahead() {
+  for (;;) {
+    const Result<bool> got = read_head();
+    if (!got || !*got) return got;
+    if (is_final()) return true;
+    if (head_.status == 100) return false;
+  }
+}
+
 Result<void> ClientExchange::read_final_head() {
-  for (int interim = 0; interim <= kInterimMax; ++interim) {
+  for (;;) {
     const Result<bool> got = read_head();
     if (!got) return std::unexpected(got.error());
     if (!*got) return std::unexpected(Error(Errc::kTimeout, "read response", "no answer in time"));
     if (is_final()) return {};
   }
-  return std::unexpected(Error(Errc::kBadMessage, "read response", "too many interim responses"));
+}
+
+Result<void> ClientExchange::take_interim() {
+  if (++interim_ > kInterimMax)
+    return std::unexpected(Error(Errc::kBadMessage, "read response", "too many interim responses"));
+  if (head_.status != 100 && asking_->on_interim_)
+    asking_->on_interim_(head_.status, {head_, input_.request()});
+  return {};
 }
 
 // The next head, interim or final. False: the read deadline has passed, and the head may go on to arrive.
@@ -221,7 +240,9 @@ Result<bool> ClientExchange::feed() {
       (head_.version_minor == 0 || !is_upgrade(asked_upgrade_, {head_, input_.request()})))
     return std::unexpected(Error(Errc::kBadMessage, "read response", "an upgrade that was not asked for"));
   if (!is_final()) {
+    const Result<void> taken = take_interim();
     input_.end_request();
+    if (!taken) return std::unexpected(taken.error());
     return true;
   }
   input_.pin();

@@ -90,7 +90,9 @@ class ClientExchange : public rt::CacheNode {
   [[nodiscard]] Result<void> send_whole(RequestSender& sender);
   [[nodiscard]] Result<void> send_beside(RequestSender& sender, bool keeps_sending);
   Result<bool> end_sending();
+  [[nodiscard]] Result<bool> read_go_ahead();
   [[nodiscard]] Result<void> read_final_head();
+  [[nodiscard]] Result<void> take_interim();
   [[nodiscard]] Result<bool> read_head();
   [[nodiscard]] Result<bool> feed();
   [[nodiscard]] Result<void> frame();
@@ -113,10 +115,12 @@ class ClientExchange : public rt::CacheNode {
   std::optional<ClientPool::Lease> lease_;  // until the end of the body
   std::optional<BodySending> sending_;      // a body that needs more than one write; ends before the lease
   Method asked_{};
+  ClientRequest* asking_ = nullptr;  // until the head of the response is there
   bool answered_ = false;
   std::string asked_upgrade_;  // empty: none
   bool offered_codings_ = false;
   bool head_begun_ = false;
+  int interim_ = 0;              // heads before the final one
   bool reusable_ = false;        // the whole request has been sent, and a head has answered it
   bool cut_off_ = false;         // the answer has ended the sending of a source
   std::optional<Error> failed_;  // every further read of the body fails with it

@@ -88,6 +88,7 @@ class RequestLoop final : public Exchange {
   [[nodiscard]] net::Conn& conn() { return session_.conn(); }
 
   // Exchange
+  Result<void> send_interim_head(int status, std::string_view lines, const Context* ctx) override;
   void start(const std::optional<std::uint64_t>& length) override;
   Result<void> send(std::string_view data, const Context* ctx) override;
   Result<void> send_file(net::FileSlice& slice, const Context* ctx) override;

@@ -130,6 +130,14 @@ void RequestLoop::append_head(const std::optional<std::uint64_t>& length) {
   response_.begun = response_.started = true;
 }
 
+Result<void> RequestLoop::send_interim_head(int status, std::string_view lines, const Context* ctx) {
+  writer_.check();
+  stop_early_sending(*buffers_);
+  append_status_line(buffers_->out, status);
+  buffers_->out.append(lines).append("\r\n");
+  return send_all(ctx);
+}
+
 void RequestLoop::start(const std::optional<std::uint64_t>& length) {
   writer_.check();
   stop_early_sending(*buffers_);

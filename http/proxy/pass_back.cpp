@@ -112,6 +112,15 @@ Result<void> pass_events(Request& req, ResponseWriter& res, ClientResponse& answ
 
 }  // namespace
 
+void pass_interim(Request& req, int status, const ReceivedHeaders& headers) {
+  const HopFields hop(headers);
+  std::string lines;
+  for (const auto& [name, value] : headers) {
+    if (!hop.contains(name)) append_field_line(lines, name, value);
+  }
+  (void)req.exchange().send_interim(status, lines, &req.context());
+}
+
 Result<void> pass_back(Request& req, ResponseWriter& res, ClientResponse& answer,
                        const ReverseProxyOptions& options) {
   if (answer.status() > 599)

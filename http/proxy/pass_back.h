@@ -9,6 +9,9 @@
 
 namespace tuza::http {
 
+// An interim response (1xx), which a proxy has to pass on (RFC 9110 15.2). A client that has gone is seen when the response is
+// written. Parks.
+void pass_interim(Request& req, int status, const ReceivedHeaders& headers);
 // Status, fields, body and trailers, each as it arrives. An error is one of the upstream: unless the head has been sent, the
 // client needs another answer. Parks.
 [[nodiscard]] Result<void> pass_back(Request& req, ResponseWriter& res, ClientResponse& answer,

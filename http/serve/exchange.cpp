@@ -147,8 +147,10 @@ std::uint64_t Exchange::bytes_written() const { return head_only() ? 0 : respons
 
 void Exchange::set_status(int code) {
   require(!response_.begun, "status() after the response has begun");
-  if (code < 200 || code > 599)
-    throw std::invalid_argument("HTTP status out of range: " + std::to_string(code));
+  if (code < 200 || code > 599) {
+    const char* const instead = code == 103 ? "; see early_hints()" : "";
+    throw std::invalid_argument("HTTP status out of range: " + std::to_string(code) + instead);
+  }
   response_.status = code;
 }
 
@@ -188,6 +190,20 @@ void Exchange::add_trailer(std::string_view name, std::string_view value) {
   require_field(name, value);
   if (!may_be_trailer(name)) throw std::invalid_argument(std::string(name) + " cannot be a trailer");
   append_field_line(buffers_->trailers, name, value);
+}
+
+Result<void> Exchange::early_hints(std::string_view link) {
+  require(!response_.begun, "early_hints() after the response has begun");
+  add_header("Link", link);
+  std::string line;
+  append_field_line(line, "Link", link);
+  return send_interim(103, line, nullptr);
+}
+
+// RFC 9110 15.2: a client of HTTP/1.0 knows none.
+Result<void> Exchange::send_interim(int status, std::string_view lines, const Context* ctx) {
+  if (response_.begun || buffers_->head.version_minor == 0) return {};
+  return send_interim_head(status, lines, ctx);
 }
 
 void Exchange::set_header(std::string_view name, std::string_view value) {

@@ -106,6 +106,11 @@ class Exchange {
   void offer_upgrade(std::string_view protocols);
   void remove_header(std::string_view name);
   void add_trailer(std::string_view name, std::string_view value);
+  // As ResponseWriter::early_hints().
+  Result<void> early_hints(std::string_view link);
+  // An interim response (1xx), at once, in front of the response: nothing once that has begun, and to HTTP/1.0. `lines`: "Name:
+  // value\r\n", well formed. Parks.
+  Result<void> send_interim(int status, std::string_view lines, const Context* ctx);
   [[nodiscard]] std::optional<std::string_view> response_header(std::string_view name);
   void close_after_response() { response_.close = true; }
   void send_whole(std::string_view content_type, std::string_view body);
@@ -218,7 +223,8 @@ class Exchange {
   enum class Outcome : std::uint8_t { kReturned, kThrown, kThrownTooLate };
   Outcome run(const Handler& handler);
 
-  // -- What a carrier does. The calls come in the order start, send..., and each may park.
+  // -- What a carrier does. The calls come in the order send_interim_head..., start, send..., and each may park.
+  virtual Result<void> send_interim_head(int status, std::string_view lines, const Context* ctx) = 0;
   // The status and the fields are final. `length`: of the whole body; nullopt: not known.
   virtual void start(const std::optional<std::uint64_t>& length) = 0;
   // The next bytes of the body; none if the response has no body.

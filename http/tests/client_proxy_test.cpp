@@ -306,7 +306,7 @@ struct BadAnswer {
 };
 
 // Says `bytes` at once, ends its side, and waits for the end of the other.
-ScriptedServer::Script saying(std::string bytes) {
+ScriptedServer::Script sending(std::string bytes) {
   return [bytes = std::move(bytes)](net::Conn& conn, int) {
     if (!conn.write_all(bytes)) return;
     (void)conn.close_write();
@@ -319,7 +319,7 @@ ScriptedServer::Script saying(std::string bytes) {
 void expect_refused(const std::string& scheme, const std::string& url,
                     const std::vector<BadAnswer>& answers) {
   for (const auto& [bytes, code, why] : answers) {
-    ScriptedServer proxy(saying(bytes));
+    ScriptedServer proxy(sending(bytes));
     Client client(through(scheme + address_of(proxy)));
     const Result<ClientResponse> res = client.get(kNoContext, url);
     const std::string shown = ::testing::PrintToString(bytes.substr(0, 100));
@@ -411,7 +411,7 @@ TEST_P(ClientProxyTest, RepliesOfSocksAreTakenAtTheirWordOrRefused) {
     for (const std::string& bound : {"\x01"s + std::string(6, 'x'), "\x04"s + std::string(18, 'x'),
                                      "\x03\0"s + "xx", "\x03\xff"s + std::string(257, 'x')}) {
       ScriptedServer proxy(
-          saying("\x05\0\x05\0\0"s + bound + "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"));
+          sending("\x05\0\x05\0\0"s + bound + "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"));
       Client client(through("socks5h://" + address_of(proxy)));
       Result<ClientResponse> res = client.get(kNoContext, "http://far.example/");
       ASSERT_TRUE(res) << res.error().message();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <utility>
 
 namespace tuza::http::testing {
 
@@ -138,6 +139,10 @@ Router hello_router() {
     if (const auto body = req.body()) res.send("application/octet-stream", *body);
   });
   return router;
+}
+
+Handler saying(std::string text) {
+  return [text = std::move(text)](Request&, ResponseWriter& res) { res.text(text); };
 }
 
 std::string post(std::string_view path, std::string_view body, std::string_view fields) {

@@ -90,6 +90,8 @@ class RawClient {
 Response fetch(const std::string& address, std::string_view request, bool to_head = false);
 // `GET /` answers "Hello, World!", `POST /echo` the body.
 Router hello_router();
+// Answers with `text`.
+Handler saying(std::string text);
 std::string post(std::string_view path, std::string_view body, std::string_view fields = "");
 inline std::string get(std::string_view path) {
   return "GET " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n\r\n";

@@ -2,6 +2,7 @@
 #include <tuza/http/router.h>
 #include <tuza/http/status_error.h>
 #include <tuza/http/testing.h>
+#include <tuza/http/tests/http_testing.h>
 
 #include <gtest/gtest.h>
 
@@ -12,10 +13,6 @@
 
 namespace tuza::http::testing {
 namespace {
-
-Handler saying(std::string text) {
-  return [text = std::move(text)](Request&, ResponseWriter& res) { res.text(text); };
-}
 
 // "404 nothing here", and Allow if there is one.
 std::string ask(const Router& router, std::string_view request, const CallOptions& options = {}) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <tuza/http/router.h>
 #include <tuza/http/testing.h>
+#include <tuza/http/tests/http_testing.h>
 
 #include <stdexcept>
 #include <string>
@@ -9,10 +10,6 @@
 
 namespace tuza::http::testing {
 namespace {
-
-Handler saying(const std::string& text) {
-  return [text](Request&, ResponseWriter& res) { res.text(text); };
-}
 
 // Each router has its own redirects, and may see paths that the one around it has left as they are.
 TEST(RouterMount, DotsMayLeadOutOfAMount) {
