@@ -274,6 +274,31 @@ TEST_P(ReverseProxyTest, AStreamOfEventsEndsWithTheShutdown) {
   });
 }
 
+// Not by the proxy's own context of the stream, which stands in for theirs.
+TEST_P(ReverseProxyTest, AStreamOfEventsEndsWithTheContextOfMiddleware) {
+  run_with(GetParam(), [] {
+    TestServer upstream([](Request& req, ResponseWriter& res) {
+      res.set_header("Content-Type", "text/event-stream");
+      if (!res.write("data: 1\n\n") || !res.flush()) return;
+      req.context().wait();
+    });
+    CancellableContext limited;
+    ReverseProxyOptions options{.upstreams = {url_of(upstream, "")}};
+    options.client.middleware = {[&](const Context& ctx, ClientRequest& request, const ClientNext& next) {
+      limited = with_cancel(ctx);
+      return next(limited.ctx(), request);
+    }};
+    TestServer proxy{ReverseProxy(options)};
+    Client client;
+    Result<ClientResponse> res = client.get(kNoContext, url_of(proxy));
+    ASSERT_TRUE(res);
+    std::array<char, 64> piece;
+    EXPECT_EQ(res->read(std::span(piece)), 9u);
+    limited.cancel();
+    EXPECT_FALSE(res->read(std::span(piece))) << "it breaks off";
+  });
+}
+
 TEST_P(ReverseProxyTest, BodiesPassEachOther) {
   run_with(GetParam(), [] {
     TestServer upstream([](Request& req, ResponseWriter& res) {

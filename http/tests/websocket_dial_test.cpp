@@ -185,7 +185,8 @@ TEST_P(WebSocketDialOverTest, TheSubprotocolAndFieldsOfTheHandshake) {
     const auto refused = websocket::dial(kNoContext, server.client(), url, options);
     ASSERT_FALSE(refused);
     EXPECT_EQ(status_of(refused.error()), 403);
-    EXPECT_EQ(refused.error().message(), "websocket dial " + url + ": 403 Forbidden");
+    EXPECT_EQ(refused.error().message(),
+              "websocket dial " + url + ": 403 Forbidden: cross-origin request refused");
   });
 }
 
@@ -309,6 +310,8 @@ TEST_P(WebSocketDialTest, AServerThatDeclinesSaysWhy) {
   run_with(GetParam(), [] {
     Router router;
     router.handle("GET /secret", [](Request&, ResponseWriter& res) { res.error(401); });
+    router.handle("GET /full", [](Request&, ResponseWriter& res) { res.error(503, "this room is full\n"); });
+    router.handle("GET /page", [](Request&, ResponseWriter& res) { res.html(403, "<p>a page"); });
     router.handle("GET /moved", [](Request&, ResponseWriter& res) { res.redirect("/echo"); });
     router.handle("GET /echo", sends_back());
     TestServer server(std::move(router));
@@ -319,6 +322,13 @@ TEST_P(WebSocketDialTest, AServerThatDeclinesSaysWhy) {
     EXPECT_EQ(status_of(dial("/secret").error()), 401);
     EXPECT_EQ(status_of(dial("/nothing").error()), 404);
     EXPECT_EQ(status_of(errorf("feed: {}", dial("/nothing").error())), 404);
+    EXPECT_EQ(status_of(dial("/full").error()), 503);
+    const auto ends_with = [&](const std::string& target, std::string_view words) {
+      return dial(target).error().message().ends_with(words);
+    };
+    EXPECT_TRUE(ends_with("/full", " Service Unavailable: this room is full"));
+    EXPECT_TRUE(ends_with("/secret", " Unauthorized")) << "its text says no more";
+    EXPECT_TRUE(ends_with("/page", " Forbidden"));
     auto redirected = dial("/moved");
     ASSERT_TRUE(redirected) << redirected.error().message();
     expect_echo(*redirected, Kind::kText, "hello");

@@ -1,5 +1,6 @@
 // websocket::dial(): from a URL to a connection.
 #include <tuza/http/client.h>
+#include <tuza/http/client/exchange.h>
 #include <tuza/http/client/redirect.h>
 #include <tuza/http/status.h>
 #include <tuza/http/websocket/client_handshake.h>
@@ -8,14 +9,20 @@
 #include <tuza/sched/errorf.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 namespace tuza::http::websocket {
 namespace {
+
+// Of what a server says when it declines; more is not for a message.
+constexpr std::size_t kWordsMax = 200;
 
 void check(const DialOptions& options) {
   check(options.deflate);
@@ -33,6 +40,17 @@ bool is_http(std::string_view url) {
 std::unexpected<Error> bad_answer(std::string_view url, std::string_view why) {
   return std::unexpected(
       Error(Errc::kBadMessage, "websocket dial", std::string(url).append(": ").append(why)));
+}
+
+// With the first line of the server's words about it, as far as it has come with the head.
+Error declined(ClientResponse& response, std::string_view url) {
+  Error error(status_code(response.status()), "websocket dial", std::string(url));
+  if (!response.header("Content-Type").value_or("").starts_with("text/plain")) return error;
+  std::array<char, kWordsMax> piece;
+  const std::size_t n = response.exchange().read_now(std::as_writable_bytes(std::span(piece))).value_or(0);
+  const std::string_view said(piece.data(), n);
+  const std::string_view words = trim(said.substr(0, said.find_first_of("\r\n")));
+  return words.empty() || words == reason_phrase(response.status()) ? error : errorf("{}: {}", error, words);
 }
 
 Options of_connection(const DialOptions& options) {
@@ -57,8 +75,7 @@ Result<Connection> dial(const Context& ctx, Client& client, std::string_view url
   ask(request, *key, options);
   Result<ClientResponse> response = client.send(ctx, request);
   if (!response) return std::unexpected(errorf("websocket dial: {}", response.error()));
-  if (response->status() != 101)
-    return std::unexpected(Error(status_code(response->status()), "websocket dial", std::string(url)));
+  if (response->status() != 101) return std::unexpected(declined(*response, url));
   const auto agreement = read_answer(response->headers(), *key, options);
   if (!agreement) return bad_answer(url, agreement.error());
   HijackedStream stream = response->hijack().value();
