@@ -2,11 +2,10 @@
 
 #include <tuza/http/credentials.h>
 #include <tuza/http/middleware/detail/text.h>
+#include <tuza/http/wire/digest.h>
 
 #include <openssl/crypto.h>
-#include <openssl/sha.h>
 
-#include <array>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -14,15 +13,10 @@
 namespace tuza::http {
 namespace {
 
-using Hash = std::array<unsigned char, SHA256_DIGEST_LENGTH>;
-
 // Texts of any length become 32 bytes, so that comparing them does not tell their lengths.
-Hash hash_of(std::string_view text) {
-  Hash hash;
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), hash.data());
-  return hash;
+bool same(const Sha256Digest& a, const Sha256Digest& b) {
+  return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
-bool same(const Hash& a, const Hash& b) { return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0; }
 
 class Guard {
  public:
@@ -33,7 +27,7 @@ class Guard {
     for (const auto& [name, password] : options.users) {
       if (name.contains(':'))
         throw std::invalid_argument("basic_auth(): the name \"" + name + "\" has a colon");
-      users_.emplace_back(hash_of(name), hash_of(password));
+      users_.emplace_back(sha256_of(name), sha256_of(password));
     }
     challenge_ = "Basic realm=" + detail::quoted(options.realm) + ", charset=\"UTF-8\"";
   }
@@ -53,7 +47,7 @@ class Guard {
  private:
   // All users are compared, also behind the one that is found.
   [[nodiscard]] bool knows(std::string_view name, std::string_view password) const {
-    const Hash name_hash = hash_of(name), password_hash = hash_of(password);
+    const Sha256Digest name_hash = sha256_of(name), password_hash = sha256_of(password);
     unsigned found = 0;
     for (const auto& [user, secret] : users_) {
       found |=
@@ -63,7 +57,7 @@ class Guard {
   }
 
   std::function<bool(std::string_view, std::string_view)> check_;
-  std::vector<std::pair<Hash, Hash>> users_;
+  std::vector<std::pair<Sha256Digest, Sha256Digest>> users_;
   std::string challenge_;
 };
 

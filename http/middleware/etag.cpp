@@ -3,11 +3,10 @@
 #include <tuza/http/files/preconditions.h>
 #include <tuza/http/serve/exchange.h>
 #include <tuza/http/wire/chars.h>
+#include <tuza/http/wire/digest.h>
 #include <tuza/http/wire/list.h>
 
-#include <openssl/sha.h>
-
-#include <array>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,8 +18,7 @@ namespace {
 constexpr std::size_t kTagBytes = 16;  // of the hash: enough that nobody finds two bodies with the same tag
 
 std::string tag_of(std::string_view body) {
-  std::array<unsigned char, SHA256_DIGEST_LENGTH> hash;
-  SHA256(reinterpret_cast<const unsigned char*>(body.data()), body.size(), hash.data());
+  const Sha256Digest hash = sha256_of(body);
   std::string tag = "\"";
   for (std::size_t i = 0; i < kTagBytes; ++i) {
     tag += "0123456789abcdef"[hash[i] >> 4];

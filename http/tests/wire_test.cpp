@@ -6,15 +6,19 @@
 #include <tuza/http/tests/request_cases.h>
 #include <tuza/http/wire/chars.h>
 #include <tuza/http/wire/date.h>
+#include <tuza/http/wire/digest.h>
 #include <tuza/http/wire/framing.h>
 #include <tuza/http/wire/head_parser.h>
 #include <tuza/http/wire/input.h>
 #include <tuza/sched/rt/base/random.h>
 
+#include <array>
+#include <cstddef>
 #include <cstring>
 #include <ctime>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace tuza::http::testing {
 namespace {
@@ -322,6 +326,24 @@ TEST(Date, FollowsTheWallClock) {
   ASSERT_NE(strptime(line.c_str(), "Date: %a, %d %b %Y %H:%M:%S GMT\r\n", &t), nullptr) << line;
   EXPECT_NEAR(static_cast<double>(timegm(&t)), static_cast<double>(std::time(nullptr)), 2.0);
   EXPECT_EQ(date.line(1), line) << "the same second, the same text";
+}
+
+template <std::size_t kBytes>
+std::string hex_of(const std::array<unsigned char, kBytes>& digest) {
+  std::string hex;
+  for (const unsigned char byte : digest)
+    hex.append(1, "0123456789abcdef"[byte >> 4]).append(1, "0123456789abcdef"[byte & 15]);
+  return hex;
+}
+
+// The examples of FIPS 180-2.
+TEST(Digest, IsThatOfTheStandard) {
+  constexpr std::string_view kLong = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
+  EXPECT_EQ(hex_of(sha1_of("abc")), "a9993e364706816aba3e25717850c26c9cd0d89d");
+  EXPECT_EQ(hex_of(sha1_of(kLong)), "84983e441c3bd26ebaae4aa1f95129e5e54670f1");
+  EXPECT_EQ(hex_of(sha256_of("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(hex_of(sha256_of(kLong)), "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+  EXPECT_EQ(hex_of(sha256_of("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
 TEST(Chars, CompareWithoutCaseOnlyLetters) {

@@ -6,9 +6,9 @@
 #include <tuza/http/serve/only_header.h>
 #include <tuza/http/wire/base64.h>
 #include <tuza/http/wire/chars.h>
+#include <tuza/http/wire/digest.h>
 
 #include <openssl/evp.h>
-#include <openssl/sha.h>
 
 #include <algorithm>
 #include <array>
@@ -48,9 +48,8 @@ std::string_view choose_subprotocol(const Request& request, const Options& optio
 
 std::string accept_of(std::string_view key) {
   const std::string text = std::string(key) + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
-  std::array<unsigned char, SHA_DIGEST_LENGTH> digest;
-  SHA1(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
-  std::array<unsigned char, (SHA_DIGEST_LENGTH + 2) / 3 * 4 + 1> encoded;
+  const Sha1Digest digest = sha1_of(text);
+  std::array<unsigned char, (std::tuple_size_v<Sha1Digest> + 2) / 3 * 4 + 1> encoded;
   const int size = EVP_EncodeBlock(encoded.data(), digest.data(), static_cast<int>(digest.size()));
   return {reinterpret_cast<const char*>(encoded.data()), static_cast<std::size_t>(size)};
 }
