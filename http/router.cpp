@@ -126,11 +126,10 @@ class WithoutPrefix {
   const std::uint32_t mounted_;
 };
 
-void answer(const RouteTarget& target, Request& request, ResponseWriter& response) {
-  if (target.redirect != RouteTarget::Redirect::kNo) [[unlikely]]
-    return redirect(target.redirect, request, response);
-  if (target.found) [[likely]]
-    return (*target.handler)(request, response);
+// Without a route. Its own function, and so is find(): a handler may wait for hours, and what its
+// callers do not need meanwhile takes no room on the stack below it.
+[[gnu::noinline]] void answer_miss(const RouteTarget& target, Request& request, ResponseWriter& response) {
+  if (target.redirect != RouteTarget::Redirect::kNo) return redirect(target.redirect, request, response);
   int status = 404;
   if (target.allowed != 0) {
     response.set_header("Allow", allow_list(target.allowed | 1u << static_cast<int>(Method::kOptions)));
@@ -142,8 +141,14 @@ void answer(const RouteTarget& target, Request& request, ResponseWriter& respons
   (*target.handler)(request, response);
 }
 
-RouteTarget find(const RouteTree& tree, const RouterRedirects& redirects, const Request& request,
-                 ExchangeBuffers& buffers) {
+void answer(const RouteTarget& target, Request& request, ResponseWriter& response) {
+  if (!target.found) [[unlikely]]
+    return answer_miss(target, request, response);
+  (*target.handler)(request, response);
+}
+
+[[gnu::noinline]] RouteTarget find(const RouteTree& tree, const RouterRedirects& redirects,
+                                   const Request& request, ExchangeBuffers& buffers) {
   RouteTarget target;
   const std::string_view path = request.path();
   if (path == "*") {
@@ -193,8 +198,8 @@ void add_below(RouteTree& tree, std::string_view prefix, Handler handler, const 
 struct Router::Misses {
   RouteTree not_found, method_not_allowed;
 
-  [[nodiscard]] const Handler* handler(unsigned allowed, const Request& request,
-                                       ExchangeBuffers& buffers) const {
+  [[nodiscard, gnu::noinline]] const Handler* handler(unsigned allowed, const Request& request,
+                                                      ExchangeBuffers& buffers) const {
     const RouteTree& tree = allowed == 0 ? not_found : method_not_allowed;
     const RouteTree::Found found = tree.find(request.method(), request.host(), request.path(), buffers);
     return found.route == nullptr ? nullptr : &found.route->handler;
@@ -212,6 +217,11 @@ struct Router::Chain {
   };
   Handler outermost;
   std::shared_ptr<Place> innermost;
+
+  [[gnu::noinline]] void call(const RouteTarget& target, Request& request, ResponseWriter& response) const {
+    const Current current(request, target);
+    outermost(request, response);
+  }
 
   // The target is the request's for the length of a scope: behind a mount, there is another chain with another one.
   class Current {
@@ -296,8 +306,7 @@ void Router::operator()(Request& request, ResponseWriter& response) const {
   if (!target.found && misses_ != nullptr) [[unlikely]]
     target.handler = misses_->handler(target.allowed, request, buffers);
   if (chain_ == nullptr) return answer(target, request, response);
-  const Chain::Current current(request, target);
-  chain_->outermost(request, response);
+  chain_->call(target, request, response);
 }
 
 void RouteGroup::handle(std::string_view pattern, Handler handler, const std::source_location& where) {

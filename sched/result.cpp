@@ -55,6 +55,8 @@ void Error::set_subject(std::string subject) {
   if (!subject.empty()) subject_ = new std::string(std::move(subject));
 }
 
+void Error::copy_subject(const std::string& subject) { subject_ = new std::string(subject); }
+
 void Error::drop_subject() noexcept { delete subject_; }
 
 const std::string& Error::subject() const noexcept {

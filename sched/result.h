@@ -60,7 +60,7 @@ class [[nodiscard]] Error {
   Error(Errc code, std::string_view op, std::string subject)
       : Error(make_error_code(code), op, std::move(subject)) {}
   Error(const Error& other) : Error(other.code(), other.op()) {
-    if (other.subject_ != nullptr) set_subject(*other.subject_);
+    if (other.subject_ != nullptr) copy_subject(*other.subject_);
   }
   // What is moved from keeps its code.
   Error(Error&& other) noexcept : Error(other.code(), other.op()) { std::swap(subject_, other.subject_); }
@@ -107,6 +107,7 @@ class [[nodiscard]] Error {
   static constexpr char kWholeMessage[] = "";  // op_ points here if the subject is the message
 
   void set_subject(std::string subject);
+  void copy_subject(const std::string& subject);  // out of line, without a text in the caller's frame
   void drop_subject() noexcept;
 
   int value_;

@@ -48,7 +48,9 @@ bool names(std::string_view line, std::string_view name) {
          equals_ignoring_case(line.substr(0, name.size()), name);
 }
 
-void log_end(const Request& request, std::string_view of, std::string_view end, std::string_view what) {
+// Each its own function, and not a part of Exchange::run(), whose frame is below a handler that may wait for hours.
+[[gnu::noinline]] void log_end(const Request& request, std::string_view of, std::string_view end,
+                               std::string_view what) {
   static LogLimiter limiter(10);
   std::string line = "tuza: the ";
   line.append(of).append(request.method_name()).append(" ");
@@ -62,6 +64,14 @@ void log_exception(const Request& request, std::string_view what) {
   log_end(request, "handler of ", " has thrown: ", what);
 }
 
+[[gnu::noinline]] void log_error(const Request& request, const Error& error) {
+  log_exception(request, error.message());
+}
+
+[[gnu::noinline]] void answer_with(const StatusError& error, ResponseWriter& writer) {
+  writer.error(error.status(), std::string(error.what()) + "\n");
+}
+
 }  // namespace
 
 Exchange::Outcome Exchange::run(const Handler& handler) {
@@ -72,14 +82,14 @@ Exchange::Outcome Exchange::run(const Handler& handler) {
     return Outcome::kReturned;
   } catch (const StatusError& e) {
     if (!response_.begun) {
-      writer->error(e.status(), std::string(e.what()) + "\n");
+      answer_with(e, *writer);
       return Outcome::kReturned;
     }
     log_end(*request, "response to ", " breaks off: ", e.what());
     thrown();
   } catch (const std::bad_expected_access<Error>& e) {
     if (needs_no_answer()) return Outcome::kReturned;
-    log_exception(*request, e.error().message());
+    log_error(*request, e.error());
     thrown();
   } catch (const std::exception& e) {
     log_exception(*request, e.what());

@@ -167,8 +167,8 @@ Result<Message> Connection::Impl::read(const Context& ctx) {
         return Message{.kind = next->opcode == Opcode::kText ? Kind::kText : Kind::kBinary,
                        .data = next->data};
       case Event::kPing: writer_.pong(next->data); break;
-      case Event::kClose: return std::unexpected(end_of_peer(*next));
-      case Event::kViolation: return std::unexpected(end_by(*next));
+      case Event::kClose:
+      case Event::kViolation: return end_by(*next);
       case Event::kPong:
       case Event::kMore: break;
     }
@@ -186,54 +186,59 @@ Result<Step> Connection::Impl::step(const Context& ctx) {
 
 Result<Step> Connection::Impl::read_more(const Context& ctx) {
   if (input_.empty()) {
-    if (const std::span<char> room = assembler_.room(); !room.empty()) {
-      const Result<std::size_t> n = wait_for(ctx, [&] { return conn_.read(ctx, room); });
-      if (!n) return std::unexpected(n.error());
-      return assembler_.filled(*n);
-    }
+    if (const std::span<char> room = assembler_.room(); !room.empty()) return read_into(room, ctx);
   }
   input_.give_back_above(kIdleBytes);
   PooledRead read;
-  const Result<std::size_t> n =
-      wait_for(ctx, [&] { return net::detail::ConnParts::read(conn_, read, &ctx); });
-  if (!n) return std::unexpected(n.error());
+  const Result<std::size_t> n = wait_for([&] { return net::detail::ConnParts::read(conn_, read, &ctx); });
+  if (!n || *n == 0) return nothing_came(ctx, n);
   input_.append(read.bytes(*n));
   return Step{};
 }
 
-// For at least one byte, which `read` reads.
-Result<std::size_t> Connection::Impl::wait_for(const Context& ctx, auto read) {
-  liveness_.before_wait();
-  Result<std::size_t> n = read();
-  liveness_.after_wait(n && *n > 0);
-  if (n && *n > 0) [[likely]]
-    return n;
-  return std::unexpected(why_nothing(ctx, n));
+[[gnu::noinline]] Result<Step> Connection::Impl::read_into(std::span<char> room, const Context& ctx) {
+  const Result<std::size_t> n = wait_for([&] { return conn_.read(ctx, room); });
+  if (!n || *n == 0) return nothing_came(ctx, n);
+  return assembler_.filled(*n);
 }
 
-// Its own function, so that its errors and texts take no room on the stack of each connection that waits.
-[[gnu::noinline]] Error Connection::Impl::why_nothing(const Context& ctx, const Result<std::size_t>& n) {
-  if (n) return finish(Error(Errc::kEndOfStream, "websocket read"));
-  if (ctx.done()) return n.error();  // may be read again
+// For bytes, which `read` reads.
+Result<std::size_t> Connection::Impl::wait_for(auto read) {
+  liveness_.before_wait();
+  const Result<std::size_t> n = read();
+  liveness_.after_wait(n && *n > 0);
+  return n;
+}
+
+// This and other parts of read() that do not wait, or not for long, are functions of their own, so that their errors and texts
+// take no room on the stack of each connection that waits for hours.
+[[gnu::noinline]] Result<Step> Connection::Impl::nothing_came(const Context& ctx,
+                                                              const Result<std::size_t>& n) {
+  if (!n && ctx.done()) return std::unexpected(n.error());  // may be read again
+  return std::unexpected(finish(why_nothing(n)));
+}
+
+Error Connection::Impl::why_nothing(const Result<std::size_t>& n) {
+  if (n) return {Errc::kEndOfStream, "websocket read"};
   if (n.error().timeout()) {
     conn_.close();
-    return finish(Error(Errc::kTimeout, "websocket read", "the peer does not answer"));
+    return {Errc::kTimeout, "websocket read", "the peer does not answer"};
   }
-  if (writer_.stuck()) return finish(Error(Errc::kTimeout, "websocket read", "the peer reads nothing"));
-  return finish(n.error());
+  if (writer_.stuck()) return {Errc::kTimeout, "websocket read", "the peer reads nothing"};
+  return n.error();
 }
 
-Error Connection::Impl::end_of_peer(const Step& close) {
-  peer_close_ = CloseStatus{.code = close.code, .reason = std::string(close.data)};
+[[gnu::noinline]] std::unexpected<Error> Connection::Impl::end_by(const Step& last) {
+  if (last.event == Event::kViolation) {
+    Error error(Errc::kBadMessage, "websocket read", std::string(last.data));
+    close_or_break_off(last.code, last.data);
+    return std::unexpected(finish(std::move(error)));
+  }
+  peer_close_ = CloseStatus{.code = last.code, .reason = std::string(last.data)};
   // 5.5.1: the answer has the same code. If the close frame was ours, this is the answer to it.
-  close_or_break_off(close.code);
-  return finish(Error(Errc::kClosed, "websocket read", "closed by the peer, " + std::to_string(close.code)));
-}
-
-Error Connection::Impl::end_by(const Step& violation) {
-  Error error(Errc::kBadMessage, "websocket read", std::string(violation.data));
-  close_or_break_off(violation.code, violation.data);
-  return finish(std::move(error));
+  close_or_break_off(last.code);
+  return std::unexpected(
+      finish(Error(Errc::kClosed, "websocket read", "closed by the peer, " + std::to_string(last.code))));
 }
 
 Error Connection::Impl::finish(Error error) {

@@ -18,8 +18,10 @@
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/time/after_func.h>
 
+#include <expected>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace tuza::http::websocket {
@@ -59,10 +61,12 @@ class Connection::Impl {
   Inflater* make_inflater(DeflateWindow window) { return &inflater_.emplace(window.bits, window.takeover); }
   Result<Assembler::Step> step(const Context& ctx);
   Result<Assembler::Step> read_more(const Context& ctx);
-  Result<std::size_t> wait_for(const Context& ctx, auto read);
-  Error why_nothing(const Context& ctx, const Result<std::size_t>& n);
-  Error end_of_peer(const Assembler::Step& close);
-  Error end_by(const Assembler::Step& violation);
+  Result<Assembler::Step> read_into(std::span<char> room, const Context& ctx);
+  Result<std::size_t> wait_for(auto read);
+  Result<Assembler::Step> nothing_came(const Context& ctx, const Result<std::size_t>& n);
+  Error why_nothing(const Result<std::size_t>& n);
+  // A close frame, or a violation.
+  std::unexpected<Error> end_by(const Assembler::Step& last);
   Error finish(Error error);
   void leave_lifeline() TUZA_NO_THREAD_SAFETY_ANALYSIS;  // does not see through try_lock()
   void tick();

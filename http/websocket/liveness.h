@@ -75,7 +75,7 @@ class Liveness {
 
  private:
   // By the reader, before it waits again. If its last wait brought no bytes, it has been away since left_.
-  void go_on() {
+  [[gnu::noinline]] void go_on() {
     const LockGuard lock(mutex_);
     if (received_.load(std::memory_order_relaxed) != received_before_) return withdraw();
     deadline_ += tuza::now() - left_;
