@@ -20,7 +20,7 @@ from lib.report import Report
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "performance"
-ALL = ("plaintext", "tls", "stall", "churn", "idle", "files", "slowreaders", "client", "proxy", "tcpproxy", "database")
+ALL = ("plaintext", "tls", "stall", "churn", "idle", "waiting", "files", "slowreaders", "client", "proxy", "tcpproxy", "database")
 
 
 def find_scenarios():

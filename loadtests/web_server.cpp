@@ -1,7 +1,8 @@
-// What websoak keeps busy: uploads, events and WebSockets of one server.
+// The server of websoak and of waiting: uploads, events and WebSockets.
 //
 //     POST /files          multipart/form-data: each file is stored, read again and removed; "BYTES SUM", a line each
 //     GET  /ticks?count=N  N server-sent events, 10 ms apart, with the ids 1 to N
+//     GET  /quiet          one event, and no more
 //     GET  /echo           a WebSocket, compressed if the client wants that
 //     GET  /plaintext
 #include <tuza/framework/app.h>
@@ -74,6 +75,11 @@ void ticks(Request& req, ResponseWriter& res) {
   }
 }
 
+void quiet(Request& req, ResponseWriter& res) {
+  auto stream = tuza::http::sse(req, res, {.heartbeat = 1h});
+  if (stream.send({.data = "quiet"})) stream.context().wait();
+}
+
 void echo(Request& req, ResponseWriter& res) {
   auto socket = tuza::http::websocket::upgrade(req, res, {.deflate = {.enabled = true}});
   if (!socket) return;
@@ -91,6 +97,7 @@ int main(int argc, char** argv) {
     app.router().handle("GET /plaintext", [](Request&, ResponseWriter& res) { res.text("Hello, World!"); });
     app.router().handle("POST /files", [&](Request& req, ResponseWriter& res) { store(*folder, req, res); });
     app.router().handle("GET /ticks", ticks);
+    app.router().handle("GET /quiet", quiet);
     app.router().handle("GET /echo", echo);
   });
 }

@@ -125,17 +125,25 @@ def inflated(payload):
     return zlib.decompressobj(-15).decompress(payload + b"\0\0\xff\xff")
 
 
+def upgrade(stream, fields=b""):
+    """Asks for the echo, and returns the head of the answer."""
+    stream.socket.sendall(b"GET /echo HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                          b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + base64.b64encode(os.urandom(16)) +
+                          b"\r\n" + fields + b"\r\n")
+    head = stream.until(b"\r\n\r\n")
+    if b" 101 " not in head:
+        raise LoadTestError(f"no WebSocket: {head!r}")
+    return head
+
+
 def talk(port, dice):
     """Messages that come back, plain or compressed; then a close handshake, a vanished client, or an end in the middle."""
     pack = dice.random() < 0.5
     offer = b"Sec-WebSocket-Extensions: permessage-deflate; client_no_context_takeover; server_no_context_takeover\r\n"
     with Stream(port) as stream:
-        stream.socket.sendall(b"GET /echo HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
-                              b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " + base64.b64encode(os.urandom(16)) +
-                              b"\r\n" + (offer if pack else b"") + b"\r\n")
-        head = stream.until(b"\r\n\r\n")
-        if b" 101 " not in head or (b"permessage-deflate" in head) != pack:
-            raise LoadTestError(f"no WebSocket: {head!r}")
+        head = upgrade(stream, offer if pack else b"")
+        if (b"permessage-deflate" in head) != pack:
+            raise LoadTestError(f"another WebSocket: {head!r}")
         for _ in range(dice.randrange(1, 30)):
             text = dice.choice((b"", b"short", b"words and words " * dice.randrange(4000), dice.randbytes(200 * KB)))
             stream.socket.sendall(masked(0xc2, deflated(text), dice) if pack else masked(0x82, text, dice))
