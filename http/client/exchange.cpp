@@ -101,7 +101,9 @@ Result<void> ClientExchange::run(ClientPool::Lease lease, const Hop& hop) {
   asked_upgrade_ = hop.upgrade;
   offered_codings_ = hop.offers_codings;
   limit_writes(deadline_);
-  if (Result<void> talked = talk(hop); !talked) {
+  Result<void> talked = talk(hop);
+  asking_ = nullptr;  // the request may end before the response
+  if (!talked) {
     lease_.reset();
     return talked;
   }

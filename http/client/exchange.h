@@ -115,7 +115,7 @@ class ClientExchange : public rt::CacheNode {
   std::optional<ClientPool::Lease> lease_;  // until the end of the body
   std::optional<BodySending> sending_;      // a body that needs more than one write; ends before the lease
   Method asked_{};
-  ClientRequest* asking_ = nullptr;  // until the head of the response is there
+  ClientRequest* asking_ = nullptr;  // the caller's; null once the head of the response is there
   bool answered_ = false;
   std::string asked_upgrade_;  // empty: none
   bool offered_codings_ = false;
