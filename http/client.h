@@ -166,7 +166,7 @@ class ClientRequest {
     return *this;
   }
   // The source goes on while the response is read, for servers that answer piece by piece; the end of the response ends it, and
-  // so does 101. The request must outlive the response.
+  // so does 101. The request must outlive the response: one that ends while it is being sent ends the process.
   ClientRequest& keep_sending() {
     keeps_sending_ = true;
     return *this;
@@ -188,6 +188,9 @@ class ClientRequest {
   // Whether anything of it was sent by the last Client::send(). A request that failed without it has reached no server, so
   // that it may be sent again, whatever it means.
   [[nodiscard]] bool sent() const { return sent_; }
+  // Whether the last Client::send() got a connection within the limits of the client, or the right to make one. An error without
+  // it says nothing about the server, which was not asked.
+  [[nodiscard]] bool got_place() const { return got_place_; }
   [[nodiscard]] bool keeps_sending() const { return keeps_sending_; }
   // The text of set_body(), or ""; nullopt if the body has a source.
   [[nodiscard]] std::optional<std::string_view> body() const {
@@ -208,13 +211,28 @@ class ClientRequest {
   friend class RequestSender;
   friend struct Hop;
   friend class ReverseProxy;
-  friend void pass_fields(const Request& in, const HopFields& hop, ClientRequest& out);
+  friend void pass_fields(const Request& in, const HopFields& hop, ClientRequest& out, bool underscores);
   friend void add_known_field(ClientRequest& out, std::string_view name, std::string_view value);
   [[nodiscard]] bool has_source() const { return source_ || opener_; }
   [[nodiscard]] bool has_body() const { return !without_body_ && (has_source() || text_ != nullptr); }
   [[nodiscard]] std::string_view text() const {
     return text_ ? std::string_view(*text_) : std::string_view();
   }
+
+  // A goroutine reads the source beside the response. Its owner destroys or moves the request then only by mistake.
+  class BeingSent {
+   public:
+    BeingSent() = default;
+    BeingSent(BeingSent&&) noexcept {}
+    BeingSent& operator=(BeingSent&&) noexcept { return *this; }
+    ~BeingSent() {
+      if (on) complain();
+    }
+    bool on = false;
+
+   private:
+    [[noreturn]] static void complain();
+  };
 
   Method method_;
   Result<Url> url_;
@@ -231,6 +249,8 @@ class ClientRequest {
   bool expects_continue_ = false;
   bool keeps_sending_ = false;
   bool sent_ = false;
+  bool got_place_ = true;
+  BeingSent being_sent_;
 };
 
 // A response whose head has arrived. Its connection goes back when the body has been read; a response that is destroyed

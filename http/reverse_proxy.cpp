@@ -8,12 +8,12 @@
 #include <tuza/http/proxy/upstreams.h>
 #include <tuza/http/proxy/via.h>
 #include <tuza/http/serve/exchange.h>
+#include <tuza/http/serve/field_lists.h>
 #include <tuza/http/status_error.h>
 #include <tuza/http/wire/chars.h>
 #include <tuza/http/wire/field.h>
 #include <tuza/netpoll/poll/descriptor_limit.h>
 #include <tuza/sched/log.h>
-#include <tuza/sched/time/clock.h>
 
 #include <algorithm>
 #include <charconv>
@@ -33,9 +33,6 @@ namespace {
 
 // As nginx calls it. The client has gone and does not see it, but logs and metrics do.
 constexpr int kClientClosedRequest = 499;
-// By a client that takes no interim response: then an upstream that is late may not be to blame.
-constexpr std::chrono::milliseconds kHeldUp{100};
-
 // For as long as the answer is passed back, too: balancing by requests counts those.
 class Active {
  public:
@@ -93,6 +90,8 @@ struct ProxiedCall final : BodySplicer {
   // The client has broken the rules, or gone: the server answers that. Owner: this goroutine until the sending of the body
   // begins, then the one that sends, until it has ended.
   bool unreadable = false;
+  // The time of the call has passed while more of the body was waited for. Owner: the same.
+  bool late = false;
 
   // Only now does a client that waits for "100 Continue" get it. Not from the goroutine that reads the source, because the
   // answer may begin meanwhile.
@@ -100,6 +99,7 @@ struct ProxiedCall final : BodySplicer {
   net::Spliced splice_to(net::Conn& to, std::uint64_t most, const Context& ctx) override {
     net::Spliced spliced = req.exchange().splice_request(to, most, ctx);
     unreadable = unreadable || (spliced.read_error && !ctx.done());
+    late = late || (spliced.read_error && ctx.done());
     return spliced;
   }
 };
@@ -122,7 +122,7 @@ class ReverseProxy::Impl {
   [[nodiscard]] std::string hash_key(const Request& req) const;
   void prepare(ProxiedCall& call, ClientRequest& out) const;
   [[nodiscard]] std::optional<Error> attempt(Upstream& upstream, ProxiedCall& call, ResponseWriter& res);
-  void answer(Upstream& upstream, Request& req, ResponseWriter& res, ClientResponse& answer);
+  void answer(Upstream& upstream, Request& req, ResponseWriter& res, ClientResponse& answer, HeldUp& held_up);
   void fail(std::string_view upstream, Request& req, ResponseWriter& res, const Error& error) const;
 
   const ReverseProxyOptions options_;
@@ -176,19 +176,25 @@ std::string ReverseProxy::Impl::hash_key(const Request& req) const {
 
 void ReverseProxy::Impl::prepare(ProxiedCall& call, ClientRequest& out) const {
   Request& req = call.req;
-  pass_fields(req, call.hop, out);
+  pass_fields(req, call.hop, out, options_.underscores_in_names);
+  if (call.hop.names_te() && lists(req.headers(), "TE", "trailers")) {
+    add_known_field(out, "Connection", "TE");
+    add_known_field(out, "TE", "trailers");
+  }
   if (options_.keep_host && !req.host().empty()) add_known_field(out, "Host", req.host());
   if (const auto left = forwards_left(req)) out.set_header("Max-Forwards", std::to_string(*left - 1));
   via_.add(req, out);
   add_forwarded(req, options_.forwarded, out);
   if (call.streams) {
-    const auto source = [&call, &out](const Context& ctx, std::span<std::byte> into) -> Result<std::size_t> {
+    const auto source = [this, &call, &out](const Context& ctx,
+                                            std::span<std::byte> into) -> Result<std::size_t> {
       if (call.unreadable) return std::unexpected(Error(Errc::kClosed, "read body", "the client has gone"));
       const Result<std::size_t> n = call.req.read_body(ctx, into);
-      if (!n && !ctx.done()) call.unreadable = true;
+      if (!n) (ctx.done() ? call.late : call.unreadable) = true;
       if (!n || *n > 0) return n;
       for (const auto& [name, value] : call.req.trailers()) {
-        if (may_be_trailer(name) && !says_who_asks(name)) out.add_trailer(name, value);
+        if (may_be_trailer(name) && may_pass(name, options_.underscores_in_names))
+          out.add_trailer(name, value);
       }
       return n;
     };
@@ -213,16 +219,13 @@ std::optional<Error> ReverseProxy::Impl::attempt(Upstream& upstream, ProxiedCall
   url.target = target_of(req);
   ClientRequest out(req.method(), std::move(url));
   prepare(call, out);
-  bool held_up = false;
-  out.on_interim([&](int status, const ReceivedHeaders& headers) {
-    const auto begun = tuza::now();
-    pass_interim(req, status, headers);
-    held_up = held_up || tuza::now() - begun > kHeldUp;
-  });
+  HeldUp held_up;
+  out.on_interim(
+      [&](int status, const ReceivedHeaders& headers) { pass_interim(req, status, headers, held_up); });
   Result<ClientResponse> got = upstream.client.send(req.context(), out);
   if (got) {
     upstreams_->answered(upstream);
-    answer(upstream, req, res, *got);
+    answer(upstream, req, res, *got, held_up);
     return {};
   }
   if (call.unreadable) return {};
@@ -233,13 +236,19 @@ std::optional<Error> ReverseProxy::Impl::attempt(Upstream& upstream, ProxiedCall
     return {};
   }
   const Error& error = got.error();
+  if (call.late && error.timeout()) {
+    res.close();
+    res.error(408);
+    return {};
+  }
   // A hook has made a URL that nobody can be asked for.
   if (error.is(Errc::kBadAddress)) {
     fail(upstream.name, req, res, error);
     return {};
   }
-  const bool client_was_slow = held_up && error.timeout();
-  if (!net::is_out_of_resources(error) && !client_was_slow) upstreams_->failed(upstream, error);
+  const bool client_was_slow = held_up.by_client() && error.timeout();
+  const bool was_asked = out.got_place() && !net::is_out_of_resources(error);
+  if (was_asked && !client_was_slow) upstreams_->failed(upstream, error);
   const bool idempotent = is_idempotent(req.method()) || req.header("Idempotency-Key");
   const bool repeatable = idempotent && !call.streams && !error.is(Errc::kBadMessage);
   if (repeatable || !out.sent()) return error;
@@ -248,12 +257,13 @@ std::optional<Error> ReverseProxy::Impl::attempt(Upstream& upstream, ProxiedCall
 }
 
 // What breaks off here does so for the client: it must not take a part for the whole.
-void ReverseProxy::Impl::answer(Upstream& upstream, Request& req, ResponseWriter& res,
-                                ClientResponse& answer) {
+void ReverseProxy::Impl::answer(Upstream& upstream, Request& req, ResponseWriter& res, ClientResponse& answer,
+                                HeldUp& held_up) {
   const Result<void> passed = answer.status() == 101 ? pass_tunnel(req, res, answer, options_)
-                                                     : pass_back(req, res, answer, options_);
+                                                     : pass_back(req, res, answer, options_, held_up);
   if (passed || req.context().done()) return;
-  upstreams_->failed(upstream, passed.error());
+  const bool client_was_slow = held_up.by_client() && passed.error().timeout();
+  if (!client_was_slow) upstreams_->failed(upstream, passed.error());
   if (!res.head_sent()) return fail(upstream.name, req, res, passed.error());
   throw StatusError(502,
                     "the answer of upstream " + upstream.name + " broke off: " + passed.error().message());

@@ -100,6 +100,9 @@ struct ReverseProxyOptions {
   // that goes round in a loop, because an upstream leads back here: it gets 508. Empty: no field, and loops run until something
   // gives out.
   std::string via = "tuza";
+  // Fields of a client with "_" in their names reach upstreams. Applications behind CGI or WSGI take them for the same with "-":
+  // then a client could add to what `rewrite` sets, and set what it removes.
+  bool underscores_in_names = false;
   bool keep_host = true;  // the upstream sees the client's Host field; otherwise that of its own URL
 
   // Protocols that a client may ask an upstream to go on with (Upgrade); what asks for another one is passed on as a usual

@@ -38,6 +38,7 @@ void BodySending::head_arrived() {
 bool BodySending::end() {
   both_.cancel();
   sending_.wait();
+  sender_.goes_on_beside(false);
   return sent_ && !thrown_;
 }
 

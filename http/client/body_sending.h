@@ -36,6 +36,8 @@ class BodySending {
   // Call once, at first. ENOMEM: there is no stack for a goroutine.
   [[nodiscard]] Result<void> begin();
   void head_arrived();
+  // The response is about to be read, and the sending goes on.
+  void goes_on_beside() { sender_.goes_on_beside(true); }
   // Stops what is not sent yet, and waits for that. True if nothing was missing. May be repeated. Parks.
   bool end();
 

@@ -5,6 +5,7 @@
 #include <tuza/http/wire/chars.h>
 #include <tuza/http/wire/field.h>
 #include <tuza/http/wire/host.h>
+#include <tuza/sched/rt/base/check.h>
 
 #include <algorithm>
 #include <array>
@@ -36,6 +37,11 @@ constexpr std::size_t kWholeReserved = 1 << 20;
 }  // namespace
 
 // -- ClientRequest
+
+void ClientRequest::BeingSent::complain() {
+  rt::fatal(
+      "an http::ClientRequest ends while its body is being sent beside the response: see keep_sending()");
+}
 
 ClientRequest& ClientRequest::add_header(std::string_view name, std::string_view value) {
   require_field(name, value);

@@ -161,7 +161,10 @@ Result<void> ClientExchange::send_beside(RequestSender& sender, bool keeps_sendi
   sending_->head_arrived();
   const bool wanted = got && head_.status / 100 == 2;
   const bool ends = !got || head_.status == 101;  // what follows is of another protocol
-  if (!ends && (keeps_sending || (own && wanted))) return got;
+  if (!ends && (keeps_sending || (own && wanted))) {
+    sending_->goes_on_beside();
+    return got;
+  }
   const Result<bool> whole = end_sending();
   if (!whole) return std::unexpected(whole.error());
   reusable_ = got && *whole;

@@ -53,8 +53,8 @@ class ClientExchange : public rt::CacheNode {
   // Whether a byte of an answer has come; without one, the server may not have seen the request.
   [[nodiscard]] bool answered() const { return answered_; }
 
-  // The rest of the body must come within the time of a head.
-  void hurry() { deadline_ = head_deadline(); }
+  // The rest of the body must come within this time.
+  void hurry(std::chrono::milliseconds time) { deadline_ = sooner(deadline_, time); }
 
   // -- For ClientResponse, after run().
   [[nodiscard]] const ResponseHead& head() const { return head_; }

@@ -47,6 +47,7 @@ Result<ClientResponse> MiddlewareChain::call(std::size_t index, const Context& c
 
 Result<ClientResponse> MiddlewareChain::send(const Context& ctx, ClientRequest& request) {
   request.sent_ = false;
+  request.got_place_ = true;
   if (Result<void> sound = ClientState::check(request); !sound) return std::unexpected(sound.error());
   Result<ClientResponse> response = state_.once(ctx, deadline_, state_.hop_of(request));
   sent_ = sent_ || response || request.sent_;

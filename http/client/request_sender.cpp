@@ -122,6 +122,8 @@ Result<void> RequestSender::send_from_source(const Context& ctx) {
     const Result<std::size_t> n = request_->source_(ctx, room);
     if (!n && ctx.done()) return std::unexpected(n.error());
     if (!n) return source_failed(n.error());
+    if (*n > room.size())
+      return source_failed(Error(Errc::kOther, "read body", "its source says more than it had room for"));
     if (*n == 0) break;
     if (request_->length_) {
       left -= *n;

@@ -24,6 +24,10 @@ class RequestSender {
   [[nodiscard]] bool fits_one_write() const;
   // Whether it can go on without the request: all that it still sends is its own. Call before the sending.
   [[nodiscard]] bool let_go_of_request();
+  // The source of the request is read beside the response, from now on and no longer. For the goroutine that owns the request.
+  void goes_on_beside(bool on) {
+    if (request_ != nullptr) request_->being_sent_.on = on;
+  }
   // Calls BodySplicer::begins(), if there is one. Parks.
   void begin_body();
   // The head, and the body unless the server is asked first.

@@ -18,8 +18,9 @@
 namespace tuza::http {
 namespace {
 
-// Reading this much of a redirect's body is cheaper than another connection.
+// Reading this much of a redirect's body is cheaper than another connection, and waiting this long for it.
 constexpr std::size_t kSkippedMax = 64 << 10;
+constexpr std::chrono::milliseconds kSkippingMax{250};
 constexpr std::string_view kProxyAuthorization = "Proxy-Authorization";
 
 ClientOptions checked(ClientOptions options) {
@@ -70,7 +71,8 @@ Result<ClientPool::Lease> take_place(ClientPool& pool, const Context& ctx, net::
 }
 
 void skip_body(ClientResponse& response) {
-  response.exchange().hurry();
+  if (response.exchange().body_remaining() > kSkippedMax) return;
+  response.exchange().hurry(kSkippingMax);
   std::array<std::byte, 4096> scrap;
   for (std::size_t skipped = 0; skipped < kSkippedMax;) {
     const Result<std::size_t> n = response.exchange().read_received(scrap);
@@ -127,6 +129,7 @@ Error error_of_request(Method method, const Url& url, const Error& error) {
 
 Result<ClientResponse> ClientState::send(const Context& ctx, ClientRequest& request) {
   request.sent_ = false;
+  request.got_place_ = true;
   if (Result<void> sound = check(request); !sound) return std::unexpected(sound.error());
   const net::TimePoint deadline = sooner(net::kNoDeadline, options_.timeout);
   Result<ClientResponse> response = options_.middleware.empty()
@@ -186,6 +189,7 @@ Result<ClientResponse> ClientState::once(const Context& ctx, net::TimePoint dead
 Result<ClientPool::Lease> ClientState::connect(const Context& ctx, net::TimePoint deadline, const Hop& hop,
                                                bool fresh, bool& kept) {
   Result<ClientPool::Lease> lease = take_place(*pool_, ctx, deadline, hop, fresh);
+  hop.request.got_place_ = lease.has_value();
   if (!lease) return lease;
   if (Result<void> filled = fill(ctx, deadline, hop, *lease, fresh, kept); !filled)
     return std::unexpected(filled.error());

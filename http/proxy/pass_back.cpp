@@ -44,18 +44,29 @@ void set_length(Request& req, ResponseWriter& res, const ClientResponse& answer)
 
 // What has been written goes out before a wait for more: a stream of events is of no use otherwise. A head alone waits for
 // the body that it announces.
-bool flush_before_wait(const Request& req, ResponseWriter& res, ClientResponse& answer) {
+bool flush_before_wait(const Request& req, ResponseWriter& res, ClientResponse& answer, HeldUp& held_up) {
   if (!answer.exchange().would_wait()) return true;
   if (answer.content_length() && res.bytes_written() == 0) return true;
+  const HeldUp::Wait wait(held_up);
   return res.flush(req.context()).has_value();
 }
 
+Result<void> write_piece(const Request& req, ResponseWriter& res, std::string_view piece, HeldUp& held_up) {
+  const HeldUp::Wait wait(held_up);
+  return res.write(req.context(), piece);
+}
+
+// A splice waits for the side that it writes to only.
+net::Spliced splice_piece(Request& req, net::Conn& from, std::uint64_t most, HeldUp& held_up) {
+  const HeldUp::Wait wait(held_up);
+  return req.exchange().splice_body(from, most, req.context());
+}
+
 // Passes on more of a long body by splice(2), as long as it arrives in large portions. False: the client has gone.
-Result<bool> splice_more(Request& req, ClientResponse& answer) {
+Result<bool> splice_more(Request& req, ClientResponse& answer, HeldUp& held_up) {
   ClientExchange& upstream = answer.exchange();
-  const Context& ctx = req.context();
   while (net::Conn* const from = upstream.bare_body()) {
-    const net::Spliced spliced = req.exchange().splice_body(*from, upstream.body_remaining(), ctx);
+    const net::Spliced spliced = splice_piece(req, *from, upstream.body_remaining(), held_up);
     upstream.took_body(spliced.bytes);
     if (spliced.read_error) return upstream.fail(*spliced.read_error);
     if (spliced.write_error) return false;
@@ -74,19 +85,19 @@ Result<std::size_t> read_piece(ClientResponse& answer, std::span<std::byte> into
   return all;
 }
 
-Result<void> pass_body(Request& req, ResponseWriter& res, ClientResponse& answer) {
+Result<void> pass_body(Request& req, ResponseWriter& res, ClientResponse& answer, HeldUp& held_up) {
   const std::size_t size = piece_of(answer);
   if (size == 0) return {};
   const auto memory = std::make_unique_for_overwrite<std::byte[]>(size);
   const std::span<std::byte> room(memory.get(), size);
   for (;;) {
-    if (!flush_before_wait(req, res, answer)) return {};  // the client has gone
+    if (!flush_before_wait(req, res, answer, held_up)) return {};  // the client has gone
     const Result<std::size_t> n = read_piece(answer, room);
     if (!n) return std::unexpected(n.error());
     if (*n == 0) return {};
-    if (!res.write(req.context(), as_text(room.first(*n)))) return {};
+    if (!write_piece(req, res, as_text(room.first(*n)), held_up)) return {};
     if (*n < size) continue;
-    const Result<bool> goes_on = splice_more(req, answer);
+    const Result<bool> goes_on = splice_more(req, answer, held_up);
     if (!goes_on) return std::unexpected(goes_on.error());
     if (!*goes_on) return {};
   }
@@ -98,31 +109,32 @@ bool is_event_stream(const ClientResponse& answer) {
 }
 
 // Of a body that goes on for ever: its client connects anew when it ends, so a shutdown need not wait.
-Result<void> pass_events(Request& req, ResponseWriter& res, ClientResponse& answer) {
+Result<void> pass_events(Request& req, ResponseWriter& res, ClientResponse& answer, HeldUp& held_up) {
   const Context whole = answer.exchange().context();
   const Context shutdown = req.exchange().server_shutdown();
   // The function may still run when the stream has ended: it shares the context.
   const auto both = std::make_shared<CancellableContext>(with_cancel(whole));
   const WhenDone at_shutdown = when_done(shutdown, [both, shutdown] { both->cancel(shutdown.cause()); });
   answer.exchange().read_under(both->ctx());
-  Result<void> passed = pass_body(req, res, answer);
+  Result<void> passed = pass_body(req, res, answer, held_up);
   if (!passed && shutdown.done() && !whole.done()) return {};
   return passed;
 }
 
 }  // namespace
 
-void pass_interim(Request& req, int status, const ReceivedHeaders& headers) {
+void pass_interim(Request& req, int status, const ReceivedHeaders& headers, HeldUp& held_up) {
   const HopFields hop(headers);
   std::string lines;
   for (const auto& [name, value] : headers) {
     if (!hop.contains(name)) append_field_line(lines, name, value);
   }
+  const HeldUp::Wait wait(held_up);
   (void)req.exchange().send_interim(status, lines, &req.context());
 }
 
 Result<void> pass_back(Request& req, ResponseWriter& res, ClientResponse& answer,
-                       const ReverseProxyOptions& options) {
+                       const ReverseProxyOptions& options, HeldUp& held_up) {
   if (answer.status() > 599)
     return std::unexpected(Error(Errc::kBadMessage, "read response", "status out of range"));
   res.status(answer.status());
@@ -133,7 +145,8 @@ Result<void> pass_back(Request& req, ResponseWriter& res, ClientResponse& answer
   }
   set_length(req, res, answer);
   if (options.on_response) options.on_response(answer, res);
-  Result<void> passed = is_event_stream(answer) ? pass_events(req, res, answer) : pass_body(req, res, answer);
+  Result<void> passed =
+      is_event_stream(answer) ? pass_events(req, res, answer, held_up) : pass_body(req, res, answer, held_up);
   if (!passed) return passed;
   for (const auto& [name, value] : answer.trailers()) {
     if (may_be_trailer(name)) res.add_trailer(name, value);

@@ -69,6 +69,8 @@ HopFields::HopFields(const ReceivedHeaders& headers) {
   each_element(headers, "Connection", [this](std::string_view option) {
     if (equals_ignoring_case(option, "upgrade")) {
       upgrades_ = true;
+    } else if (equals_ignoring_case(option, "te")) {
+      names_te_ = true;
     } else if (!equals_ignoring_case(option, "keep-alive") && !equals_ignoring_case(option, "close")) {
       named_.push_back(option);
     }
@@ -107,12 +109,16 @@ bool says_who_asks(std::string_view name) {
   return begins_as(name, "X-Forwarded-") || is_named(name, "Forwarded") || is_named(name, "X-Real-IP");
 }
 
+bool may_pass(std::string_view name, bool underscores) {
+  return !says_who_asks(name) && (underscores || !name.contains('_'));
+}
+
 // A parser has accepted what comes in: it needs no second look.
-void pass_fields(const Request& in, const HopFields& hop, ClientRequest& out) {
+void pass_fields(const Request& in, const HopFields& hop, ClientRequest& out, bool underscores) {
   constexpr std::size_t kUsual = 512;  // with what a proxy adds
   out.fields_.reserve(kUsual);
   for (const auto& [name, value] : in.headers()) {
-    if (!equals_ignoring_case(name, "Host") && !says_who_asks(name) && !hop.contains(name))
+    if (!equals_ignoring_case(name, "Host") && may_pass(name, underscores) && !hop.contains(name))
       add_known_field(out, name, value);
   }
 }

@@ -24,10 +24,12 @@ class HopFields {
   [[nodiscard]] bool contains(std::string_view name) const;
   // Connection has "upgrade".
   [[nodiscard]] bool upgrades() const { return upgrades_; }
+  // Connection has "TE", as it must where TE says something (RFC 9110 10.1.4).
+  [[nodiscard]] bool names_te() const { return names_te_; }
 
  private:
   std::vector<std::string_view> named_;  // usually none
-  bool upgrades_ = false;
+  bool upgrades_ = false, names_te_ = false;
 };
 
 // Of the protocols that Upgrade lists (RFC 9110 7.8), those that are among `known`, as a list; empty: none.
@@ -37,8 +39,10 @@ class HopFields {
 // A field in which a client or another proxy may have said who asks. Also with "_" for "-": gateways to applications (CGI, WSGI)
 // take both for the same.
 [[nodiscard]] bool says_who_asks(std::string_view name);
+// Whether a client may say that to an upstream. `underscores`: also in a name.
+[[nodiscard]] bool may_pass(std::string_view name, bool underscores);
 // All but those; not Host, and nothing that says who the client is.
-void pass_fields(const Request& in, const HopFields& hop, ClientRequest& out);
+void pass_fields(const Request& in, const HopFields& hop, ClientRequest& out, bool underscores);
 void pass_fields(const ClientResponse& in, Exchange& out);
 // A field whose value a parser has accepted, or this server has made: it needs no second look.
 void add_known_field(ClientRequest& out, std::string_view name, std::string_view value);

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -114,6 +115,22 @@ TEST_P(CircuitTest, CountsErrorsAndTimeoutsButNotWhatTheServerIsNotToBlameFor) {
     EXPECT_EQ(scene.ask("http://b/"), "error");
     EXPECT_EQ(scene.ask("http://b/"), "open");
     EXPECT_TRUE(scene.client.get({}, "http://b/").error().message().contains("closed without an answer"));
+  });
+}
+
+TEST_P(CircuitTest, AClientWithoutAPlaceForAConnectionLearnsNothing) {
+  run_with(GetParam(), [] {
+    CircuitScene scene;
+    Client client(scene.upstreams.client_options(
+        {.connections_per_origin_max = 1, .middleware = {scene.breaker({.failures_max = 1})}}));
+    std::optional<Result<ClientResponse>> first(client.get({}, "http://a/"));
+    ASSERT_TRUE(*first) << "and its body is not read";
+    const auto limited = with_timeout({}, 1s);
+    const Error error = client.get(limited.ctx(), "http://a/").error();
+    EXPECT_TRUE(error.message().contains("wait for a connection")) << error.message();
+    first.reset();
+    const Result<ClientResponse> second = client.get({}, "http://a/");
+    EXPECT_TRUE(second) << second.error().message();
   });
 }
 

@@ -3,7 +3,7 @@
 #include <tuza/http/client.h>
 #include <tuza/http/status_error.h>
 #include <tuza/http/testing_server.h>
-#include <tuza/http/tests/http_testing.h>
+#include <tuza/http/tests/client_testing.h>
 #include <tuza/sched/time/fake_clock.h>
 #include <tuza/sched/time/sleep.h>
 
@@ -92,6 +92,23 @@ TEST_P(ClientEarlyAnswerTest, ARefusalEndsTheText) {
     EXPECT_LT(received, kLong);
     EXPECT_EQ(server.close(), "");
   });
+}
+
+TEST(ClientEarlyAnswerDeathTest, ARequestMustOutliveTheResponseThatItIsSentBeside) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto ends_too_early = [] {
+    ScriptedServer server([](net::Conn& conn, int) {
+      ScriptedServer::read_request(conn);
+      (void)conn.write_all("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n");
+      wait_for_end(conn);
+    });
+    Client client;
+    const auto endless = [](std::span<std::byte> into) -> Result<std::size_t> { return into.size(); };
+    const Result<ClientResponse> res = client.send(
+        kNoContext, ClientRequest(Method::kPost, server.url()).set_body_source(endless).keep_sending());
+    (void)res;
+  };
+  EXPECT_DEATH(run(ends_too_early), "ends while its body is being sent beside the response");
 }
 
 TEST_P(ClientEarlyAnswerTest, ASourceEndsUnlessItIsToGoOn) {

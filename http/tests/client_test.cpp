@@ -228,6 +228,12 @@ TEST_P(ClientTest, EndsWithTheErrorOfABodysSource) {
     ClientRequest short_of(Method::kPost, url_of(server, "/echo"));
     short_of.set_body_source([](std::span<std::byte>) -> Result<std::size_t> { return 0; }, 5);
     EXPECT_TRUE(client.send(kNoContext, short_of).error().is(Errc::kEndOfStream));
+    ClientRequest boasts(Method::kPost, url_of(server, "/echo"));
+    boasts.set_body_source([](std::span<std::byte> into) -> Result<std::size_t> { return into.size() + 1; },
+                           50);
+    const Result<ClientResponse> overrun = client.send(kNoContext, boasts);
+    ASSERT_FALSE(overrun);
+    EXPECT_TRUE(overrun.error().message().contains("more than it had room for")) << overrun.error().message();
     expect_idle(client, 0);
   });
 }

@@ -57,7 +57,7 @@ class Circuits {
       const bool failed = std::ranges::find(failures, response->status()) != failures.end();
       attempt.end(failed ? Outcome::kFailure : Outcome::kSuccess,
                   failed ? "status " + std::to_string(response->status()) : std::string());
-    } else if (says_something(response.error())) {
+    } else if (request.got_place() && says_something(response.error())) {
       attempt.end(Outcome::kFailure, response.error().message());
     }
     return response;
