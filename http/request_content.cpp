@@ -58,7 +58,8 @@ void Request::refuse_unreadable() {
 std::string Request::limited_body(std::size_t bytes_max) {
   const std::optional<std::uint64_t> length = content_length();
   if (length && *length > bytes_max) throw StatusError(413);
-  std::string body;
+  std::string body = exchange_.buffers().pulled;  // by body(), which has read it
+  if (body.size() > bytes_max) throw StatusError(413);
   std::array<std::byte, 8192> piece;
   for (;;) {
     const Result<std::size_t> n = read_body(piece);

@@ -43,7 +43,7 @@ struct Event {
 
 struct EventStreamOptions {
   std::chrono::milliseconds heartbeat{15'000};      // without an event, there is a comment; 0: none
-  std::chrono::milliseconds write_timeout{10'000};  // how long one event may wait for the client to read
+  std::chrono::milliseconds write_timeout{10'000};  // until the connection takes all of one event
 };
 
 class EventStream {
@@ -55,8 +55,8 @@ class EventStream {
   // Ends the heartbeat. Parks while one is being sent.
   ~EventStream();
 
-  // Sends an event at once. Fails if the client has gone, or if it reads nothing for write_timeout; then the stream has
-  // ended, as it has if `ctx` ends while the client reads nothing. May be called after context() has ended by a shutdown or a
+  // Sends an event at once. Fails if the client has gone, or if the connection does not take the event within write_timeout; then
+  // the stream has ended, as it has if `ctx` ends before that. May be called after context() has ended by a shutdown or a
   // time limit, in order to say goodbye. Throws std::invalid_argument if `event` or `id` has a line end, or `id` a NUL. Parks.
   [[nodiscard]] Result<void> send(const Event& event) { return send(Context::background(), event); }
   [[nodiscard]] Result<void> send(const Context& ctx, const Event& event);

@@ -148,7 +148,10 @@ class Compression final : public BodyFilter {
   }
 
   bool begin() override {
-    if (!eligible()) return false;
+    if (!eligible()) {
+      vary_if_part();
+      return false;
+    }
     vary();
     if (!coding_ ||
         exchange_.declared_length().value_or(settings_.options.bytes_min) < settings_.options.bytes_min) {
@@ -179,12 +182,20 @@ class Compression final : public BodyFilter {
       describe_stored();
     } else if (eligible()) {
       compress_held();
+    } else {
+      vary_if_part();
     }
     exchange_.settle_response();
   }
 
  private:
   void vary() { add_vary(exchange_, HeaderLines(exchange_.buffers().extra), "Accept-Encoding"); }
+  // The answer without Range would have it, so this one must (RFC 9110 15.3.7).
+  void vary_if_part() {
+    if (exchange_.status_code() != 206) return;
+    const std::string_view type = exchange_.response_header("Content-Type").value_or("");
+    if (settings_.has_type(type) || type.starts_with("multipart/byteranges")) vary();
+  }
   [[nodiscard]] Encoders& encoders() const { return *settings_.encoders[static_cast<std::size_t>(*coding_)]; }
 
   [[nodiscard]] bool eligible() const {

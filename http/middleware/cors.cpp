@@ -3,6 +3,7 @@
 #include <tuza/http/serve/vary.h>
 #include <tuza/http/wire/chars.h>
 #include <tuza/http/wire/list.h>
+#include <tuza/http/wire/origin.h>
 
 #include <algorithm>
 #include <memory>
@@ -39,7 +40,14 @@ class Policy {
         headers_(joined(options_.headers)),
         exposed_(joined(options_.exposed)),
         max_age_(std::to_string(options_.max_age.count())) {
-    (void)joined(options_.origins);
+    for (const std::string& origin : options_.origins) {
+      if (origin != "*" && origin != "null" && !is_origin(origin)) {
+        throw std::invalid_argument("cors(): no browser sends the origin \"" + origin +
+                                    R"(", but one like "https://example.com")");
+      }
+    }
+    if (options_.credentials && has(options_.exposed, "*"))
+      throw std::invalid_argument(R"(cors(): with credentials, browsers take "*" in `exposed` for a name)");
     if (any_origin_ && options_.credentials) {
       throw std::invalid_argument(
           R"(cors(): credentials need a list of origins: with "*", every page would act as the user)");

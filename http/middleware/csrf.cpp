@@ -5,14 +5,17 @@
 #include <tuza/http/route/route_tree.h>
 #include <tuza/http/serve/exchange.h>
 #include <tuza/http/wire/chars.h>
+#include <tuza/http/wire/origin.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <source_location>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace tuza::http {
 namespace {
@@ -25,14 +28,15 @@ std::string_view host_of(std::string_view origin) {
   return host.find_first_of("/?#@") == std::string_view::npos ? host : std::string_view();
 }
 
-// Whether the route that answers is one of its own beside the bypass that matches the same path: it has a text where the
-// bypass has a name.
-bool is_another(std::string_view route, std::string_view bypass) {
-  if (route.empty()) return false;  // the middleware is not behind a router
-  const Pattern found = Pattern::parse(route), exempt = Pattern::parse(bypass);
-  for (std::size_t i = 0; i < std::min(found.segments.size(), exempt.segments.size()); ++i) {
-    using Kind = Pattern::Kind;
-    if (found.segments[i].kind == Kind::kText && exempt.segments[i].kind == Kind::kName) return true;
+// Whether the route that answers may be another one than the bypass stands for, because it has no name where the bypass has
+// one. Before a router, or a mounted one, nobody knows yet which route will answer.
+bool may_be_another(std::string_view route, std::string_view bypass) {
+  using Kind = Pattern::Kind;
+  const auto found = route.empty() ? std::vector<Pattern::Segment>() : Pattern::parse(route).segments;
+  const Pattern exempt = Pattern::parse(bypass);
+  for (std::size_t i = 0; i < exempt.segments.size(); ++i) {
+    const bool has_name = i < found.size() && found[i].kind == Kind::kName;
+    if (exempt.segments[i].kind == Kind::kName && !has_name) return true;
   }
   return false;
 }
@@ -41,7 +45,7 @@ class Protection {
  public:
   explicit Protection(CsrfOptions options) : options_(std::move(options)) {
     for (const std::string& origin : options_.trusted_origins) {
-      if (host_of(origin).empty()) {
+      if (!is_origin(origin)) {
         throw std::invalid_argument("csrf(): \"" + origin +
                                     R"(" is not an origin, as "https://example.com")");
       }
@@ -80,7 +84,7 @@ class Protection {
     const RouteTree::Found found = bypass_.find(request.method(), request.host(), path, buffers);
     buffers.path_values = std::move(values);
     return found.route != nullptr && !found.slash_is_missing &&
-           !is_another(request.pattern(), found.route->pattern);
+           !may_be_another(request.pattern(), found.route->pattern);
   }
 
   CsrfOptions options_;

@@ -22,8 +22,10 @@ namespace tuza::http {
 
 struct CsrfOptions {
   std::vector<std::string> trusted_origins{};  // "https://admin.example.com", "https://example.com:8443"
-  // Patterns as of a Router, for endpoints that other sites may call. A path that the router would redirect does not match,
-  // nor does one with a route of its own: "POST /hooks/{name}" does not exempt "POST /hooks/admin" where that is a route.
+  // Patterns as of a Router, for endpoints that other sites may call. A path that the router would redirect does not match.
+  // "POST /hooks/{name}" exempts the route of that form, and not "POST /hooks/admin" where that is a route: so it has no effect
+  // in front of a router, nor for paths of one that is mounted, of which the route is not known yet. "/hooks/" and
+  // "/hooks/{rest...}" exempt all that is below, whichever route answers it.
   std::vector<std::string> bypass{};
   Handler refused{};  // instead of a 403 with a line of text
 };

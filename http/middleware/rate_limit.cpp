@@ -1,5 +1,6 @@
 #include <tuza/http/middleware/rate_limit.h>
 
+#include <tuza/http/wire/digest.h>
 #include <tuza/sched/detail/lock_guard.h>
 #include <tuza/sched/sync/mutex.h>
 #include <tuza/sched/time/rate.h>
@@ -23,10 +24,13 @@ namespace {
 
 constexpr std::size_t kShards = 16;
 
-// Short enough to need no allocation. Empty: the connection has no address of IP.
+// So long a key is remembered by its digest: clients may choose it.
+constexpr std::size_t kKeyBytesMax = 64;
+
+// Short enough to need no allocation. What comes over a Unix socket has no address, and shares a bucket.
 std::string address_key(const Request& request) {
   const Result<net::Endpoint> endpoint = request.remote_endpoint();
-  if (!endpoint) return {};
+  if (!endpoint) return "-";
   const net::IpAddress address = endpoint->address().unmapped();
   const std::span<const std::uint8_t> all(address.bytes());
   const std::span<const std::uint8_t> key = address.is_v4() ? all.last(4) : all.first(8);
@@ -88,6 +92,10 @@ class Limits {
   std::optional<std::chrono::nanoseconds> ask(Request& request) {
     std::string key = options_.key ? options_.key(request) : address_key(request);
     if (key.empty()) return std::nullopt;
+    if (key.size() > kKeyBytesMax) {
+      const Sha256Digest digest = sha256_of(key);
+      key = std::string(digest.begin(), digest.end());
+    }
     // The upper bits: the table of a shard uses the lower ones.
     const std::size_t hash = std::hash<std::string_view>()(key);
     KeyShard& shard = shards_[(hash >> 48) % shards_used_];

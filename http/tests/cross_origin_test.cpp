@@ -169,6 +169,44 @@ TEST(CsrfTest, ABypassExemptsNoOtherRoute) {
   EXPECT_EQ(call(with(handled, csrf({.bypass = {"/open/"}})), "POST /open/../x", cross_site).status, 403);
 }
 
+TEST(CsrfTest, ABypassWithANameNeedsItsRoute) {
+  const auto routes = [] {
+    Router router;
+    router.handle("POST /hooks/{name}", handled);
+    router.handle("POST /hooks/admin", handled);
+    return router;
+  };
+  const auto protection = [] {
+    return csrf({.bypass = {"POST /hooks/{any}", "/api/hooks/{any}", "/api/hooks/x"}});
+  };
+  const CallOptions cross_site{.headers = {{"Sec-Fetch-Site", "cross-site"}}};
+  EXPECT_EQ(call(with(routes(), protection()), "POST /hooks/admin", cross_site).status, 403)
+      << "nobody knows the route yet";
+  Router outer;
+  outer.mount("/api", routes());
+  outer.use(protection());
+  EXPECT_EQ(call(outer, "POST /api/hooks/admin", cross_site).status, 403) << "a route of the inner router";
+  EXPECT_EQ(call(outer, "POST /api/hooks/x", cross_site).status, 200) << "no other path is meant";
+}
+
+TEST(OriginsTest, AreSuchAsBrowsersSend) {
+  for (const char* good : {"https://a.example", "http://a.example:8080", "http://[2001:db8::1]:8001",
+                           "https://a.example:80", "chrome-extension://abc", "http://localhost"}) {
+    EXPECT_NO_THROW((void)cors({.origins = {good}})) << good;
+    EXPECT_NO_THROW((void)csrf({.trusted_origins = {good}})) << good;
+  }
+  for (const char* bad : {"https://a.example/", "a.example", "https://*.example", "HTTPS://a.example",
+                          "https://A.example", "https://a.example:443", "http://a.example:80",
+                          "https://a.example:x", "https://a.example:", "https://a.example:080", "https://",
+                          "https://user@a.example", "://a", "http://a:b:1"}) {
+    EXPECT_THROW((void)cors({.origins = {bad}}), std::invalid_argument) << bad;
+    EXPECT_THROW((void)csrf({.trusted_origins = {bad}}), std::invalid_argument) << bad;
+  }
+  EXPECT_NO_THROW((void)cors({.origins = {"*"}}));
+  EXPECT_THROW((void)cors({.origins = {"https://a.example"}, .exposed = {"*"}, .credentials = true}),
+               std::invalid_argument);
+}
+
 TEST(CsrfTest, RefusesMalformedOptions) {
   EXPECT_THROW((void)csrf({.trusted_origins = {"example.com"}})(handled), std::invalid_argument);
   EXPECT_THROW((void)csrf({.trusted_origins = {"https://example.com/"}})(handled), std::invalid_argument);

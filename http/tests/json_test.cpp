@@ -74,6 +74,23 @@ TEST(Json, TypesOfTheUser) {
   EXPECT_EQ(call(own, "POST /", cold).body, "colder than possible\n");
 }
 
+// As for a signature over the bytes.
+TEST(Json, TheBodyMayHaveBeenReadAsAWhole) {
+  const auto handler = [](Request& req, ResponseWriter& res) {
+    const auto bytes = req.body();
+    if (!bytes) return;
+    res.text(std::to_string(bytes->size()) + " " + req.json<nlohmann::json>({.bytes_max = 9}).dump());
+  };
+  const auto post = [&handler](std::string body) {
+    return call(
+        handler, "POST /",
+        {.headers = {{"Content-Type", "application/json"}}, .body = std::move(body), .chunked = true});
+  };
+  EXPECT_EQ(post("[1, 2, 3]").body, "9 [1,2,3]");
+  EXPECT_EQ(post("[1, 2, 34]").status, 413);
+  EXPECT_EQ(post("").status, 400);
+}
+
 TEST(Json, ValuesOfTheLibraryAndTexts) {
   EXPECT_EQ(
       call([](Request&, ResponseWriter& res) { res.json(nlohmann::json{{"a", {1, 2}}}); }, "GET /").body,

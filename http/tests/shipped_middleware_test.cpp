@@ -238,6 +238,9 @@ TEST(RateLimitTest, RemembersALimitedNumberOfKeys) {
   EXPECT_EQ(status("b"), 200);
   EXPECT_EQ(status(""), 200);
   EXPECT_EQ(status(""), 200);
+  EXPECT_EQ(status(std::string(1000, 'k') + "1"), 200);
+  EXPECT_EQ(status(std::string(1000, 'k') + "2"), 200) << "another, although only digests are remembered";
+  EXPECT_EQ(status(std::string(1000, 'k') + "1"), 429);
   EXPECT_THROW((void)rate_limit({})(says("")), std::invalid_argument);
 }
 

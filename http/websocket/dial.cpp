@@ -2,6 +2,7 @@
 #include <tuza/http/client.h>
 #include <tuza/http/client/exchange.h>
 #include <tuza/http/client/redirect.h>
+#include <tuza/http/middleware/detail/text.h>
 #include <tuza/http/status.h>
 #include <tuza/http/websocket/client_handshake.h>
 #include <tuza/http/websocket/connection.h>
@@ -50,7 +51,10 @@ Error declined(ClientResponse& response, std::string_view url) {
   const std::size_t n = response.exchange().read_now(std::as_writable_bytes(std::span(piece))).value_or(0);
   const std::string_view said(piece.data(), n);
   const std::string_view words = trim(said.substr(0, said.find_first_of("\r\n")));
-  return words.empty() || words == reason_phrase(response.status()) ? error : errorf("{}: {}", error, words);
+  if (words.empty() || words == reason_phrase(response.status())) return error;
+  std::string printable;
+  detail::append_log_escaped(printable, words);
+  return errorf("{}: {}", error, printable);
 }
 
 Options of_connection(const DialOptions& options) {

@@ -2,6 +2,8 @@
 #include <tuza/http/serve/exchange.h>
 #include <tuza/http/websocket/connection.h>
 #include <tuza/http/websocket/handshake.h>
+#include <tuza/http/wire/chars.h>
+#include <tuza/http/wire/origin.h>
 
 #include <algorithm>
 #include <memory>
@@ -16,6 +18,10 @@ void check(const Options& options) {
   check(options.deflate);
   if (std::ranges::any_of(options.subprotocols, &std::string::empty))
     throw std::invalid_argument("a subprotocol has a name");
+  for (const std::string& origin : options.origins) {
+    if (origin != "*" && origin != "null" && !is_origin(lower_case(origin)))
+      throw std::invalid_argument("no browser sends the origin \"" + origin + '"');
+  }
 }
 
 void refuse(Request& req, ResponseWriter& res, const Refusal& refusal) {
