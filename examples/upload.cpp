@@ -2,12 +2,14 @@
 //
 //     GET  /                 the page
 //     GET  /files            [{"id": ..., "name": ..., "bytes": ...}]
-//     POST /files            multipart/form-data: 201 and what was stored; 413 beyond a limit, 507 if the disk is full
+//     POST /files            multipart/form-data: 201 and what was stored; 413 beyond a limit, 507 if the disk is full; files in front
+//                            of one that is refused stay. 403 for pages of other origins
 //     GET  /files/{id}       the file, as a download
 //
 // A file is stored under a random name, its id. Its name for people is kept beside it, in "<id>.name", and is only shown.
 #include <tuza/examples/upload/page.h>
 #include <tuza/framework/app.h>
+#include <tuza/http/middleware/csrf.h>
 #include <tuza/http/multipart.h>
 #include <tuza/http/nlohmann_json.h>
 #include <tuza/http/status_error.h>
@@ -103,6 +105,7 @@ int main(int argc, char** argv) {
   const auto file_max =
       app.setting("upload.file_max", tuza::Bytes{100 << 20}, "Maximum size of a file; larger: 413");
   return app.run(argc, argv, [&] {
+    app.router().use(tuza::http::csrf());  // any page may send a form
     app.router().handle("GET /{$}", [](Request&, ResponseWriter& res) {
       res.set_header(
           "Content-Security-Policy",

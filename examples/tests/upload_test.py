@@ -40,6 +40,12 @@ class Upload(unittest.TestCase):
         status, fields, answer = server.ask("POST", "/files", body, Content_Type=f"multipart/form-data; boundary={BOUNDARY}")
         return status, answer
 
+    def test_pages_of_other_origins_are_refused(self):
+        server = self.start()
+        status, _, _ = server.ask("POST", "/files", form(("a", b"b")), Origin="http://evil.example",
+                                  Content_Type=f"multipart/form-data; boundary={BOUNDARY}")
+        self.assertEqual((status, list(self.folder.iterdir())), (403, []))
+
     def test_files_come_back_as_they_were_sent(self):
         server = self.start()
         data = os.urandom(3_000_000)
