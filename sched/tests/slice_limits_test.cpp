@@ -234,7 +234,8 @@ TEST_F(LimitsDeathTest, GoroutinesThatBlockMoreThreadsThanAreAllowedEndTheProces
                     block_unmarked(40);
                   }),
               ::testing::KilledBySignal(SIGABRT),
-              "tuza: fatal: thread exhaustion: goroutines block all of 20 threads \\(set_max_threads\\)");
+              "tuza: fatal: thread exhaustion: goroutines block all of 20 threads \\(set_max_threads\\)\n"
+              "(.*\n)*goroutine [0-9]+ \\[.*\n(.*\n)*and [0-9]+ more like these");
 }
 
 // -- Threads that are given back.

@@ -1,12 +1,12 @@
 #include <tuza/sched/rt/idle/idle_ms.h>
 
-#include <tuza/sched/rt/base/check.h>
 #include <tuza/sched/rt/base/clock.h>
 #include <tuza/sched/rt/base/kernel_slice.h>
 #include <tuza/sched/rt/base/print.h>
 #include <tuza/sched/rt/base/thread_limit.h>
 #include <tuza/sched/rt/idle/idle.h>
 #include <tuza/sched/rt/idle/machine_thread.h>
+#include <tuza/sched/rt/report/thread_exhaustion.h>
 #include <tuza/sched/rt/sched.h>
 
 #include <algorithm>
@@ -260,10 +260,7 @@ bool MMaker::bring_one(Sched& sched, bool only_for_work) {
   }
   if (stopping_.load(std::memory_order_acquire)) return true;
   if (sched.ms_live.load() < sched.max_threads.load()) return make_one(sched);
-  Line text(Line::kNowhere);
-  text << "thread exhaustion: goroutines block all of " << sched.max_threads.load()
-       << " threads (set_max_threads)";
-  fatal(text.text());
+  report_thread_exhaustion(sched);
 }
 
 // Whether there is something to do, or nobody waits for I/O, while a P is idle.
