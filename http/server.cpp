@@ -124,27 +124,40 @@ namespace {
 // How long the end of the server waits for its log line to be written.
 constexpr std::chrono::milliseconds kLogTime{100};
 
+// Without waiting for the log: standard error may no longer have a reader.
+void say_beside(const std::shared_ptr<std::atomic<bool>>& said, LogLevel level, std::string line) {
+  go([said, level, line = std::move(line)] {
+    log_line(level, line);
+    said->store(true);
+  });
+}
+
+void wait_for_line(const std::atomic<bool>& said) {
+  for (auto waited = 0ms; waited < kLogTime && !said.load(); waited += 1ms) sleep_for(1ms);
+}
+
 // `cut_off`: the shutdown has cut requests off.
 void end_on_signal(Server& server, net::SignalSet& signals, bool& cut_off) {
   const Result<int> signal = signals.wait();
   if (!signal) return;
-  // The shutdown begins before the log line is written, and does not wait for that line: standard error may
-  // no longer have a reader.
   const auto logged = std::make_shared<std::atomic<bool>>(false);
   const std::string name = *signal == SIGTERM ? "SIGTERM" : "SIGINT";
-  go([logged, name] {
-    log_line(LogLevel::kInfo,
+  signals.merge(*signal);
+  say_beside(logged, LogLevel::kInfo,
              "tuza: " + name + ": no new connections; requests in flight finish (again: end at once)");
-    logged->store(true);
-  });
   WaitGroup shutting_down;
   shutting_down.go([&] {
     cut_off = !server.shutdown(name);
     signals.close();
   });
-  if (signals.wait()) std::_Exit(1);  // second signal: do not wait
+  if (const Result<int> second = signals.wait()) {
+    const auto said = std::make_shared<std::atomic<bool>>(false);
+    say_beside(said, LogLevel::kError, "tuza: another signal: the process ends at once");
+    wait_for_line(*said);
+    std::_Exit(1);
+  }
   shutting_down.wait();
-  for (auto waited = 0ms; waited < kLogTime && !logged->load(); waited += 1ms) sleep_for(1ms);
+  wait_for_line(*logged);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ namespace {
 void end_on_signal(Server& server, SignalSet& signals) {
   const Result<int> signal = signals.wait();
   if (!signal) return;  // the listener has failed
+  signals.merge(*signal);
   const std::string name = *signal == SIGTERM ? "SIGTERM" : "SIGINT";
   const std::size_t open = server.connections();
   WaitGroup closing;

@@ -15,11 +15,13 @@
 #include <tuza/sched/rt/base/thread_limit.h>
 #include <tuza/sched/rt/enter.h>
 #include <tuza/sched/rt/idle/machine_thread.h>
+#include <tuza/sched/time/sleep.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -268,6 +270,11 @@ Result<SignalSet> SignalSet::open(std::initializer_list<int> signals) {
 
 Result<int> SignalSet::wait() { return wait_within(nullptr); }
 Result<int> SignalSet::wait(const Context& ctx) { return wait_within(&ctx); }
+
+void SignalSet::merge(int number) {
+  sleep_for(std::chrono::milliseconds(5));
+  g_counts.at(static_cast<std::size_t>(number)).store(0, std::memory_order_relaxed);
+}
 
 Result<int> SignalSet::wait_within(const Context* ctx) {
   for (;;) {

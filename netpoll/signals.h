@@ -39,6 +39,9 @@ class SignalSet {
   [[nodiscard]] Result<int> wait();
   // Like wait(); returns ctx.cause() when the context ends. Parks.
   [[nodiscard]] Result<int> wait(const Context& ctx);
+  // For the owner of a signal that has just been returned: waits for 5 ms, and forgets those of the same kind that come meanwhile.
+  // timeout(1) and others signal a process, and then its group. Parks.
+  void merge(int number);
   void close();
 
  private:

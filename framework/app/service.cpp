@@ -78,6 +78,7 @@ std::expected<void, std::string> Service::start(MakeHandlers make_handlers) {
   std::expected<std::shared_ptr<net::TlsServer>, std::string> tls = load_tls(config_);
   if (!tls) return std::unexpected(tls.error());
   tls_ = std::move(*tls);
+  warn_of_certificates();
   if (const Result<void> opened = open(std::move(*handlers), std::move(*listeners)); !opened) {
     return fail(opened.error());
   }

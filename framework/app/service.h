@@ -32,6 +32,7 @@ class Metrics;
 struct Listeners;
 
 namespace net {
+class SignalSet;
 class TlsServer;
 }
 
@@ -53,8 +54,8 @@ class Service {
 
  private:
   Result<void> watch_signals();
-  void on_signal(int number);
-  void on_end_signal(std::string_view name);
+  void on_signal(int number, net::SignalSet& signals);
+  void on_end_signal(int number, net::SignalSet& signals);
   [[nodiscard]] std::string what_follows_an_end_signal() const;
   [[noreturn]] void end_by_force(std::string_view what, std::string_view why, bool with_dump);
   void begin_drain();  // called once, by the thread that sets draining_
@@ -62,7 +63,8 @@ class Service {
   void reload_beside();
   void reload_once();
   void reload();
-  bool reload_settings();
+  bool reload_settings(bool certificates);
+  void warn_of_certificates() const;
   void dump_beside();
 
   std::expected<void, std::string> start(MakeHandlers make_handlers);
@@ -90,7 +92,7 @@ class Service {
   std::atomic<bool> serving_{false};  // the service manager has been, or is being, told READY=1
   std::atomic<bool> dumping_{false};
   std::atomic<int> reloads_wanted_{0};  // not zero: a goroutine is reloading
-  std::atomic<int> end_signals_{0};
+  int end_signals_ = 0;  // of the goroutine that waits for signals
 };
 
 }  // namespace tuza

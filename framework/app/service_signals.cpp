@@ -68,25 +68,27 @@ Result<void> Service::watch_signals() {
   net::swallow_after_the_run(*opened);
   auto& signals = keep_for_ever<net::SignalSet>(std::move(*opened));
   go({.name = "signals"}, [this, &signals] {
-    while (const Result<int> number = signals.wait()) on_signal(*number);
+    while (const Result<int> number = signals.wait()) on_signal(*number, signals);
   });
   return {};
 }
 
-// Must not wait, so that the goroutine is ready for the next signal: an end signal must take effect whatever else is
+// Must not wait for long, so that the goroutine is ready for the next signal: an end signal must take effect whatever else is
 // going on.
-void Service::on_signal(int number) {
+void Service::on_signal(int number, net::SignalSet& signals) {
   switch (number) {
-    case SIGTERM: return on_end_signal("SIGTERM");
-    case SIGINT: return on_end_signal("SIGINT");
+    case SIGTERM:
+    case SIGINT: return on_end_signal(number, signals);
     case SIGHUP: return reload_beside();
     case SIGQUIT: return dump_beside();
     default: return;
   }
 }
 
-void Service::on_end_signal(std::string_view name) {
-  if (end_signals_.fetch_add(1) > 0) end_by_force(name, " again: exiting immediately", false);
+void Service::on_end_signal(int number, net::SignalSet& signals) {
+  const std::string_view name = number == SIGTERM ? "SIGTERM" : "SIGINT";
+  if (end_signals_++ > 0) end_by_force(name, " again: exiting immediately", false);
+  signals.merge(number);
   const bool begins = !draining_.exchange(true);  // before the line that says it
   say(LogLevel::kInfo, [&] {
     return name_ + ": " + std::string(name) + ": " + what_follows_an_end_signal() + " (again: end at once)";
@@ -163,32 +165,39 @@ void Service::reload_once() try {
 
 // Rereads everything that can be reread. Anything that is invalid keeps its old state.
 void Service::reload() {
-  bool good = reload_settings();
-  bool certificates = false;
+  bool good = true, certificates = false;
   if (started_.load() && tls_ != nullptr) {
     const Result<void> read = tls_->reload();
     if (!read) {
       log_line(LogLevel::kError,
                name_ + ": SIGHUP: the certificates stay as they were: " + tls_problem(config_, read.error()));
     }
-    certificates = read.has_value();
-    good = good && certificates;
+    good = certificates = read.has_value();
+    if (certificates) warn_of_certificates();
   }
   if (const Result<void> reopened = reopen_log(); !reopened) {
     log_line(LogLevel::kError, name_ + ": SIGHUP: " + reopened.error().message());
     good = false;
   }
+  good = reload_settings(certificates) && good;
   if (!good) return;  // the last line is the error, which a success below it would hide
   log_line(LogLevel::kInfo, name_ + ": SIGHUP: log.level is " + config_.text("log.level") +
                                 (certificates ? ", certificates read again" : ""));
 }
 
+void Service::warn_of_certificates() const {
+  for (const std::string& problem : tls_not_valid_now(config_))
+    log_line(LogLevel::kWarning, name_ + ": " + problem);
+}
+
 // Rereads the settings and applies log.level. False, and a line in the log, if they are wrong.
-bool Service::reload_settings() {
+bool Service::reload_settings(bool certificates) {
   const auto fresh = reread_();
   if (!fresh) {
     const std::size_t others = fresh.error().size() - 1;
-    log_line(LogLevel::kError, name_ + ": SIGHUP: the settings stay as they were: " + fresh.error().front() +
+    log_line(LogLevel::kError, name_ + ": SIGHUP: the settings stay as they were" +
+                                   (certificates ? " (the certificates have been read again): " : ": ") +
+                                   fresh.error().front() +
                                    (others == 0 ? "" : " (and " + std::to_string(others) + " more)"));
     return false;
   }

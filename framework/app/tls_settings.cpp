@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,17 @@ std::string message(const config::Config& config, const Error& error, const std:
   return config.place(setting_of(error, pairs)) + ": " + error.message();
 }
 
+// Of the certificate itself: an authority behind it may have ended where clients know a newer one.
+std::optional<std::string> not_valid_now(const config::Config& config, const Pair& pair) {
+  const auto now = std::chrono::system_clock::now();
+  const Result<net::TlsValidity> valid = net::tls_validity(pair.files.cert_file);
+  if (!valid) return message(config, valid.error(), {pair});
+  const std::string place = config.place(pair.certificate_setting) + ": " + pair.files.cert_file;
+  if (now > valid->until) return place + ": the certificate has expired";
+  if (now < valid->from) return place + ": the certificate is not valid yet";
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string tls_problem(const config::Config& config, const Error& error) {
@@ -73,8 +85,16 @@ std::expected<std::shared_ptr<net::TlsServer>, std::string> load_tls(const confi
   return std::move(*loaded);
 }
 
+std::vector<std::string> tls_not_valid_now(const config::Config& config) {
+  std::vector<std::string> problems;
+  for (const Pair& pair : pairs_of(config)) {
+    if (std::optional<std::string> problem = not_valid_now(config, pair))
+      problems.push_back(*std::move(problem));
+  }
+  return problems;
+}
+
 void check_tls(const config::Config& config, config::Problems& problems) {
-  const auto now = std::chrono::system_clock::now();
   const auto complain = [&problems](const std::string& problem) {
     // Authorities are read with each certificate.
     if (std::ranges::find(problems, problem) == problems.end()) problems.push_back(problem);
@@ -84,16 +104,8 @@ void check_tls(const config::Config& config, config::Problems& problems) {
     options.certificates = {pair.files};
     if (const auto loaded = net::TlsServer::load(std::move(options)); !loaded) {
       complain(message(config, loaded.error(), {pair}));
-      continue;
-    }
-    const Result<net::TlsValidity> valid = net::tls_validity(pair.files.cert_file);
-    const std::string place = config.place(pair.certificate_setting) + ": " + pair.files.cert_file;
-    if (!valid) {
-      complain(message(config, valid.error(), {pair}));
-    } else if (now > valid->until) {
-      complain(place + ": the certificate has expired");
-    } else if (now < valid->from) {
-      complain(place + ": the certificate is not valid yet");
+    } else if (const std::optional<std::string> problem = not_valid_now(config, pair)) {
+      complain(*problem);
     }
   }
 }

@@ -152,6 +152,18 @@ class Https(Test):
             checked = self.check(file)
             self.assertEqual((checked.returncode, checked.stderr),
                              (2, f"{file}:2:tls.certificate: {certificate}: {said}\n"))
+            service = self.service(arguments=["--listen", "127.0.0.1:0", "--config", str(file)])
+            service.says(f"tls.certificate: {certificate}: {said}")
+            service.says("serving")
+
+    def test_a_key_with_a_passphrase_is_refused_as_such(self):
+        for command in (["ec", "-aes256"], ["pkcs8", "-topk8", "-v2", "aes256"]):
+            locked = self.path / "locked.key"
+            subprocess.run(["openssl", *command, "-passout", "pass:secret", "-in", self.key, "-out", locked],
+                           check=True, capture_output=True, timeout=PATIENCE_S)
+            file = self.path / "a.toml"
+            file.write_text(f'[tls]\ncertificate = "{self.certificate}"\nkey = "{locked}"\n')
+            self.assertEqual(self.check(file).stderr, f"{file}:3:tls.key: load key {locked}: passphrase required\n")
 
 
 if __name__ == "__main__":

@@ -85,6 +85,7 @@ TEST_F(ListenAndServeDeathTest, SigintLetsARequestInFlightFinish) {
                 go([&in_handler] {
                   wait_for(in_handler);
                   kill(getpid(), SIGINT);
+                  kill(getpid(), SIGINT);  // as timeout(1) signals a process, and its group behind it
                 });
                 const Response r = fetch(g_address, get("/pause"));
                 const std::string text = "client got: " + r.body + ", " + r.header("connection") + "\n";

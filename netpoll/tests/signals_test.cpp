@@ -39,6 +39,21 @@ TEST_P(SignalsTest, ReachTheGoroutineThatWaits) {
   });
 }
 
+TEST_P(SignalsTest, ThoseThatFollowAtOnceCanBeMerged) {
+  run_with(GetParam(), [] {
+    SignalSet signals = SignalSet::open({SIGUSR1, SIGUSR2}).value();
+    for (int i = 0; i < 3; ++i) kill(getpid(), SIGUSR1);
+    EXPECT_EQ(signals.wait().value(), SIGUSR1);
+    kill(getpid(), SIGUSR2);
+    signals.merge(SIGUSR1);
+    EXPECT_EQ(signals.wait().value(), SIGUSR2);
+    const auto [ctx, cancel] = with_timeout(Context(), 10ms);
+    EXPECT_FALSE(signals.wait(ctx));
+    kill(getpid(), SIGUSR1);
+    EXPECT_EQ(signals.wait().value(), SIGUSR1);
+  });
+}
+
 TEST_P(SignalsTest, WaitForOneThatWaitsForThem) {
   run_with(GetParam(), [] {
     SignalSet signals = SignalSet::open({SIGUSR1}).value();

@@ -51,6 +51,10 @@ std::error_code no_start_line() {
   return {static_cast<int>(ERR_PACK(ERR_LIB_PEM, 0, PEM_R_NO_START_LINE)), error_category()};
 }
 
+std::error_code passphrase_required() {
+  return {static_cast<int>(ERR_PACK(ERR_LIB_PEM, 0, PEM_R_BAD_PASSWORD_READ)), error_category()};
+}
+
 // The loop above always ends with an error. The end is good if the error is that no further certificate
 // begins; otherwise the queue is left as it is.
 bool ended_well() {
@@ -88,6 +92,8 @@ Result<void> use_certificate(SSL_CTX* context, const TlsCertificate& files) {
   constexpr std::string_view kCertificate = "load certificate", kKey = "load key";
   const Result<std::string> chain = read_pem(kCertificate, files.cert_file);
   if (!chain) return std::unexpected(chain.error());
+  if (files.key_file.empty())
+    return std::unexpected(Error::from_errno(EINVAL, kKey, "(none given) for " + files.cert_file));
   const Result<std::string> secret = read_pem(kKey, files.key_file);
   if (!secret) return std::unexpected(secret.error());
   std::vector<Owner<X509>> certificates = certificates_in(*chain);
@@ -98,6 +104,11 @@ Result<void> use_certificate(SSL_CTX* context, const TlsCertificate& files) {
   }
   const Owner<BIO> bio = reader_of(*secret);
   const Owner<EVP_PKEY> key(PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, nullptr));
+  // OpenSSL reports the callback's refusal in one way or another.
+  if (key == nullptr && secret->contains("ENCRYPTED")) {
+    clear_errors();
+    return std::unexpected(Error(passphrase_required(), kKey, files.key_file));
+  }
   if (key == nullptr) return fail(kKey, files.key_file);
   if (X509_check_private_key(certificates.front().get(), key.get()) != 1) {
     return fail(kKey, files.key_file + " for " + files.cert_file);
