@@ -50,7 +50,8 @@ std::optional<AddressCounts::Held> Server::hold_address(const Conn& conn) {
   if (held) return held;
   count(over_address_max_);
   too_many.log(LogLevel::kWarning, "tuza: " + conn.remote_address().value_or("-") +
-                                       ": too many connections from this address; it is closed");
+                                       ": too many connections from this address to " + address() +
+                                       "; it is closed");
   return held;
 }
 
@@ -84,7 +85,7 @@ bool Server::wait_for_slot() {
     if (draining_.load(std::memory_order_relaxed)) return false;
     if (waited >= kPatience) {
       if (make_room() == 0) {
-        limit_reached.log(LogLevel::kWarning, "tuza: " + std::to_string(connections()) +
+        limit_reached.log(LogLevel::kWarning, "tuza: " + address() + ": " + std::to_string(connections()) +
                                                   " connections are open, the limit, and none is idle; new "
                                                   "connections wait");
       }

@@ -54,10 +54,11 @@ Handler checked(Handler handler) {
   return handler;
 }
 
-void say_out_of_resources(const Error& error, std::size_t open) try {
+void say_out_of_resources(const std::string& address, const Error& error, std::size_t open) try {
   static LogLimiter limiter;
-  limiter.log(LogLevel::kWarning, "tuza: " + error.message() + "; new connections wait, or are closed (" +
-                                      std::to_string(open) + " are open)");
+  limiter.log(LogLevel::kWarning, "tuza: " + address + ": " + error.message() +
+                                      "; new connections wait, or are closed (" + std::to_string(open) +
+                                      " are open)");
 } catch (const std::bad_alloc&) {
   log_line(LogLevel::kWarning, "tuza: no memory; new connections wait, or are closed");
 }
@@ -232,7 +233,7 @@ Result<void> Server::accept_loop() {
 // A client is waiting, or has been turned away. `pause`: how long to wait for room if no connection can make any.
 void Server::outlast_shortage(const Error& error, SpareDescriptor& spare, std::chrono::milliseconds& pause) {
   const std::size_t open = connections();
-  say_out_of_resources(error, open);
+  say_out_of_resources(address(), error, open);
   const bool some_go = make_room() > 0;
   if (!some_go) spare.drop_one_connection(listener_);
   const auto patience = some_go ? kPatience : pause;

@@ -206,6 +206,21 @@ class Kubernetes(unittest.TestCase):
 
 
 class Others(unittest.TestCase):
+    def test_prometheus_accepts_its_files(self):
+        done = run("promtool", "check", "config", CONF / "prometheus.yml")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        # Debian's is built without Kubernetes: the rest of that file is judged.
+        found = yaml.safe_load((CONF / "kubernetes/prometheus.yml").read_text())
+        [job] = found["scrape_configs"]
+        self.assertEqual(job.pop("kubernetes_sd_configs"), [{"role": "pod"}])
+        ports = {rule.get("regex") for rule in job["relabel_configs"]}
+        self.assertLessEqual({"tuza-hello", "admin"}, ports)
+        with tempfile.NamedTemporaryFile("w", suffix=".yml") as rest:
+            yaml.safe_dump(found, rest)
+            rest.flush()
+            done = run("promtool", "check", "config", rest.name)
+            self.assertEqual(done.returncode, 0, done.stdout)
+
     def test_prometheus_scrapes_the_admin_ports_of_haproxy_instances(self):
         found = yaml.safe_load((CONF / "prometheus.yml").read_text())
         targets = found["scrape_configs"][0]["static_configs"][0]["targets"]

@@ -115,10 +115,11 @@ void add_http(Schema& schema) {
   http.number("connections_per_address_max", 0, 0, 10'000'000, "connections",
               "Maximum number of open connections from one IPv4 address or IPv6 /64; further ones are closed "
               "at once. 0: no limit");
-  http.number("max_connections", 0, 0, 10'000'000, "connections",
-              "Maximum number of open connections per listener; for a further one, that which has been idle "
-              "for longest is closed, or it waits. 0: the number of descriptors minus 32, shared by all "
-              "listeners");
+  http.number(
+      "max_connections", 0, 0, 10'000'000, "connections",
+      "Maximum number of open connections per listener; for a further one, that which has been idle "
+      "for longest is closed, or it waits. 0: what descriptors there are for, less a quarter of them, "
+      "32 to 1024; shared by all listeners");
   http.add("trusted_proxies", {.type = Type::kNetworks,
                                .by_default = List{},
                                .doc = "Networks of the proxies that may say who the client is"});
