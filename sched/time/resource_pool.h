@@ -12,8 +12,9 @@
 // A resource belongs to one caller at a time. It is opened when it is needed and none is idle, and comes back when its
 // Lease ends. The one that came back last is used first, so that those of a busy time grow old and are closed.
 //
-// Callers that find no place wait, first come, first served, and stop waiting with their context. What was given to one
-// that stops at the same moment goes to the next. If opening fails, the next caller gets the place.
+// Callers that find no place wait, first come, first served, and stop waiting with their context; one whose context ends sooner
+// than a use usually takes is passed over while others have more time. What was given to one that stops at the same moment
+// goes to the next. If opening fails, the next caller gets the place.
 //
 // Lifetime: leases may outlive the pool, whose destructor calls close(). No call may be waiting then. It may be destroyed
 // after tuza::run, also if goroutines were left behind in acquire().
@@ -111,6 +112,7 @@ class ResourcePool {
     if (lease.resource_ != nullptr) {
       if (!state->check || state->check(ctx, *lease)) return lease;
       state->destroy(std::move(lease.resource_), detail::ResourceEnd::kCheck);
+      if (const Result<void> going_on = ctx.check(); !going_on) return std::unexpected(going_on.error());
     }
     const detail::ResourcePlaces::Opening opening(*state);
     Result<T> opened = state->open(ctx);

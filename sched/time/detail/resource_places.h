@@ -9,6 +9,10 @@
 // free goes to the first waiter under the same lock. A waiter is served at most once. If its context ends as well, it finds
 // that out under the lock, and passes on what it was given.
 //
+// The order is that of their coming, but a waiter whose context ends sooner than a use usually takes is passed over while others
+// have more time. Otherwise an overloaded pool would serve only those whose time is just over: each would lose its resource in the
+// middle of a use, the next would open another one, and no call would succeed any more.
+//
 // Thread-safe. Only take() parks, except for what the destructors of resources do, which run without the lock.
 #pragma once
 
@@ -35,7 +39,7 @@ struct Resource {
   Resource(const Resource&) = delete;
   Resource& operator=(const Resource&) = delete;
   virtual ~Resource() = default;
-  std::int64_t idle_until_ns = 0, lives_until_ns = 0;
+  std::int64_t idle_until_ns = 0, lives_until_ns = 0, taken_ns = 0;
 };
 
 enum class ResourceEnd : std::uint8_t { kIdleTimeout, kIdleMax, kLife, kCheck, kBroken, kClosed };
@@ -74,7 +78,8 @@ class ResourcePlaces : public std::enable_shared_from_this<ResourcePlaces> {
  private:
   // Not on the stack of its goroutine: at the end of tuza::run that may be left behind in the wait, and its stack goes.
   struct Waiter {
-    Owner given{};  // null: a place without a resource
+    std::int64_t until_ns;  // when its context ends
+    Owner given{};          // null: a place without a resource
     bool served = false;
     Semaphore ready{0};
   };
@@ -82,6 +87,8 @@ class ResourcePlaces : public std::enable_shared_from_this<ResourcePlaces> {
   bool take_now(Owner& given, std::optional<ResourceEnd>& over) TUZA_REQUIRES(mutex_);
   [[nodiscard]] static std::optional<ResourceEnd> over_at(const Resource& resource, std::int64_t now_ns);
   void serve(Owner given) TUZA_REQUIRES(mutex_);
+  [[nodiscard]] std::list<Waiter>::iterator next_waiter() TUZA_REQUIRES(mutex_);
+  void note_use(const Resource& resource) TUZA_REQUIRES(mutex_);
   void free_places(std::size_t count);
   [[nodiscard]] std::optional<ResourceEnd> keep(Owner& resource);
   void opened(Resource* resource);
@@ -95,6 +102,7 @@ class ResourcePlaces : public std::enable_shared_from_this<ResourcePlaces> {
   std::vector<Owner> idle_ TUZA_GUARDED_BY(mutex_);    // the oldest first; has room for all that are open
   std::list<Waiter> waiters_ TUZA_GUARDED_BY(mutex_);  // in the order of their coming
   std::list<Waiter> woken_ TUZA_GUARDED_BY(mutex_);    // served, or ended by close(); each erases itself
+  std::int64_t use_ns_ TUZA_GUARDED_BY(mutex_) = 0;    // how long one usually lasts
   std::uint64_t seed_ TUZA_GUARDED_BY(mutex_);         // of what is subtracted from the next life
   std::optional<DelayedCall> sweeper_ TUZA_GUARDED_BY(mutex_);
   std::int64_t sweep_ns_ TUZA_GUARDED_BY(mutex_);  // when the sweeper runs next

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -87,6 +88,40 @@ TEST_P(ResourcePoolTest, WaitersAreServedInTheirOrderAndTheWaitIsMeasured) {
     EXPECT_EQ(pool.stats().wait_time, 10s);
     EXPECT_EQ(pool.stats().waiting, 0u);
     EXPECT_EQ(factory.last, 1);
+  });
+}
+
+// Otherwise an overloaded pool would serve only those whose time is just over.
+TEST_P(ResourcePoolTest, WhoseTimeIsTooShortIsPassedOver) {
+  run_with(GetParam(), [] {
+    FakeClock clock;
+    Factory factory;
+    Things pool(factory.options({.open_max = 1}));
+    for (int i = 0; i < 20; ++i) {
+      const Things::Lease use = pool.acquire(kAlways).value();
+      clock.advance(100ms);
+    }
+    std::optional<Things::Lease> held = pool.acquire(kAlways).value();
+    std::string order;
+    WaitGroup group;
+    const auto wait_for_one = [&](char name, std::chrono::milliseconds time) {
+      group.go([&pool, &order, name, time] {
+        const auto limited = with_timeout(kAlways, time);
+        const Result<Things::Lease> mine = pool.acquire(limited.ctx());
+        order += mine ? name : '-';
+      });
+      clock.settle();
+    };
+    wait_for_one('a', 120ms);
+    wait_for_one('b', 1s);
+    wait_for_one('c', 1s);
+    held.reset();
+    group.wait();
+    EXPECT_EQ(order, "bca") << "a has not enough time, but enough while nobody else waits";
+    held.emplace(pool.acquire(kAlways).value());
+    wait_for_one('d', 120ms);
+    clock.advance(150ms);
+    EXPECT_EQ(order, "bca-");
   });
 }
 
