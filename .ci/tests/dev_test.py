@@ -59,6 +59,13 @@ class Dev(unittest.TestCase):
         self.assertNotRegex(self.calls.read_text(), "(?m)^(apt-get|sudo|cmake)")
         self.assertFalse((self.root / "build").exists())
 
+    def test_a_word_too_many_is_refused_before_anything_begins(self):
+        for words in (["check", "sched"], ["docs", "x"], ["fmt", "x"], ["setup", "x"], ["build", "release", "x"]):
+            status, text = self.dev(*words)
+            self.assertEqual(status, 2, text)
+            self.assertRegex(text, rf"^dev: '{words[0]}' takes .* but got '{words[-1]}'")
+        self.assert_untouched()
+
     def test_without_root_and_sudo_it_names_packages_that_exist(self):
         for version, llhttp in ("12", "node-llhttp"), ("13", "libllhttp-dev"):
             status, text = self.dev("run", version=version)
