@@ -59,6 +59,7 @@ UPWARDS = {
     "queue/schedule.h": ["p"],
     "queue/schedule.cpp": ["idle", "slice", "report"],  # no work: go idle, or report a deadlock
     "idle/idle.cpp": ["slice", "report"], "idle/procs.cpp": ["slice"],
+    "idle/idle_ms.cpp": ["report"],  # no thread may be made: the last report says who holds them
     "idle/machine_thread.cpp": ["lifecycle"],  # the thread of an M ends by exit()
     "slice/handoff.cpp": ["report"], "slice/sysmon.cpp": ["report"], "slice/preempt_signal.cpp": ["report"],
     "g.h": ["memory"], "enter.h": ["testing"], "enter.cpp": ["slice"],

@@ -34,7 +34,7 @@ struct Listeners;
 namespace net {
 class SignalSet;
 class TlsServer;
-}
+}  // namespace net
 
 class Service {
  public:
@@ -92,7 +92,7 @@ class Service {
   std::atomic<bool> serving_{false};  // the service manager has been, or is being, told READY=1
   std::atomic<bool> dumping_{false};
   std::atomic<int> reloads_wanted_{0};  // not zero: a goroutine is reloading
-  int end_signals_ = 0;  // of the goroutine that waits for signals
+  int end_signals_ = 0;                 // of the goroutine that waits for signals
 };
 
 }  // namespace tuza

@@ -101,8 +101,8 @@ void add_http(Schema& schema) {
                 "A client that accepts no part of a response for this long is cut off");
   http.size("response_rate_min", defaults.response_rate_min_bytes_per_second, 0, kGiB,
             "Minimum rate at which a client accepts responses, in bytes per second: it is cut off when it "
-            "has made the "
-            "server wait for longer than they take at this rate, plus http.write_timeout. 0: no minimum");
+            "has made the server wait for longer than they take at this rate, plus http.write_timeout. 0: no "
+            "minimum");
   http.size(
       "stack", defaults.stack_bytes, 64 * kKiB, 64 * kMiB,
       "Stack of a connection, for handlers: 64 KiB, 256 KiB, 1 MiB, 8 MiB or 64 MiB; untouched pages take no "
@@ -115,11 +115,10 @@ void add_http(Schema& schema) {
   http.number("connections_per_address_max", 0, 0, 10'000'000, "connections",
               "Maximum number of open connections from one IPv4 address or IPv6 /64; further ones are closed "
               "at once. 0: no limit");
-  http.number(
-      "max_connections", 0, 0, 10'000'000, "connections",
-      "Maximum number of open connections per listener; for a further one, that which has been idle "
-      "for longest is closed, or it waits. 0: what descriptors there are for, less a quarter of them, "
-      "32 to 1024; shared by all listeners");
+  http.number("max_connections", 0, 0, 10'000'000, "connections",
+              "Maximum number of open connections per listener; for a further one, that which has been idle "
+              "for longest is closed, or it waits. 0: what descriptors there are for, less a quarter (32 to "
+              "1024), shared by all listeners");
   http.add("trusted_proxies", {.type = Type::kNetworks,
                                .by_default = List{},
                                .doc = "Networks of the proxies that may say who the client is"});
