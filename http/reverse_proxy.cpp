@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -33,6 +32,7 @@ namespace {
 
 // As nginx calls it. The client has gone and does not see it, but logs and metrics do.
 constexpr int kClientClosedRequest = 499;
+
 // For as long as the answer is passed back, too: balancing by requests counts those.
 class Active {
  public:

@@ -150,7 +150,7 @@ void end_on_signal(Server& server, net::SignalSet& signals, bool& cut_off) {
     cut_off = !server.shutdown(name);
     signals.close();
   });
-  if (const Result<int> second = signals.wait()) {
+  if (signals.wait()) {
     const auto said = std::make_shared<std::atomic<bool>>(false);
     say_beside(said, LogLevel::kError, "tuza: another signal: the process ends at once");
     wait_for_line(*said);

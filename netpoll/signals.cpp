@@ -273,6 +273,8 @@ Result<int> SignalSet::wait(const Context& ctx) { return wait_within(&ctx); }
 
 void SignalSet::merge(int number) {
   sleep_for(std::chrono::milliseconds(5));
+  // One that a handler counts at this moment is forgotten, or is returned by the next wait(): both are right. A waiter that has
+  // read the count before fails to subtract, and looks again.
   g_counts.at(static_cast<std::size_t>(number)).store(0, std::memory_order_relaxed);
 }
 

@@ -12,7 +12,7 @@
 // asked for the longest time, whose bucket then is full again. Behind a proxy all clients have its address, and over a
 // Unix socket none: they share one bucket, unless real_ip() or the PROXY protocol says who they are. Or use a key.
 //
-// The state is in 16 parts with a lock each; a known key allocates nothing.
+// The state is in 16 parts with a lock each; a known key of up to 64 bytes allocates nothing.
 #pragma once
 
 #include <tuza/http/middleware.h>
@@ -26,7 +26,7 @@ namespace tuza::http {
 struct RateLimitOptions {
   double per_second = 0;  // must be set
   int burst = 1;
-  std::size_t keys_max = 65'536;  // about 250 bytes each, however long they are
+  std::size_t keys_max = 65'536;  // up to 250 bytes each, however long they are
   // Empty: the address. A request with an empty key is not limited. Must be thread-safe.
   std::function<std::string(Request&)> key{};
 };

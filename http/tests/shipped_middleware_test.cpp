@@ -1,4 +1,5 @@
 // The middleware below http/middleware: what handlers and clients see of each.
+#include <tuza/http/client.h>
 #include <tuza/http/middleware/access_log.h>
 #include <tuza/http/middleware/basic_auth.h>
 #include <tuza/http/middleware/body_limit.h>
@@ -10,9 +11,12 @@
 #include <tuza/http/middleware/stack_size.h>
 #include <tuza/http/middleware/timeout.h>
 #include <tuza/http/router.h>
+#include <tuza/http/server.h>
 #include <tuza/http/testing.h>
 #include <tuza/http/tests/http_testing.h>
 #include <tuza/sched/goroutine.h>
+#include <tuza/sched/sync/wait_group.h>
+#include <unistd.h>
 
 #include <regex>
 #include <set>
@@ -220,6 +224,25 @@ TEST(RateLimitTest, CountsAddressesAndNetworks) {
   EXPECT_EQ(call(handler, "GET /", from("2001:db8::ffff:2")).status, 200);
   EXPECT_EQ(call(handler, "GET /", from("2001:db8::3")).status, 429);  // the same /64
   EXPECT_EQ(call(handler, "GET /", from("2001:db8:0:1::3")).status, 200);
+}
+
+TEST(RateLimitTest, WhatComesOverAUnixSocketSharesABucket) {
+  run_with(2, [] {
+    const std::string address = "unix:/tmp/tuza-rate-limit-test." + std::to_string(::getpid());
+    http::Server server(with(says("x"), rate_limit({.per_second = 1e-4, .burst = 2})));
+    ASSERT_TRUE(server.listen(address));
+    WaitGroup serving;
+    serving.go([&] { (void)server.serve(); });
+    Client client({.address = address});
+    for (const int status : {200, 200, 429}) {
+      const Result<ClientResponse> res = client.get({}, "http://localhost/");
+      ASSERT_TRUE(res) << res.error().message();
+      EXPECT_EQ(res->status(), status);
+    }
+    client.close_idle();
+    (void)server.shutdown();
+    serving.wait();
+  });
 }
 
 TEST(RateLimitTest, RemembersALimitedNumberOfKeys) {

@@ -95,6 +95,14 @@ void Line::flush() {
   size_ = 0;
 }
 
+void print_lines(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    Line() << text.substr(0, end);
+    text.remove_prefix(end);
+  }
+}
+
 void print_last_words() {
   g_stalled.store(false, std::memory_order_relaxed);
   g_last_words.store(true, std::memory_order_relaxed);

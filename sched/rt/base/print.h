@@ -61,6 +61,9 @@ class Line {
   char text_[kCapacity];
 };
 
+// Prints a text of several lines, each as a Line.
+void print_lines(std::string_view text);
+
 // From now on every line waits up to kLong.
 void print_last_words();
 

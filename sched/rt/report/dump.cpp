@@ -10,7 +10,6 @@
 #include <new>
 #include <span>
 #include <string>
-#include <string_view>
 
 namespace tuza::rt {
 namespace {
@@ -34,11 +33,7 @@ void print_head(const G& g, std::int64_t now) {
 void print_stack(FrameNames& names, const Backtrace& trace) {
   std::string text;
   append_frames(text, names, std::span(trace.pcs).first(trace.size));
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t end = rest.find('\n') + 1;
-    Line() << rest.substr(0, end);
-    rest.remove_prefix(end);
-  }
+  print_lines(text);
 }
 
 }  // namespace

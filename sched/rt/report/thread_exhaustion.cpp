@@ -13,25 +13,29 @@
 #include <cstdlib>
 #include <new>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace tuza::rt {
 namespace {
 
 constexpr std::size_t kKindsMax = 10;
-constexpr std::int64_t kHolderPatienceNs = 100'000'000;
+// For the place of one goroutine, and of all: those that compute on a busy machine answer late.
+constexpr std::int64_t kHolderPatienceNs = 100'000'000, kHoldersNs = 2'000'000'000;
 
-// One goroutine of each kind; `others`: of the same kinds, and of more than there is room for.
+// One goroutine of each kind; `others`: of the same kinds, and of more than there is room or time for.
 std::vector<GoroutineRecord> holders(Sched& sched, std::size_t& others) {
   std::vector<GoroutineRecord> kinds;
   GoroutineRecord record;
+  const std::int64_t until_ns = now_ns() + kHoldersNs;
   for (std::size_t i = 0, n = sched.gs.count(); i < n; ++i) {
     record = {};
     if (!read_goroutine(sched.gs.at(i), false, record) || !record.runs_on_m()) continue;
-    take_sample(sched.ms[record.machine], record.id, kHolderPatienceNs, record.where);
-    const bool known = std::ranges::any_of(kinds, [&](const auto& kind) { return kind.same_kind(record); });
-    if (known || kinds.size() == kKindsMax) {
+    const bool full = kinds.size() == kKindsMax || now_ns() > until_ns;
+    if (!full) take_sample(sched.ms[record.machine], record.id, kHolderPatienceNs, record.where);
+    const auto is_known = [&] {
+      return std::ranges::any_of(kinds, [&](const auto& kind) { return kind.same_kind(record); });
+    };
+    if (full || is_known()) {
       ++others;
     } else {
       kinds.push_back(record);
@@ -46,11 +50,7 @@ void print_holders(Sched& sched) try {
   for (const GoroutineRecord& holder : holders(sched, others)) {
     std::string text;
     append_goroutine(text, names, holder, now_ns());
-    for (std::string_view rest = text; !rest.empty();) {
-      const std::size_t end = rest.find('\n') + 1;
-      Line() << rest.substr(0, end);
-      rest.remove_prefix(end);
-    }
+    print_lines(text);
   }
   if (others > 0) Line() << "\nand " << others << " more like these\n";
 } catch (const std::bad_alloc&) {

@@ -53,7 +53,7 @@ Result<ResourcePlaces::Owner> ResourcePlaces::take(const Context& ctx) {
     stats_.wait_time += std::chrono::nanoseconds(rt::clock_now_ns() - began_ns);
     served = me->served;
     given = std::move(me->given);
-    (served || closed_ ? woken_ : waiters_).erase(me);
+    (served || closed_ ? woken_ : me->late ? late_ : waiters_).erase(me);
   }
   if (!served) return std::unexpected(woken ? pool_closed() : woken.error());
   if (woken) return given;
@@ -87,20 +87,23 @@ std::optional<ResourceEnd> ResourcePlaces::over_at(const Resource& resource, std
 }
 
 void ResourcePlaces::serve(Owner given) {
-  const auto next = next_waiter();
-  woken_.splice(woken_.end(), waiters_, next);
+  std::list<Waiter>& from = waiters_to_serve();
+  Waiter& next = from.front();
+  woken_.splice(woken_.end(), from, from.begin());
   if (given != nullptr) given->taken_ns = rt::clock_now_ns();
-  next->given = std::move(given);
-  next->served = true;
-  next->ready.release();
+  next.given = std::move(given);
+  next.served = true;
+  next.ready.release();
 }
 
-// With twice the usual time, most uses end in time.
-std::list<ResourcePlaces::Waiter>::iterator ResourcePlaces::next_waiter() {
+// The list whose first waiter is the next. With twice the usual time, most uses end in time.
+std::list<ResourcePlaces::Waiter>& ResourcePlaces::waiters_to_serve() {
   const std::int64_t enough_ns = rt::clock_now_ns() + 2 * use_ns_;
-  const auto has_time = [enough_ns](const Waiter& waiter) { return waiter.until_ns >= enough_ns; };
-  const auto first = std::ranges::find_if(waiters_, has_time);
-  return first != waiters_.end() ? first : waiters_.begin();
+  while (!waiters_.empty() && waiters_.front().until_ns < enough_ns) {
+    waiters_.front().late = true;
+    late_.splice(late_.end(), waiters_, waiters_.begin());
+  }
+  return waiters_.empty() ? late_ : waiters_;
 }
 
 // A moving average over some eight uses.
@@ -110,7 +113,7 @@ void ResourcePlaces::note_use(const Resource& resource) {
 
 void ResourcePlaces::free_places(std::size_t count) {
   const LockGuard lock(mutex_);
-  for (; count > 0 && !waiters_.empty(); --count) serve(nullptr);  // the place goes over
+  for (; count > 0 && anybody_waits(); --count) serve(nullptr);  // the place goes over
   stats_.open -= count;
 }
 
@@ -126,7 +129,7 @@ std::optional<ResourceEnd> ResourcePlaces::keep(Owner& resource) {
     why = ResourceEnd::kClosed;
   } else if (resource->lives_until_ns <= now_ns) {
     why = ResourceEnd::kLife;
-  } else if (!waiters_.empty()) {
+  } else if (anybody_waits()) {
     serve(std::move(resource));
   } else if (idle_.size() >= limits_.idle_max) {
     why = ResourceEnd::kIdleMax;
@@ -225,8 +228,10 @@ void ResourcePlaces::close() {
   {
     const LockGuard lock(mutex_);
     closed_ = true;
-    for (Waiter& waiter : waiters_) waiter.ready.release();
-    woken_.splice(woken_.end(), waiters_);
+    for (std::list<Waiter>* waiters : {&waiters_, &late_}) {
+      for (Waiter& waiter : *waiters) waiter.ready.release();
+      woken_.splice(woken_.end(), *waiters);
+    }
     ended = std::exchange(idle_, {});
     stats_.closed_at_end += ended.size();
   }
@@ -240,7 +245,7 @@ ResourceStats ResourcePlaces::stats() const {
   ResourceStats stats = stats_;
   stats.idle = idle_.size();
   stats.in_use = stats_.open - idle_.size();
-  stats.waiting = waiters_.size();
+  stats.waiting = waiters_.size() + late_.size();
   return stats;
 }
 

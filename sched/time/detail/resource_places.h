@@ -11,7 +11,8 @@
 //
 // The order is that of their coming, but a waiter whose context ends sooner than a use usually takes is passed over while others
 // have more time. Otherwise an overloaded pool would serve only those whose time is just over: each would lose its resource in the
-// middle of a use, the next would open another one, and no call would succeed any more.
+// middle of a use, the next would open another one, and no call would succeed any more. Time only grows shorter, so nobody is
+// looked at twice for that.
 //
 // Thread-safe. Only take() parks, except for what the destructors of resources do, which run without the lock.
 #pragma once
@@ -81,13 +82,17 @@ class ResourcePlaces : public std::enable_shared_from_this<ResourcePlaces> {
     std::int64_t until_ns;  // when its context ends
     Owner given{};          // null: a place without a resource
     bool served = false;
+    bool late = false;  // in late_
     Semaphore ready{0};
   };
 
   bool take_now(Owner& given, std::optional<ResourceEnd>& over) TUZA_REQUIRES(mutex_);
   [[nodiscard]] static std::optional<ResourceEnd> over_at(const Resource& resource, std::int64_t now_ns);
   void serve(Owner given) TUZA_REQUIRES(mutex_);
-  [[nodiscard]] std::list<Waiter>::iterator next_waiter() TUZA_REQUIRES(mutex_);
+  [[nodiscard]] std::list<Waiter>& waiters_to_serve() TUZA_REQUIRES(mutex_);
+  [[nodiscard]] bool anybody_waits() const TUZA_REQUIRES(mutex_) {
+    return !waiters_.empty() || !late_.empty();
+  }
   void note_use(const Resource& resource) TUZA_REQUIRES(mutex_);
   void free_places(std::size_t count);
   [[nodiscard]] std::optional<ResourceEnd> keep(Owner& resource);
@@ -101,6 +106,7 @@ class ResourcePlaces : public std::enable_shared_from_this<ResourcePlaces> {
   ResourceStats stats_ TUZA_GUARDED_BY(mutex_);        // all but in_use, idle and waiting
   std::vector<Owner> idle_ TUZA_GUARDED_BY(mutex_);    // the oldest first; has room for all that are open
   std::list<Waiter> waiters_ TUZA_GUARDED_BY(mutex_);  // in the order of their coming
+  std::list<Waiter> late_ TUZA_GUARDED_BY(mutex_);     // of these, those that have been passed over
   std::list<Waiter> woken_ TUZA_GUARDED_BY(mutex_);    // served, or ended by close(); each erases itself
   std::int64_t use_ns_ TUZA_GUARDED_BY(mutex_) = 0;    // how long one usually lasts
   std::uint64_t seed_ TUZA_GUARDED_BY(mutex_);         // of what is subtracted from the next life

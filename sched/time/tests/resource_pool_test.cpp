@@ -5,6 +5,7 @@
 #include <tuza/sched/tests/testing.h>
 #include <tuza/sched/time/fake_clock.h>
 #include <tuza/sched/time/resource_pool.h>
+#include <tuza/sched/time/sleep.h>
 #include <tuza/sched/time/tests/resource_factory.h>
 
 #include <atomic>
@@ -122,6 +123,43 @@ TEST_P(ResourcePoolTest, WhoseTimeIsTooShortIsPassedOver) {
     wait_for_one('d', 120ms);
     clock.advance(150ms);
     EXPECT_EQ(order, "bca-");
+  });
+}
+
+TEST_P(ResourcePoolTest, OneThatWasPassedOverMayGiveUpOrBeEndedByClose) {
+  run_with(GetParam(), [] {
+    FakeClock clock;
+    Factory factory;
+    Things pool(factory.options({.open_max = 1}));
+    for (int i = 0; i < 20; ++i) {
+      const Things::Lease use = pool.acquire(kAlways).value();
+      clock.advance(100ms);
+    }
+    for (const bool closes : {false, true}) {
+      std::optional<Things::Lease> held = pool.acquire(kAlways).value();
+      std::optional<Error> error;
+      WaitGroup group;
+      group.go([&] {
+        const auto limited = with_timeout(kAlways, 120ms);
+        error = pool.acquire(limited.ctx()).error();
+      });
+      clock.settle();
+      group.go([&] {
+        const Things::Lease mine = pool.acquire(kAlways).value();
+        sleep_for(200ms);
+      });
+      clock.settle();
+      held.reset();
+      clock.settle();
+      EXPECT_EQ(pool.stats().waiting, 1u);
+      if (closes) pool.close();
+      clock.advance(150ms);
+      clock.advance(150ms);
+      group.wait();
+      EXPECT_EQ(closes ? error->closed() : error->timeout(), true) << error->message();
+      EXPECT_EQ(pool.stats().waiting, 0u);
+      EXPECT_EQ(pool.stats().in_use, 0u);
+    }
   });
 }
 
