@@ -20,7 +20,7 @@ std::size_t ReceivedHeaders::size() const { return head_->fields.size(); }
 
 HeaderField ReceivedHeaders::iterator::operator*() const {
   const Head::Field& field = head_->fields[index_];
-  return {field.name.in(base_), trim(field.value.in(base_))};
+  return {field.name.in(base_), field.value.in(base_)};
 }
 
 std::optional<std::string_view> ReceivedHeaders::find(std::string_view name) const {

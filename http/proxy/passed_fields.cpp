@@ -9,10 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <iterator>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace tuza::http {
 namespace {
@@ -53,6 +53,41 @@ bool is_among(const HeaderLines& fields, std::size_t count, std::string_view nam
   return false;
 }
 
+// Appends fields to others. Those that were received as they are written, "Name: value", are copied as they are, and neighbours at
+// once.
+class PassedLines {
+ public:
+  explicit PassedLines(std::string& out) : out_(out) {}
+  PassedLines(const PassedLines&) = delete;
+  PassedLines& operator=(const PassedLines&) = delete;
+
+  // Of a message that has been received, behind which is its line end.
+  void add(const HeaderField& field) {
+    const std::string_view line = line_of(field);
+    if (line.empty() || line.data() != run_.data() + run_.size()) copy_run();
+    if (line.empty()) return append_field_line(out_, field.name, field.value);
+    run_ = run_.empty() ? line : std::string_view(run_.data(), run_.size() + line.size());
+  }
+  // Behind the last one.
+  void copy_run() { out_.append(std::exchange(run_, {})); }
+
+ private:
+  // With its line end; empty if there is other white space around the value.
+  static std::string_view line_of(const HeaderField& field) {
+    constexpr std::string_view kColon = ": ", kEnd = "\r\n";
+    const char* const colon = field.name.data() + field.name.size();
+    const char* const end = field.value.data() + field.value.size();
+    const bool as_written = field.value.data() == colon + kColon.size() &&
+                            std::string_view(colon, kColon.size()) == kColon &&
+                            std::string_view(end, kEnd.size()) == kEnd;
+    if (!as_written) return {};
+    return {field.name.data(), static_cast<std::size_t>(end + kEnd.size() - field.name.data())};
+  }
+
+  std::string& out_;
+  std::string_view run_{};  // not yet copied
+};
+
 std::string_view without_brackets(std::string_view address) {
   return address.starts_with('[') ? address.substr(1, address.size() - 2) : address;
 }
@@ -77,18 +112,23 @@ HopFields::HopFields(const ReceivedHeaders& headers) {
   });
 }
 
-bool HopFields::contains(std::string_view name) const {
-  constexpr std::array<std::string_view, 10> kAlways{
-      "Connection", "Keep-Alive",          "Proxy-Connection", "TE",     "Transfer-Encoding",
-      "Upgrade",    "Proxy-Authorization", "Content-Length",   "Expect", "Proxy-Authenticate"};
-  constexpr std::uint32_t kLengths = [&] {
-    std::uint32_t lengths = 0;
-    for (const std::string_view one : kAlways) lengths |= 1U << one.size();
-    return lengths;
-  }();
-  const bool may_be =
-      name.size() < 32 && (kLengths >> name.size() & 1) != 0;  // most are none by their length
-  return (may_be && is_one_of(name, kAlways)) || is_one_of(name, named_);
+bool HopFields::contains(std::string_view name) const { return always(name) || is_one_of(name, named_); }
+
+// Most names are none of these by their length.
+bool HopFields::always(std::string_view name) {
+  const auto is = [name](std::string_view one) { return equals_ignoring_case(name, one); };
+  switch (name.size()) {
+    case 2: return is("TE");
+    case 6: return is("Expect");
+    case 7: return is("Upgrade");
+    case 10: return is("Connection") || is("Keep-Alive");
+    case 14: return is("Content-Length");
+    case 16: return is("Proxy-Connection");
+    case 17: return is("Transfer-Encoding");
+    case 18: return is("Proxy-Authenticate");
+    case 19: return is("Proxy-Authorization");
+    default: return false;
+  }
 }
 
 std::string protocols_among(const ReceivedHeaders& headers, std::span<const std::string> known) {
@@ -117,22 +157,30 @@ bool may_pass(std::string_view name, bool underscores) {
 void pass_fields(const Request& in, const HopFields& hop, ClientRequest& out, bool underscores) {
   constexpr std::size_t kUsual = 512;  // with what a proxy adds
   out.fields_.reserve(kUsual);
-  for (const auto& [name, value] : in.headers()) {
-    if (!equals_ignoring_case(name, "Host") && may_pass(name, underscores) && !hop.contains(name))
-      add_known_field(out, name, value);
+  PassedLines lines(out.fields_);
+  for (const HeaderField field : in.headers()) {
+    const bool passes = !equals_ignoring_case(field.name, "Host") && may_pass(field.name, underscores) &&
+                        !hop.contains(field.name);
+    if (passes) lines.add(field);
   }
+  lines.copy_run();
 }
 
 void pass_fields(const ClientResponse& in, Exchange& out) {
   const HopFields hop(in.headers());
-  const std::string& lines = out.buffers().extra;
+  std::string& lines = out.buffers().extra;
   const HeaderLines set(lines);  // grows below
   const auto set_before = static_cast<std::size_t>(std::distance(set.begin(), set.end()));
-  for (const auto& [name, value] : in.headers()) {
+  PassedLines passed(lines);
+  for (const HeaderField field : in.headers()) {
+    const std::string_view name = field.name;
     if (hop.contains(name)) continue;
     const bool stays = set_before > 0 && !adds_up(name) && is_among(HeaderLines(lines), set_before, name);
-    if (!stays) out.add_received_header(name, value);
+    if (stays) continue;
+    out.note_header(name);
+    passed.add(field);
   }
+  passed.copy_run();
 }
 
 void add_known_field(ClientRequest& out, std::string_view name, std::string_view value) {

@@ -28,6 +28,8 @@ class HopFields {
   [[nodiscard]] bool names_te() const { return names_te_; }
 
  private:
+  static bool always(std::string_view name);
+
   std::vector<std::string_view> named_;  // usually none
   bool upgrades_ = false, names_te_ = false;
 };

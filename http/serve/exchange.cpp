@@ -181,14 +181,14 @@ void Exchange::add_header(std::string_view name, std::string_view value) {
     response_.declared_length = length;
     return;
   }
-  add_received_header(name, value);
+  note_header(name);
+  append_field_line(buffers_->extra, name, value);
 }
 
-void Exchange::add_received_header(std::string_view name, std::string_view value) {
+void Exchange::note_header(std::string_view name) {
   response_.has_content_type = response_.has_content_type || equals_ignoring_case(name, "Content-Type");
   response_.has_date = response_.has_date || equals_ignoring_case(name, "Date");
   response_.has_server = response_.has_server || equals_ignoring_case(name, "Server");
-  append_field_line(buffers_->extra, name, value);
 }
 void Exchange::offer_upgrade(std::string_view protocols) {
   append_field_line(buffers_->extra, "Upgrade", protocols);

@@ -100,8 +100,9 @@ class Exchange {
   void set_status(int code);
   void set_header(std::string_view name, std::string_view value);
   void add_header(std::string_view name, std::string_view value);
-  // The same for a field that a parser has accepted, and that is neither Content-Length nor one of the connection. Before the head.
-  void add_received_header(std::string_view name, std::string_view value);
+  // For a caller that adds a field to buffers().extra itself, before the head: one that a parser has accepted, and that is neither
+  // Content-Length nor one of the connection.
+  void note_header(std::string_view name);
   // Of a 426: what it names (RFC 9110 15.5.22), and that this field is for the next hop.
   void offer_upgrade(std::string_view protocols);
   void remove_header(std::string_view name);

@@ -54,5 +54,30 @@ TEST_P(ProxyFieldsTest, NamesWithAnUnderscoreOnRequestOnly) {
   });
 }
 
+// Fields are copied as they were received, also several at once: what is left out between them takes nothing with it.
+TEST_P(ProxyFieldsTest, KeepTheirOrderAndTheirValuesWhateverTheWhiteSpace) {
+  run_with(GetParam(), [] {
+    constexpr std::string_view kReceived =
+        "A: 1\r\nB:2\r\nC:  3 \r\nD: \r\nKeep-Alive: 5\r\nE:\r\nF:\t4, 5\t\r\nG: 6 \r\nExpect:\r\nUpgrade: "
+        "x\r\n"
+        "H: a: b\r\nI: 7\r\nTE: trailers\r\nJ: 8\r\nconnection: k, keep-alive\r\nk: 9\r\nL: \"\" "
+        "\r\nProxy-Connection: x\r\n";
+    constexpr std::string_view kPassed =
+        "A: 1\r\nB: 2\r\nC: 3\r\nD: \r\nE: \r\nF: 4, 5\r\nG: 6\r\nH: a: b\r\nI: 7\r\nJ: 8\r\nL: \"\"\r\n";
+    const std::string asked = asked_with(kReceived);
+    EXPECT_TRUE(asked.contains("\r\n" + std::string(kPassed) + "Host: a\r\nVia: ")) << asked;
+    ScriptedServer upstream("HTTP/1.1 200 OK\r\n" + std::string(kReceived) + "Content-Length: 2\r\n\r\nok");
+    TestServer proxy{ReverseProxy({.upstreams = {upstream.url("")}})};
+    RawClient client(proxy.address());
+    client.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    client.read_until_closed();
+    const std::string& answer = client.received();
+    EXPECT_TRUE(answer.contains("\r\n" + std::string(kPassed))) << answer;
+    for (const std::string_view gone : {"Keep-Alive", "Upgrade", "TE:", "k: 9", "Proxy-"})
+      EXPECT_FALSE(answer.contains(gone)) << gone;
+    EXPECT_TRUE(answer.ends_with("\r\n\r\nok"));
+  });
+}
+
 }  // namespace
 }  // namespace tuza::http::testing

@@ -38,6 +38,12 @@ class MessageFraming {
   [[nodiscard]] Checked version(std::string_view text, std::size_t offset);
   // RFC 9112 5.1: a field name is a token, directly followed by the colon.
   [[nodiscard]] Checked field_name(const Head::Field& field) const;
+  // Takes white space off both ends of the value, for all who will read it.
+  std::string_view trim_value(Head::Field& field) const {
+    const std::string_view value = trim(field.value.in(base_));
+    field.value = slice(value);
+    return value;
+  }
   // Remembers the fields that body_length() and connection() are about; all others are left to the direction, and to users.
   void remember(std::string_view name, std::string_view value) {
     if (name.size() == 10 && equals_ignoring_case(name, "Connection")) connection_options(value);

@@ -124,9 +124,9 @@ RequestFraming::Checked RequestFraming::absolute_target(std::string_view target,
 }
 
 RequestFraming::Checked RequestFraming::fields() {
-  for (const Head::Field& field : head_.fields) {
+  for (Head::Field& field : head_.fields) {
     const std::string_view name = field.name.in(base_);
-    const std::string_view value = trim(field.value.in(base_));
+    const std::string_view value = trim_value(field);
     remember(name, value);
     if (name.size() == 4 && equals_ignoring_case(name, "Host")) host_.remember(value);
     if (name.size() == 6 && equals_ignoring_case(name, "Expect") && head_.version_minor >= 1)

@@ -53,8 +53,8 @@ ResponseFraming::Checked ResponseFraming::status_line() {
 }
 
 ResponseFraming::Checked ResponseFraming::fields() {
-  for (const Head::Field& field : head_.fields) {
-    remember(field.name.in(base_), trim(field.value.in(base_)));
+  for (Head::Field& field : head_.fields) {
+    remember(field.name.in(base_), trim_value(field));
     if (Checked checked = field_name(field); !checked) return checked;
   }
   connection();

