@@ -30,16 +30,20 @@
 
 #include <tuza/http/client_middleware.h>
 #include <tuza/http/client_proxy.h>
+#include <tuza/http/credentials.h>
 #include <tuza/http/header_range.h>
 #include <tuza/http/hijacked_stream.h>
+#include <tuza/http/json_codec.h>
 #include <tuza/http/method.h>
 #include <tuza/http/url.h>
+#include <tuza/http/values.h>
 #include <tuza/netpoll/tls.h>
 #include <tuza/sched/result.h>
 #include <tuza/sched/sync/context.h>
 
 #include <algorithm>
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -56,6 +60,7 @@ namespace tuza::http {
 
 class BodySplicer;
 class ClientExchange;
+class ClientResponse;
 class ClientState;
 class HopFields;
 class Request;
@@ -110,6 +115,9 @@ struct ClientOptions {
   // Redirects that are followed (301, 302, 303, 307, 308); the next one is an error. 0: a redirect is a response like any
   // other. One to another origin carries neither Authorization nor Cookie nor Proxy-Authorization.
   std::size_t redirects_max = 10;
+  // Whether such a redirect is followed, if set: to `next`, after `answer`, whose body is still unread. false: it is a response like
+  // any other. Called for many requests at once; what it throws, the call throws.
+  std::function<bool(const Url& next, const ClientResponse& answer)> allow_redirect{};
   std::string user_agent = "Tuza";  // empty: no field
 
   // Around each request that goes out, redirects included; the first is the outermost (http/client_middleware.h).
@@ -134,6 +142,10 @@ class ClientRequest {
   ClientRequest& set_header(std::string_view name, std::string_view value);
   ClientRequest& add_header(std::string_view name, std::string_view value);
   ClientRequest& remove_header(std::string_view name);
+  // An Authorization field, as http::basic_auth() makes it (http/credentials.h). A URL takes no user and password.
+  ClientRequest& set_basic_auth(std::string_view user, std::string_view password) {
+    return set_header("Authorization", basic_auth(user, password));
+  }
   ClientRequest& set_url(Url url) {
     url_ = std::move(url);
     return *this;
@@ -141,6 +153,24 @@ class ClientRequest {
   // A text: it has a length, and can be sent again where a redirect or a lost connection asks for that. A server that answers
   // before its end still gets the rest while the response is read, unless it refuses or redirects (a status from 300).
   ClientRequest& set_body(std::string body, std::string_view content_type = {});
+  // A form, as a browser sends one without files (application/x-www-form-urlencoded).
+  ClientRequest& set_form(const Values& form) {
+    return set_body(form.encode(), "application/x-www-form-urlencoded");
+  }
+  // A text that is JSON, or a value, by JsonCodec<T> (http/json_codec.h).
+  ClientRequest& set_json(std::string_view text) { return set_body(std::string(text), "application/json"); }
+  template <JsonEncodable T>
+  ClientRequest& set_json(const T& value) {
+    std::string text;
+    JsonCodec<T>::encode(value, text);
+    return set_body(std::move(text), "application/json");
+  }
+  template <class T>  // says what is missing
+    requires(!JsonEncodable<T> && !std::convertible_to<const T&, std::string_view>)
+  ClientRequest& set_json(const T&) {
+    detail::require_json_codec<JsonEncodable<T>>();
+    return *this;
+  }
   // A body that is made while it is sent, no faster than the server takes it: in chunks, or with the length that is known.
   // An error of the source is that of the call. A server that answers before the end gets no more of it, unless keep_sending()
   // has been called: what the source refers to need not outlive the call.
@@ -278,6 +308,24 @@ class ClientResponse {
   [[nodiscard]] Result<std::size_t> read(std::span<char> into) { return read(std::as_writable_bytes(into)); }
   // The rest of the body, at most `bytes_max`, or body_bytes_max of the client; more is Errc::kBadMessage. Parks.
   [[nodiscard]] Result<std::string> body(std::optional<std::size_t> bytes_max = std::nullopt);
+  // The same as JSON, by JsonCodec<T> (http/json_codec.h), whatever its Content-Type: look at the status first. Errc::kBadMessage
+  // also for what is malformed, no T, or nested more than JsonLimits::depth_max deep.
+  template <class T>
+    requires JsonDecodable<T>
+  [[nodiscard]] Result<T> json(std::optional<std::size_t> bytes_max = std::nullopt) {
+    const Result<std::string> text = json_text(bytes_max);
+    if (!text) return std::unexpected(text.error());
+    try {
+      return JsonCodec<T>::decode(*text);
+    } catch (const JsonError& error) {
+      return std::unexpected(not_the_json(error.what()));
+    }
+  }
+  template <class T>  // says what is missing
+  [[nodiscard]] Result<T> json(std::optional<std::size_t> = std::nullopt) {
+    detail::require_json_codec<JsonDecodable<T>>();
+    std::unreachable();
+  }
   // Fields behind a body in chunks; none before its end.
   [[nodiscard]] HeaderLines trailers() const;
 
@@ -288,6 +336,9 @@ class ClientResponse {
   [[nodiscard]] ClientExchange& exchange() { return *exchange_; }  // for other parts of the library
 
  private:
+  [[nodiscard]] Result<std::string> json_text(std::optional<std::size_t> bytes_max);
+  [[nodiscard]] Error not_the_json(std::string_view why) const;
+
   struct GiveBack {
     void operator()(ClientExchange* exchange) const;
   };

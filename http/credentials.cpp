@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <stdexcept>
 
 namespace tuza::http {
 namespace {
@@ -34,6 +35,13 @@ std::optional<BasicCredentials> parse_basic_auth(std::string_view field) {
   const std::size_t colon = pair->find(':');
   if (colon == std::string::npos || std::ranges::any_of(*pair, is_control)) return std::nullopt;
   return BasicCredentials{pair->substr(0, colon), pair->substr(colon + 1)};
+}
+
+std::string basic_auth(std::string_view user, std::string_view password) {
+  if (user.contains(':')) throw std::invalid_argument("http::basic_auth: a user with a colon");
+  if (std::ranges::any_of(user, is_control) || std::ranges::any_of(password, is_control))
+    throw std::invalid_argument("http::basic_auth: a control character in user or password");
+  return "Basic " + encode_base64(std::string(user).append(":").append(password));
 }
 
 std::optional<std::string_view> parse_bearer_token(std::string_view field) {

@@ -23,6 +23,8 @@ struct BasicCredentials {
 
 // Of the value of an Authorization field; nullopt for another scheme, or malformed ones. Control characters are malformed.
 [[nodiscard]] std::optional<BasicCredentials> parse_basic_auth(std::string_view field);
+// The value of such a field. Throws std::invalid_argument for a user with a colon, and for control characters in either of them.
+[[nodiscard]] std::string basic_auth(std::string_view user, std::string_view password);
 // A part of `field`.
 [[nodiscard]] std::optional<std::string_view> parse_bearer_token(std::string_view field);
 

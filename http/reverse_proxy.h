@@ -48,8 +48,9 @@ enum class Balance : std::uint8_t {
 
 // How upstreams learn who asks.
 enum class ForwardedFields : std::uint8_t {
-  kXForwarded,  // X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host
-  kRfc7239,     // Forwarded
+  // X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host; X-Forwarded-Prefix for what Router::mount() has cut off the path.
+  kXForwarded,
+  kRfc7239,  // Forwarded
   kNone,
 };
 
@@ -79,7 +80,8 @@ struct ReverseProxyOptions {
   // one of its addresses.
   std::chrono::milliseconds resolve_every{0};
   // Answers instead of the system's resolver: for "app.internal:8080" the addresses, with ports, "10.0.0.1:8080". May park,
-  // until the context ends. An exception is an error. Not called after the end of the proxy.
+  // until the context ends. An exception is an error; what is no address is left out, with a warning in the log. Not called after
+  // the end of the proxy.
   using Resolve =
       std::function<Result<std::vector<std::string>>(const Context& ctx, std::string_view host_port)>;
   Resolve resolve{};

@@ -1,5 +1,6 @@
 // The code on docs/guide/http-client.md.
 #include <tuza/http.h>
+#include <tuza/http/nlohmann_json.h>
 #include <tuza/net.h>
 #include <tuza/sync.h>
 #include <tuza/tuza.h>
@@ -13,6 +14,14 @@
 #include <vector>
 
 namespace http_client_page {
+
+//! [json]
+struct Rate {
+  std::string currency;
+  double euros = 0;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Rate, currency, euros)
+//! [json]
 
 using tuza::http::Client;
 using tuza::http::ClientRequest;
@@ -47,6 +56,20 @@ tuza::Result<int> store(const tuza::Context& ctx, std::string json) {
   return res.status();
 }
 //! [request]
+
+//! [json]
+tuza::Result<Rate> rate(const tuza::Context& ctx, std::string_view currency) {
+  TUZA_TRY(auto res, client.get(ctx, "https://bank.example/rates/" + tuza::http::path_escape(currency)));
+  if (res.status() != 200) return std::unexpected(tuza::errorf("rate of {}: {}", currency, res.reason()));
+  return res.json<Rate>();
+}
+
+tuza::Result<int> store(const tuza::Context& ctx, const Rate& rate) {
+  ClientRequest request(Method::kPut, "https://bank.example/rates/" + tuza::http::path_escape(rate.currency));
+  TUZA_TRY(auto res, client.send(ctx, request.set_basic_auth("clerk", "secret").set_json(rate)));
+  return res.status();
+}
+//! [json]
 
 //! [segment]
 void item(Request& req, ResponseWriter& res) {

@@ -1,6 +1,7 @@
 #include <tuza/http/client.h>
 
 #include <tuza/http/client/exchange.h>
+#include <tuza/http/client/response_error.h>
 #include <tuza/http/client/state.h>
 #include <tuza/http/wire/chars.h>
 #include <tuza/http/wire/field.h>
@@ -155,7 +156,7 @@ Result<std::string> ClientResponse::body(std::optional<std::size_t> bytes_max) {
   const std::size_t most = std::min(bytes_max.value_or(exchange_->options().body_bytes_max), kMost);
   const auto too_large = [&] {
     return std::unexpected(exchange_->named(
-        Error(Errc::kBadMessage, "read response", "body larger than " + std::to_string(most) + " bytes")));
+        response_error(Errc::kBadMessage, "body larger than " + std::to_string(most) + " bytes")));
   };
   const bool known = content_length().has_value();
   const std::uint64_t length = known ? exchange_->body_remaining() : 0;
@@ -174,6 +175,18 @@ Result<std::string> ClientResponse::body(std::optional<std::size_t> bytes_max) {
     if (*n == 0) return text;
     if (text.size() > most) return too_large();
   }
+}
+
+Result<std::string> ClientResponse::json_text(std::optional<std::size_t> bytes_max) {
+  Result<std::string> text = body(bytes_max);
+  if (!text) return text;
+  if (const std::optional<std::size_t> byte = json_too_deep(*text, JsonLimits().depth_max))
+    return std::unexpected(not_the_json("nested too deeply at byte " + std::to_string(*byte)));
+  return text;
+}
+
+Error ClientResponse::not_the_json(std::string_view why) const {
+  return exchange_->named(response_error(Errc::kBadMessage, "JSON: " + std::string(why)));
 }
 
 // -- Client

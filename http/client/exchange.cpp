@@ -1,6 +1,7 @@
 #include <tuza/http/client/exchange.h>
 
 #include <tuza/http/client/request_sender.h>
+#include <tuza/http/client/response_error.h>
 #include <tuza/http/serve/field_lists.h>
 #include <tuza/http/serve/pooled_read.h>
 #include <tuza/http/wire/chars.h>
@@ -33,9 +34,7 @@ constexpr std::size_t kKeptOutBytes = 64 << 10;
 constexpr int kInterimMax = 16;
 constexpr std::size_t kChunkOverheadMax = 64 << 10;
 
-Error bad_response(const ParseError& error) {
-  return {Errc::kBadMessage, "read response", std::string(error.text)};
-}
+Error bad_response(const ParseError& error) { return response_error(Errc::kBadMessage, error.text); }
 
 bool is_listed(std::string_view item, std::string_view list) {
   while (!list.empty()) {
@@ -54,7 +53,7 @@ bool is_upgrade(std::string_view asked, const ReceivedHeaders& answer) {
   return named && all_asked_for;
 }
 
-Error cut_off(const char* where) { return {Errc::kEndOfStream, "read response", where}; }
+Error cut_off(const char* where) { return response_error(Errc::kEndOfStream, where); }
 
 }  // namespace
 
@@ -199,14 +198,14 @@ Result<void> ClientExchange::read_final_head() {
   for (;;) {
     const Result<bool> got = read_head();
     if (!got) return std::unexpected(got.error());
-    if (!*got) return std::unexpected(Error(Errc::kTimeout, "read response", "no answer in time"));
+    if (!*got) return std::unexpected(response_error(Errc::kTimeout, "no answer in time"));
     if (is_final()) return {};
   }
 }
 
 Result<void> ClientExchange::take_interim() {
   if (++interim_ > kInterimMax)
-    return std::unexpected(Error(Errc::kBadMessage, "read response", "too many interim responses"));
+    return std::unexpected(response_error(Errc::kBadMessage, "too many interim responses"));
   if (head_.status != 100 && asking_->on_interim_)
     asking_->on_interim_(head_.status, {head_, input_.request()});
   return {};
@@ -243,7 +242,7 @@ Result<bool> ClientExchange::feed() {
   // HTTP/1.0 knows no Upgrade.
   if (head_.status == 101 &&
       (head_.version_minor == 0 || !is_upgrade(asked_upgrade_, {head_, input_.request()})))
-    return std::unexpected(Error(Errc::kBadMessage, "read response", "an upgrade that was not asked for"));
+    return std::unexpected(response_error(Errc::kBadMessage, "an upgrade that was not asked for"));
   if (!is_final()) {
     const Result<void> taken = take_interim();
     input_.end_request();
@@ -277,7 +276,7 @@ void ClientExchange::begin_decoding() {
   const ContentEncoding encoding = content_encoding({head_, base_});
   const std::optional<Coding> known = encoding.coding ? coding_named(*encoding.coding) : std::nullopt;
   if (encoding.several) {
-    (void)fail(Error(Errc::kBadMessage, "read response", "a body that is coded more than once"));
+    (void)fail(response_error(Errc::kBadMessage, "a body that is coded more than once"));
   } else if (known) {
     coding_ = known;
     hide_coding(head_, base_);
@@ -303,7 +302,7 @@ Error ClientExchange::named(const Error& error) const { return error_of_request(
 
 Result<HijackedStream> ClientExchange::hijack() {
   if (head_.status == 101) return HijackedStream(conn(), input_);
-  return std::unexpected(Error(Errc::kBadMessage, "hijack", "the server has not upgraded the connection"));
+  return std::unexpected(response_error(Errc::kBadMessage, "the server has not upgraded the connection"));
 }
 
 net::Conn* ClientExchange::bare_body() {

@@ -70,6 +70,10 @@ Result<ClientPool::Lease> take_place(ClientPool& pool, const Context& ctx, net::
   return pool.take(limited.ctx(), origin_of(hop), idle_for(hop, fresh));
 }
 
+Error redirect_error(const char* what) {
+  return Error::from_text(make_error_code(Errc::kBadMessage), std::string("follow redirect: ").append(what));
+}
+
 void skip_body(ClientResponse& response) {
   if (response.exchange().body_remaining() > kSkippedMax) return;
   response.exchange().hurry(kSkippingMax);
@@ -154,14 +158,14 @@ Result<ClientResponse> ClientState::follow(const Context& ctx, net::TimePoint de
     if (!response || options_.redirects_max == 0 || !is_redirect(response->status())) return response;
     const std::optional<std::string_view> location = response->header("Location");
     if (!location || !can_redirect(response->status(), hop)) return response;
-    if (redirects == options_.redirects_max)
-      return std::unexpected(Error(Errc::kBadMessage, "follow redirect", "too many redirects"));
+    if (redirects == options_.redirects_max) return std::unexpected(redirect_error("too many redirects"));
     Result<Url> next =
         hop.url().resolve(hop.upgrade.empty() ? std::string(*location) : without_upgrade(*location));
     if (!next) return std::unexpected(errorf("follow redirect: {}", next.error()));
     // What follows an upgrade is not asked for anew: it would go on in plain text for good.
     if (!hop.upgrade.empty() && hop.url().https && !next->https)
-      return std::unexpected(Error(Errc::kBadMessage, "follow redirect", "an upgrade from https to http"));
+      return std::unexpected(redirect_error("an upgrade from https to http"));
+    if (options_.allow_redirect && !options_.allow_redirect(*next, *response)) return response;
     skip_body(*response);
     redirect(response->status(), *std::move(next), hop);
     hop.proxy = proxies_.choose(hop.url());

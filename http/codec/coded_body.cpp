@@ -45,6 +45,11 @@ void CodedBody::received(std::size_t n) {
   unread_ = {piece_.data(), n};
 }
 
+Error CodedBody::error() const {
+  return Error::from_text(make_error_code(Errc::kBadMessage),
+                          std::string(operation_).append(": ").append(why_));
+}
+
 // 0: more has to be received, the end, or a failure.
 std::size_t CodedBody::decode(std::span<std::byte> into) {
   if (received_ == 0) {

@@ -59,7 +59,7 @@ class CodedBody {
       }
       if (const std::size_t n = decode(into); n > 0) return n;
     }
-    if (why_ != nullptr) return std::unexpected(Error(Errc::kBadMessage, operation_, why_));
+    if (why_ != nullptr) return std::unexpected(error());
     return std::size_t{0};
   }
 
@@ -69,6 +69,7 @@ class CodedBody {
   [[nodiscard]] bool too_large() const { return too_large_; }
 
  private:
+  [[nodiscard]] Error error() const;
   void received(std::size_t n);
   std::size_t decode(std::span<std::byte> into);
   std::size_t account(std::size_t produced);

@@ -1,5 +1,6 @@
 #include <tuza/http/proxy/background.h>
 
+#include <tuza/http/middleware/detail/text.h>
 #include <tuza/netpoll/endpoint.h>
 #include <tuza/netpoll/socket/resolve_for.h>
 #include <tuza/sched/log.h>
@@ -30,6 +31,23 @@ void log_failed_lookup(const std::string& name, const Places& places) {
   static LogLimiter limiter(10);
   const std::string why = places ? "there is no address" : places.error().message();
   limiter.log(LogLevel::kWarning, "tuza: upstream " + name + " stays as it is: " + why);
+}
+
+// "10.0.0.1:8080", "[::1]:8080"; also a name, as SRV records have them.
+bool is_place(const std::string& text) {
+  const std::size_t colon = text.rfind(':');
+  const Result<Url> url = Url::parse("http://" + text);
+  return url && url->target == "/" && colon != text.npos && colon + 1 < text.size() && text.back() != ']';
+}
+
+// From a program's own function.
+bool is_refused(const std::string& name, const std::string& place) {
+  if (is_place(place)) return false;
+  static LogLimiter limiter(10);
+  std::string line = "tuza: upstream " + name + ": not an address with a port, from `resolve`: ";
+  detail::append_log_escaped(line, place.substr(0, 1000));
+  limiter.log(LogLevel::kWarning, line);
+  return true;
 }
 
 // A program's own function may use libraries that throw.
@@ -65,6 +83,7 @@ void Background::Work::look_up(std::size_t name, const Context& stop) const {
   const std::string& text = upstreams->names()[name];
   Places places = ask(resolve, text, stop);
   if (stop.done()) return;
+  if (places) std::erase_if(*places, [&](const std::string& one) { return is_refused(text, one); });
   if (!places || places->empty()) return log_failed_lookup(text, places);
   std::ranges::sort(*places);
   places->erase(std::unique(places->begin(), places->end()), places->end());

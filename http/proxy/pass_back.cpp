@@ -1,6 +1,7 @@
 #include <tuza/http/proxy/pass_back.h>
 
 #include <tuza/http/client/exchange.h>
+#include <tuza/http/client/response_error.h>
 #include <tuza/http/proxy/passed_fields.h>
 #include <tuza/http/serve/exchange.h>
 #include <tuza/http/serve/field_lists.h>
@@ -135,8 +136,7 @@ void pass_interim(Request& req, int status, const ReceivedHeaders& headers, Held
 
 Result<void> pass_back(Request& req, ResponseWriter& res, ClientResponse& answer,
                        const ReverseProxyOptions& options, HeldUp& held_up) {
-  if (answer.status() > 599)
-    return std::unexpected(Error(Errc::kBadMessage, "read response", "status out of range"));
+  if (answer.status() > 599) return std::unexpected(response_error(Errc::kBadMessage, "status out of range"));
   res.status(answer.status());
   pass_fields(answer, req.exchange());
   if (answer.status() == 426) {
@@ -158,7 +158,7 @@ Result<void> pass_tunnel(Request& req, ResponseWriter& res, ClientResponse& answ
                          const ReverseProxyOptions& options) {
   const std::string_view protocol = answer.header("Upgrade").value_or("");
   if (!lists(req.headers(), "Upgrade", protocol))
-    return std::unexpected(Error(Errc::kBadMessage, "read response", "an upgrade to another protocol"));
+    return std::unexpected(response_error(Errc::kBadMessage, "an upgrade to another protocol"));
   const Context shutdown = req.exchange().server_shutdown();
   if (shutdown.done()) {  // which would end the tunnel at once; a client that gets 503 asks elsewhere
     res.close();

@@ -203,6 +203,7 @@ void add_forwarded(const Request& in, ForwardedFields kind, ClientRequest& out) 
     if (!address.empty()) add("X-Forwarded-For", without_brackets(address));
     add("X-Forwarded-Proto", proto);
     if (!host.empty()) add("X-Forwarded-Host", host);
+    if (!in.mount_path().empty()) add("X-Forwarded-Prefix", in.mount_path());
     return;
   }
   std::string list;

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <string>
+#include <vector>
 
 namespace tuza::http::testing {
 namespace {
@@ -60,6 +61,30 @@ TEST_P(ClientRedirectTest, FollowsRedirectsWithTheMethodThatTheyLeave) {
     EXPECT_EQ(replaces.send(kNoContext, replaced)->status(), 307) << "nor that of its middleware";
     Client stays({.redirects_max = 0});
     EXPECT_EQ(stays.get(kNoContext, url_of(server, "/to/302"))->status(), 302);
+  });
+}
+
+TEST_P(ClientRedirectTest, FollowsThoseThatTheProgramAllows) {
+  run_with(GetParam(), [] {
+    TestServer elsewhere([](Request&, ResponseWriter& res) { res.text("elsewhere"); });
+    TestServer server([&](Request& req, ResponseWriter& res) {
+      if (req.path() == "/end") return res.text("the end");
+      res.redirect(req.path() == "/away" ? url_of(elsewhere) : "/end");
+    });
+    std::vector<std::string> asked;
+    Client client({.allow_redirect = [&](const Url& next, const ClientResponse& answer) {
+      asked.push_back(std::to_string(answer.status()) + " " + next.to_string());
+      return next.origin() == answer.url().origin();
+    }});
+    EXPECT_EQ(client.get(kNoContext, url_of(server, "/here"))->body(), "the end");
+    Result<ClientResponse> res = client.get(kNoContext, url_of(server, "/away"));
+    EXPECT_EQ(res->status(), 302);
+    EXPECT_EQ(res->header("Location"), url_of(elsewhere));
+    EXPECT_TRUE(res->body()) << "it is there to be read";
+    EXPECT_EQ(asked, (std::vector<std::string>{"302 " + url_of(server, "/end"), "302 " + url_of(elsewhere)}));
+    Client throws({.allow_redirect = [](const Url&, const ClientResponse&) -> bool { throw 7; }});
+    EXPECT_THROW((void)throws.get(kNoContext, url_of(server, "/here")), int);
+    EXPECT_EQ(throws.stats().busy(), 0u) << "nothing is left behind";
   });
 }
 

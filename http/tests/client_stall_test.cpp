@@ -26,15 +26,15 @@ using tuza::testing::WithProcs;
 class ClientStallTest : public WithProcs {};
 TUZA_WITH_PROCS(ClientStallTest);
 
-constexpr std::size_t kLong = 4 << 20;
+constexpr std::size_t kLongBody = 4 << 20;
 
-ServerOptions large_bodies() { return {.body_bytes_max = 2 * kLong}; }
+ServerOptions large_bodies() { return {.body_bytes_max = 2 * kLongBody}; }
 
 void stop(const Request& req) { (void)sleep_for(req.context(), 24h); }
 
 // The request's body, a quarter of it each 200 s; or half of it, and then nothing.
 void read_slowly(Request& req, bool whole) {
-  std::vector<std::byte> quarter(kLong / 4);
+  std::vector<std::byte> quarter(kLongBody / 4);
   for (int i = 0; i < (whole ? 4 : 2); ++i) {
     sleep_for(200s);
     for (std::span<std::byte> rest(quarter); !rest.empty();) {
@@ -65,9 +65,9 @@ void slow_site(Request& req, ResponseWriter& res) {
 
 ClientRequest upload(std::string_view target, bool as_text, std::size_t& left) {
   ClientRequest request(Method::kPut, "http://site" + std::string(target));
-  left = kLong;
+  left = kLongBody;
   if (as_text) {
-    request.set_body(std::string(kLong, 'x'));
+    request.set_body(std::string(kLongBody, 'x'));
   } else {
     request.set_body_source(
         [&left](std::span<std::byte> into) -> Result<std::size_t> {
@@ -76,7 +76,7 @@ ClientRequest upload(std::string_view target, bool as_text, std::size_t& left) {
           left -= n;
           return n;
         },
-        kLong);
+        kLongBody);
   }
   return request;
 }
@@ -104,7 +104,7 @@ TEST_P(ClientStallTest, AServerMayBeSlowAndMayNotStop) {
       ClientRequest whole = upload("/up?whole", as_text, left), half = upload("/up?half", as_text, left);
       EXPECT_EQ(body_of(client.send(ctx, whole)), "ok");
       EXPECT_EQ(took(), 800s);
-      left = kLong;
+      left = kLongBody;
       EXPECT_TRUE(client.send(ctx, half).error().timeout());
       EXPECT_EQ(took(), 700s) << "400 s, and the wait after them";
     }

@@ -54,6 +54,40 @@ TEST_P(ProxyFieldsTest, NamesWithAnUnderscoreOnRequestOnly) {
   });
 }
 
+// What the upstream needs for links that lead back to it.
+TEST_P(ProxyFieldsTest, AMountedProxyNamesItsPrefix) {
+  run_with(GetParam(), [] {
+    AskedFor asked_for;
+    ScriptedServer upstream([&](net::Conn& conn, int) {
+      while (true) {
+        std::string asked = ScriptedServer::read_request(conn);
+        if (asked.empty()) return;
+        asked_for.add(std::move(asked));
+        (void)conn.write_all("HTTP/1.1 204 No Content\r\n\r\n");
+      }
+    });
+    Router router;
+    router.handle("/", ReverseProxy({.upstreams = {upstream.url("")}}));
+    router.mount("/team/files", ReverseProxy({.upstreams = {upstream.url("")}}));
+    router.mount("/quiet",
+                 ReverseProxy({.upstreams = {upstream.url("")}, .forwarded = ForwardedFields::kNone}));
+    TestServer proxy(std::move(router));
+    const auto asked = [&](const char* path) {
+      EXPECT_EQ(fetch(proxy.address(), "GET " + std::string(path) +
+                                           " HTTP/1.1\r\nHost: a\r\nX-Forwarded-Prefix: /evil\r\n\r\n")
+                    .status,
+                204);
+      return asked_for.take().at(0);
+    };
+    const std::string mounted = asked("/team/files/x");
+    EXPECT_TRUE(mounted.starts_with("GET /x ")) << mounted;
+    EXPECT_TRUE(mounted.contains("\r\nX-Forwarded-Prefix: /team/files\r\n")) << mounted;
+    EXPECT_FALSE(mounted.contains("evil"));
+    EXPECT_FALSE(asked("/x").contains("Prefix"));
+    EXPECT_FALSE(asked("/quiet/x").contains("Prefix"));
+  });
+}
+
 // Fields are copied as they were received, also several at once: what is left out between them takes nothing with it.
 TEST_P(ProxyFieldsTest, KeepTheirOrderAndTheirValuesWhateverTheWhiteSpace) {
   run_with(GetParam(), [] {

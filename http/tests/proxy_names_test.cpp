@@ -120,6 +120,26 @@ TEST_P(ProxyNamesTest, ALookupThatThrowsHasFailed) {
   });
 }
 
+TEST_P(ProxyNamesTest, WhatIsNoAddressIsLeftOut) {
+  run_with(GetParam(), [] {
+    const Three three;
+    std::vector<std::string> places = three.places("02");
+    const std::string named = "localhost" + places[1].substr(places[1].rfind(':'));
+    places[1] = named;  // as SRV records have them
+    for (const char* const garbage : {"", "10.0.0.1", "10.0.0.1:", "::1", "[::1]", "a b:80", "a:80/x",
+                                      "a?:80", "http://a:80", "u@a:80", "a:http", "a:80\r\nX: y"})
+      places.emplace_back(garbage);
+    Names names(places);
+    const ReverseProxy handler(names.options());
+    TestServer proxy{handler};
+    EXPECT_EQ(asked(proxy), (std::set<std::string>{"0", "2"}));
+    EXPECT_EQ(handler.stats().size(), 2u);
+    names.set(std::vector<std::string>{"garbage"});
+    sleep_for(5ms);
+    EXPECT_EQ(handler.stats().size(), 2u) << "what was known stays";
+  });
+}
+
 TEST_P(ProxyNamesTest, TheFirstRequestsWaitForTheFirstLookup) {
   run_with(GetParam(), [] {
     const Three three;

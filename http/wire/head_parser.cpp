@@ -17,13 +17,14 @@ bool replace_tabs(char* at, const char* end) {
   return true;
 }
 
-// RFC 9110 2.5: a request of a higher minor version is served as HTTP/1.1, which llhttp refuses.
-bool lower_minor_version(char* base, std::size_t size, const char* error_at) {
-  constexpr std::string_view kMajor = " HTTP/1.";
+// RFC 9110 2.5: a message of a higher minor version is taken as one of HTTP/1.1, which llhttp refuses.
+bool lower_minor_version(char* base, std::size_t size, const char* error_at, bool request) {
+  const std::string_view major = request ? " HTTP/1." : "HTTP/1.";
   for (const std::ptrdiff_t back : {0, 1}) {
     const std::ptrdiff_t at = error_at - base - back;
-    if (at < static_cast<std::ptrdiff_t>(kMajor.size()) || at >= static_cast<std::ptrdiff_t>(size)) continue;
-    const bool minor = std::string_view(base, static_cast<std::size_t>(at)).ends_with(kMajor);
+    if (at < static_cast<std::ptrdiff_t>(major.size()) || at >= static_cast<std::ptrdiff_t>(size)) continue;
+    const std::string_view before(base, static_cast<std::size_t>(at));
+    const bool minor = request ? before.ends_with(major) : before == major;
     if (!minor || base[at] < '2' || base[at] > '9') continue;
     base[at] = '1';
     return true;
@@ -173,7 +174,7 @@ llhttp_errno_t HeadParser::execute_head(char* base, std::size_t size) {
     char* const at = base + (llhttp_get_error_pos(&parser_) - base);
     if (error == HPE_INVALID_URL) return !wide_ && at < base + all && is_wide(*at) && (wide_ = true);
     return (error == HPE_INVALID_CONTENT_LENGTH && replace_tabs(at, base + all)) ||
-           (error == HPE_INVALID_VERSION && lower_minor_version(base, all, at));
+           (error == HPE_INVALID_VERSION && lower_minor_version(base, all, at, is_request()));
   };
   while (mended()) {
     begin_again();
@@ -263,7 +264,7 @@ ParseError HeadParser::explain(std::size_t offset) const {
       return malformed(is_request() ? "malformed request line" : "malformed status line", offset);
     case HPE_INVALID_STATUS: return malformed("malformed status", offset);
     case HPE_INVALID_HEADER_TOKEN: return malformed("malformed header field", offset);
-    case HPE_UNEXPECTED_CONTENT_LENGTH: return malformed("conflicting body lengths", offset);
+    case HPE_UNEXPECTED_CONTENT_LENGTH: return malformed("more than one length of the body", offset);
     case HPE_INVALID_CONTENT_LENGTH: return malformed("malformed Content-Length", offset);
     case HPE_INVALID_TRANSFER_ENCODING: return malformed("malformed Transfer-Encoding", offset);
     default: return malformed(is_request() ? "malformed request" : "malformed response", offset);
