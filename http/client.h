@@ -63,6 +63,7 @@ class ClientExchange;
 class ClientResponse;
 class ClientState;
 class HopFields;
+class MultipartForm;
 class Request;
 struct Hop;
 
@@ -157,6 +158,8 @@ class ClientRequest {
   ClientRequest& set_form(const Values& form) {
     return set_body(form.encode(), "application/x-www-form-urlencoded");
   }
+  // A form with files (http/multipart_form.h). It can be sent again.
+  ClientRequest& set_multipart(MultipartForm form);
   // A text that is JSON, or a value, by JsonCodec<T> (http/json_codec.h).
   ClientRequest& set_json(std::string_view text) { return set_body(std::string(text), "application/json"); }
   template <JsonEncodable T>

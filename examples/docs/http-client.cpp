@@ -71,6 +71,17 @@ tuza::Result<int> store(const tuza::Context& ctx, const Rate& rate) {
 }
 //! [json]
 
+//! [form]
+tuza::Result<int> hand_in(const tuza::Context& ctx, std::string_view title, const std::string& path) {
+  tuza::http::MultipartForm form;
+  form.add("title", title);
+  TUZA_TRY(form.add_file("photo", path));  // read while it is sent
+  ClientRequest request(Method::kPost, "https://photos.example/");
+  TUZA_TRY(auto res, client.send(ctx, request.set_multipart(std::move(form))));
+  return res.status();
+}
+//! [form]
+
 //! [segment]
 void item(Request& req, ResponseWriter& res) {
   const std::string name = tuza::http::path_escape(req.path_value("item").value_or(""));

@@ -39,6 +39,7 @@
 #include <tuza/http/middleware/stack_size.h>
 #include <tuza/http/middleware/timeout.h>
 #include <tuza/http/multipart.h>
+#include <tuza/http/multipart_form.h>
 #include <tuza/http/negotiate.h>
 #include <tuza/http/options.h>
 #include <tuza/http/refused_request.h>
