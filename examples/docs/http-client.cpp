@@ -15,14 +15,6 @@
 
 namespace http_client_page {
 
-//! [json]
-struct Rate {
-  std::string currency;
-  double euros = 0;
-};
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Rate, currency, euros)
-//! [json]
-
 using tuza::http::Client;
 using tuza::http::ClientRequest;
 using tuza::http::ClientResponse;
@@ -58,6 +50,12 @@ tuza::Result<int> store(const tuza::Context& ctx, std::string json) {
 //! [request]
 
 //! [json]
+struct Rate {
+  std::string currency;
+  double euros = 0;
+};
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Rate, currency, euros)
+
 tuza::Result<Rate> rate(const tuza::Context& ctx, std::string_view currency) {
   TUZA_TRY(auto res, client.get(ctx, "https://bank.example/rates/" + tuza::http::path_escape(currency)));
   if (res.status() != 200) return std::unexpected(tuza::errorf("rate of {}: {}", currency, res.reason()));

@@ -1,7 +1,6 @@
 #include <tuza/http/client/pool.h>
 
 #include <tuza/netpoll/poll/descriptor.h>
-#include <tuza/netpoll/poll/netpoller.h>
 #include <tuza/netpoll/socket/conn_parts.h>
 #include <tuza/netpoll/socket/transport.h>
 #include <tuza/sched/errorf.h>
@@ -17,8 +16,6 @@ namespace {
 // What comes unasked within this time could as well come behind a look into the socket: on its way it takes as long. What servers
 // say to an idle connection, such as a 408 before they close it, comes later.
 constexpr std::chrono::microseconds kMoment{100};
-// With a look of the poller in between: it may have been at the beginning of this time.
-constexpr std::chrono::milliseconds kSomeRounds{10};
 
 Error closed() { return {Errc::kClosed, "http client"}; }
 
@@ -207,7 +204,6 @@ void ClientPool::keep(Connections&& connection) {
     return;
   }
   connection.front().idle_since = now();
-  connection.front().looks = net::Netpoller::looks();
   const Connections::iterator at = connection.begin();
   idle_.splice(idle_.end(), connection);
   origin.idle.push_back(at);
@@ -293,10 +289,9 @@ void ClientPool::Lease::drop_conn() {
 bool ClientPool::Lease::is_fresh(Idle idle) {
   constexpr std::chrono::milliseconds kBriefly{1};
   net::Transport* const layer = net::detail::ConnParts::transport(conn());
-  if (idle == Idle::kReported && layer == nullptr && net::detail::ConnParts::descriptor(conn()).is_quiet()) {
-    const bool looked = net::Netpoller::looks() != connection_.front().looks;
-    if (now() - connection_.front().idle_since < (looked ? kSomeRounds : kMoment)) return true;
-  }
+  if (idle == Idle::kReported && layer == nullptr && net::detail::ConnParts::descriptor(conn()).is_quiet() &&
+      now() - connection_.front().idle_since < kMoment)
+    return true;
   char byte = 0;
   const Result<std::size_t> n = conn().peek(std::span(&byte, 1));
   if (!n && !n.error().is(std::errc::operation_would_block)) return false;

@@ -76,7 +76,6 @@ class ClientPool : public std::enable_shared_from_this<ClientPool> {
     Origin* origin;
     bool tls;
     net::TimePoint idle_since{};
-    std::uint32_t looks = 0;  // of the poller, up to then
   };
   using Connections =
       std::list<Connection>;  // of one element while in use: it moves between lists, not in memory

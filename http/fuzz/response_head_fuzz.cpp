@@ -68,7 +68,19 @@ Answer ours(std::string_view bytes, const std::vector<std::size_t>& ends, const 
   return feed_in_pieces<Answer>(parser, bytes, ends, complete, refused);
 }
 
-Answer plain_llhttp(std::string_view bytes) {
+// A higher minor version is taken as 1 (RFC 9110 2.5), which llhttp refuses.
+std::string with_lower_minor(std::string_view bytes) {
+  constexpr std::string_view kMajor = "HTTP/1.";
+  std::string lower(bytes);
+  if (bytes.starts_with(kMajor) && bytes.size() > kMajor.size()) {
+    char& minor = lower[kMajor.size()];
+    if (minor >= '2' && minor <= '9') minor = '1';
+  }
+  return lower;
+}
+
+Answer plain_llhttp(std::string_view text) {
+  const std::string bytes = with_lower_minor(text);
   PlainHead plain(HTTP_RESPONSE, bytes);
   return {.verdict = plain.verdict,
           .status = plain.parser.status_code,

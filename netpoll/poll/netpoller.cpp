@@ -73,7 +73,6 @@ void Netpoller::poll(std::int64_t timeout_ns, rt::GList& ready) {
     collect(ready, woken.reader);
     collect(ready, woken.writer);
   }
-  looks_.fetch_add(1, std::memory_order_release);
 }
 
 void Netpoller::take_over() { note_.wake(); }

@@ -29,9 +29,6 @@ class Netpoller final : public IoSource {
   // Changes whenever a runtime gets or loses its netpoller: a registration is valid for one generation.
   [[nodiscard]] static std::uint32_t generation() { return generation_.load(std::memory_order_acquire); }
 
-  // Changes when the poller has looked, and what it has seen is reported.
-  [[nodiscard]] static std::uint32_t looks() { return looks_.load(std::memory_order_acquire); }
-
   [[nodiscard]] Poller& poller() { return poller_; }
 
   // IoSource
@@ -47,7 +44,6 @@ class Netpoller final : public IoSource {
   void stop_thread();
 
   static inline std::atomic<std::uint32_t> generation_{0};  // written under the mutex of get()
-  static inline std::atomic<std::uint32_t> looks_{0};
 
   Poller poller_;
   rt::Note note_;
