@@ -4,7 +4,7 @@
 //
 //     tuza::http::Client client;                                  // one for the whole program
 //     auto res = client.get(ctx, "https://example.org/items?page=2");
-//     if (!res) return std::unexpected(res.error());              // "get https://example.org/...: dial ...: refused"
+//     if (!res) return std::unexpected(res.error());              // "GET https://example.org/...: dial ...: refused"
 //     if (res->status() != 200) ...;
 //     TUZA_TRY(std::string text, res->body());                    // all of it, up to body_bytes_max
 //
@@ -46,8 +46,10 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -117,7 +119,8 @@ struct ClientOptions {
   // other. One to another origin carries neither Authorization nor Cookie nor Proxy-Authorization.
   std::size_t redirects_max = 10;
   // Whether such a redirect is followed, if set: to `next`, after `answer`, whose body is still unread. false: it is a response like
-  // any other. Called for many requests at once; what it throws, the call throws.
+  // any other, and so is one that leads where no client goes, as to "app:login". Called for many requests at once; what it throws,
+  // the call throws. It sees names, not the addresses behind them: see `dial`.
   std::function<bool(const Url& next, const ClientResponse& answer)> allow_redirect{};
   std::string user_agent = "Tuza";  // empty: no field
 
@@ -162,6 +165,7 @@ class ClientRequest {
   ClientRequest& set_multipart(MultipartForm form);
   // A text that is JSON, or a value, by JsonCodec<T> (http/json_codec.h).
   ClientRequest& set_json(std::string_view text) { return set_body(std::string(text), "application/json"); }
+  ClientRequest& set_json(detail::BracedList) = delete;  // of a library: write nlohmann::json{...}
   template <JsonEncodable T>
   ClientRequest& set_json(const T& value) {
     std::string text;
@@ -320,7 +324,9 @@ class ClientResponse {
     if (!text) return std::unexpected(text.error());
     try {
       return JsonCodec<T>::decode(*text);
-    } catch (const JsonError& error) {
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& error) {  // also of a conversion that checks what it gets
       return std::unexpected(not_the_json(error.what()));
     }
   }

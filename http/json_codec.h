@@ -49,16 +49,23 @@ template <class T>
 inline constexpr bool is_json_text =
     std::same_as<std::decay_t<T>, std::string> || std::same_as<std::decay_t<T>, std::string_view> ||
     std::same_as<std::decay_t<T>, const char*> || std::same_as<std::decay_t<T>, char*>;
+// {"a", 1} would be a std::string_view of one letter: overloads that take this are deleted.
+struct BracedList {
+  template <class A, class B, class... More>
+  BracedList(A&&, B&&, More&&...);
+};
 }  // namespace detail
 
 // A type that is sent as JSON. Texts are not among them: they are JSON already.
 template <class T>
 concept JsonEncodable = !detail::is_json_text<T> &&
                         requires(const T& value, std::string& out) { JsonCodec<T>::encode(value, out); };
+// Views and pointers are none: the text that they would refer to is gone.
 template <class T>
-concept JsonDecodable = requires(std::string_view json) {
-  { JsonCodec<T>::decode(json) } -> std::convertible_to<T>;
-};
+concept JsonDecodable =
+    !std::is_pointer_v<T> && !std::same_as<T, std::string_view> && requires(std::string_view json) {
+      { JsonCodec<T>::decode(json) } -> std::convertible_to<T>;
+    };
 
 namespace detail {
 template <bool kHasCodec>

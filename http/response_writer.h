@@ -100,6 +100,7 @@ class ResponseWriter {
   void send(std::string_view content_type, std::string_view body);
   void text(std::string_view body) { send("text/plain; charset=utf-8", body); }
   void json(std::string_view body) { send("application/json", body); }
+  void json(detail::BracedList) = delete;  // of a library: write nlohmann::json{...}
   void html(std::string_view body) { send("text/html; charset=utf-8", body); }
   // The same with a status: res.json(201, text).
   void send(int code, std::string_view content_type, std::string_view body) {
@@ -108,6 +109,7 @@ class ResponseWriter {
   }
   void text(int code, std::string_view body) { send(code, "text/plain; charset=utf-8", body); }
   void json(int code, std::string_view body) { send(code, "application/json", body); }
+  void json(int code, detail::BracedList) = delete;
   void html(int code, std::string_view body) { send(code, "text/html; charset=utf-8", body); }
   // 204: done, and there is nothing to say.
   void no_content() { status(204); }

@@ -51,14 +51,21 @@ class Active {
 std::string target_of(const Request& req) {
   if (req.mount_path().empty() && req.target().starts_with('/')) return std::string(req.target());
   std::string target(req.path());
-  if (!req.query().empty()) target.append("?").append(req.query());
-  return target;
+  const std::string_view whole = req.target();
+  return target.append(whole.substr(std::min(whole.find('?'), whole.size())));
+}
+
+// The message names the URL, whose query may hold secrets.
+std::string without_query(std::string text) {
+  const std::size_t end = text.find(": "), query = text.find('?');
+  if (end != text.npos && query < end) text.replace(query + 1, end - query - 1, "***");
+  return text;
 }
 
 void log_failure(std::string_view upstream, const Error& error) {
   static LogLimiter limiter(10);
   std::string line = "tuza: no answer of upstream " + std::string(upstream) + ": ";
-  detail::append_log_escaped(line, error.message().substr(0, 1000));
+  detail::append_log_escaped(line, without_query(error.message()).substr(0, 1000));
   limiter.log(LogLevel::kWarning, line);
 }
 
@@ -122,6 +129,7 @@ class ReverseProxy::Impl {
   [[nodiscard]] std::string hash_key(const Request& req) const;
   void prepare(ProxiedCall& call, ClientRequest& out) const;
   [[nodiscard]] std::optional<Error> attempt(Upstream& upstream, ProxiedCall& call, ResponseWriter& res);
+  static void answer_ended(const Context& ctx, ResponseWriter& res);
   void answer(Upstream& upstream, Request& req, ResponseWriter& res, ClientResponse& answer, HeldUp& held_up);
   void fail(std::string_view upstream, Request& req, ResponseWriter& res, const Error& error) const;
 
@@ -142,6 +150,7 @@ void ReverseProxy::Impl::serve(Request& req, ResponseWriter& res) {
   ProxiedCall call(req);
   if (!receive_body(call)) return;
   background_.ready(req.context());
+  if (req.context().done()) return answer_ended(req.context(), res);
   const std::string key = hash_key(req);
   std::vector<UpstreamRef> tried;
   UpstreamRef upstream = upstreams_->choose(key, tried);
@@ -154,6 +163,13 @@ void ReverseProxy::Impl::serve(Request& req, ResponseWriter& res) {
     if (next == nullptr) return fail(upstream->name, req, res, *failed);
     upstream = std::move(next);
   }
+}
+
+// Before there is an answer.
+void ReverseProxy::Impl::answer_ended(const Context& ctx, ResponseWriter& res) {
+  const bool late = ctx.cause().timeout();
+  if (!late) res.close();  // it may have ended its own direction only
+  res.error(late ? 504 : kClientClosedRequest);
 }
 
 // False: the server answers.
@@ -230,9 +246,7 @@ std::optional<Error> ReverseProxy::Impl::attempt(Upstream& upstream, ProxiedCall
   }
   if (call.unreadable) return {};
   if (const Context& ctx = req.context(); ctx.done()) {
-    const bool late = ctx.cause().timeout();
-    if (!late) res.close();  // it may have ended its own direction only
-    res.error(late ? 504 : kClientClosedRequest);
+    answer_ended(ctx, res);
     return {};
   }
   const Error& error = got.error();
@@ -265,8 +279,8 @@ void ReverseProxy::Impl::answer(Upstream& upstream, Request& req, ResponseWriter
   const bool client_was_slow = held_up.by_client() && passed.error().timeout();
   if (!client_was_slow) upstreams_->failed(upstream, passed.error());
   if (!res.head_sent()) return fail(upstream.name, req, res, passed.error());
-  throw StatusError(502,
-                    "the answer of upstream " + upstream.name + " broke off: " + passed.error().message());
+  throw StatusError(502, "the answer of upstream " + upstream.name +
+                             " broke off: " + without_query(passed.error().message()));
 }
 
 void ReverseProxy::Impl::fail(std::string_view upstream, Request& req, ResponseWriter& res,

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -31,6 +32,10 @@ class Values {
   };
 
   Values() = default;
+  // Values form{{"user", "ann"}, {"page", "2"}};
+  Values(std::initializer_list<Item> items) {
+    for (const auto& [name, value] : items) add(name, value);
+  }
   // Decodes application/x-www-form-urlencoded, "a=1&b=x+y%21", as the URL standard of browsers does: an item without "="
   // has an empty value, an empty item is skipped, a "%" that begins no escape stays. nullopt if there are more than
   // `count_max` items.

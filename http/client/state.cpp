@@ -136,11 +136,8 @@ Result<ClientResponse> ClientState::send(const Context& ctx, ClientRequest& requ
   request.got_place_ = true;
   if (Result<void> sound = check(request); !sound) return std::unexpected(sound.error());
   const net::TimePoint deadline = sooner(net::kNoDeadline, options_.timeout);
-  Result<ClientResponse> response = options_.middleware.empty()
-                                        ? follow(ctx, deadline, hop_of(request), nullptr)
-                                        : send_through_middleware(ctx, deadline, request);
-  if (!response) return std::unexpected(error_of_request(request.method_, *request.url_, response.error()));
-  return response;
+  return options_.middleware.empty() ? follow(ctx, deadline, hop_of(request), nullptr)
+                                     : send_through_middleware(ctx, deadline, request);
 }
 
 Result<ClientResponse> ClientState::send_through_middleware(const Context& ctx, net::TimePoint deadline,
@@ -151,23 +148,38 @@ Result<ClientResponse> ClientState::send_through_middleware(const Context& ctx, 
   return response;
 }
 
+// Where the answer leads; nullopt if the client is not to follow it.
+Result<std::optional<Url>> ClientState::next_of(const Hop& hop, const ClientResponse& response,
+                                                std::size_t redirects) const {
+  if (options_.redirects_max == 0 || !is_redirect(response.status())) return std::nullopt;
+  const std::optional<std::string_view> location = response.header("Location");
+  if (!location || !can_redirect(response.status(), hop)) return std::nullopt;
+  Result<Url> next =
+      hop.url().resolve(hop.upgrade.empty() ? std::string(*location) : without_upgrade(*location));
+  // It is asked about what can be followed: the rest is a response to it.
+  if (options_.allow_redirect && (!next || !options_.allow_redirect(*next, response))) return std::nullopt;
+  if (!next) return std::unexpected(errorf("follow redirect: {}", next.error()));
+  if (redirects == options_.redirects_max) return std::unexpected(redirect_error("too many redirects"));
+  // What follows an upgrade is not asked for anew: it would go on in plain text for good.
+  if (!hop.upgrade.empty() && hop.url().https && !next->https)
+    return std::unexpected(redirect_error("an upgrade from https to http"));
+  return *std::move(next);
+}
+
+// Errors name the hop that has failed.
 Result<ClientResponse> ClientState::follow(const Context& ctx, net::TimePoint deadline, Hop hop,
                                            MiddlewareChain* chain) {
+  const auto failed = [&hop](const Error& error) {
+    return std::unexpected(error_of_request(hop.method, hop.url(), error));
+  };
   for (std::size_t redirects = 0;; ++redirects) {
     Result<ClientResponse> response = chain != nullptr ? chain->pass(hop) : once(ctx, deadline, hop);
-    if (!response || options_.redirects_max == 0 || !is_redirect(response->status())) return response;
-    const std::optional<std::string_view> location = response->header("Location");
-    if (!location || !can_redirect(response->status(), hop)) return response;
-    if (redirects == options_.redirects_max) return std::unexpected(redirect_error("too many redirects"));
-    Result<Url> next =
-        hop.url().resolve(hop.upgrade.empty() ? std::string(*location) : without_upgrade(*location));
-    if (!next) return std::unexpected(errorf("follow redirect: {}", next.error()));
-    // What follows an upgrade is not asked for anew: it would go on in plain text for good.
-    if (!hop.upgrade.empty() && hop.url().https && !next->https)
-      return std::unexpected(redirect_error("an upgrade from https to http"));
-    if (options_.allow_redirect && !options_.allow_redirect(*next, *response)) return response;
+    if (!response) return failed(response.error());
+    Result<std::optional<Url>> next = next_of(hop, *response, redirects);
+    if (!next) return failed(next.error());
+    if (!*next) return response;
     skip_body(*response);
-    redirect(response->status(), *std::move(next), hop);
+    redirect(response->status(), **std::move(next), hop);
     hop.proxy = proxies_.choose(hop.url());
   }
 }
@@ -228,19 +240,30 @@ Result<net::Conn> ClientState::dial_plain(const Context& ctx, const Hop& hop) co
                                     : net::dial(ctx, "tcp", address);
 }
 
+std::string ClientState::dialled_address(const Hop& hop) const {
+  if (hop.proxy != nullptr) return hop.url().address() + " through a proxy";
+  const bool own = options_.address.empty() || options_.dial || (hop.url().https && options_.dial_tls);
+  return own ? hop.url().address() : options_.address;
+}
+
 Result<void> ClientState::dial(const Context& ctx, net::TimePoint deadline, const Hop& hop,
                                ClientPool::Lease& lease) {
   const auto limited = with_deadline(ctx, sooner(deadline, options_.dial_timeout));
   const Url& url = hop.url();
   dialled_.fetch_add(1, std::memory_order_relaxed);
   const bool encrypted = url.https && options_.dial_tls;
+  const char* phase = "dial";
   Result<net::Conn> conn = encrypted ? options_.dial_tls(limited.ctx(), url) : dial_plain(limited.ctx(), hop);
   if (conn && url.https && !encrypted) {
+    phase = "tls handshake";
     Result<std::shared_ptr<net::TlsClient>> client = tls();
     if (!client) return std::unexpected(client.error());
     const std::string& name = options_.tls.server_name;
     conn = (*client)->start(limited.ctx(), *std::move(conn), name.empty() ? url.host() : name);
   }
+  // The time of this client, not the caller's context.
+  if (!conn && conn.error().timeout() && limited.ctx().done() && !ctx.done())
+    return std::unexpected(Error(Errc::kTimeout, phase, dialled_address(hop)));
   if (!conn) return std::unexpected(conn.error());
   const bool tls = encrypted ? conn->tls_info().has_value() : url.https;
   lease.set_conn(*std::move(conn), tls);

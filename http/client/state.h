@@ -83,6 +83,9 @@ class ClientState : public std::enable_shared_from_this<ClientState> {
                                   ClientPool::Lease& lease, bool fresh, bool& kept);
   [[nodiscard]] Result<void> dial(const Context& ctx, net::TimePoint deadline, const Hop& hop,
                                   ClientPool::Lease& lease);
+  [[nodiscard]] Result<std::optional<Url>> next_of(const Hop& hop, const ClientResponse& response,
+                                                   std::size_t redirects) const;
+  [[nodiscard]] std::string dialled_address(const Hop& hop) const;  // for errors
   [[nodiscard]] Result<net::Conn> dial_plain(const Context& ctx, const Hop& hop) const;
   [[nodiscard]] Result<std::shared_ptr<net::TlsClient>> tls();
 

@@ -1,15 +1,20 @@
 #include <tuza/http/proxy/background.h>
 
 #include <tuza/http/middleware/detail/text.h>
+#include <tuza/http/wire/chars.h>
 #include <tuza/netpoll/endpoint.h>
 #include <tuza/netpoll/socket/resolve_for.h>
 #include <tuza/sched/log.h>
 #include <tuza/sched/time/sleep.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -34,10 +39,19 @@ void log_failed_lookup(const std::string& name, const Places& places) {
 }
 
 // "10.0.0.1:8080", "[::1]:8080"; also a name, as SRV records have them.
-bool is_place(const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  const Result<Url> url = Url::parse("http://" + text);
-  return url && url->target == "/" && colon != text.npos && colon + 1 < text.size() && text.back() != ']';
+bool is_place(std::string_view text) {
+  if (net::parse_endpoint(text)) return true;
+  constexpr std::size_t kNameMax = 253;  // RFC 1035, as text
+  const std::size_t colon = std::min(text.rfind(':'), text.size());
+  const std::string_view host = text.substr(0, colon);
+  const std::string_view port = text.substr(std::min(colon + 1, text.size()));
+  std::uint16_t number = 0;
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+  const auto is_of_name = [](char c) {
+    return is(c, kTokenChar) && is(c, kHostChar) && !std::string_view("~!$&'*+").contains(c);
+  };
+  return error == std::errc{} && end == port.data() + port.size() && number > 0 && !host.empty() &&
+         host.size() <= kNameMax && host != "unix" && std::ranges::all_of(host, is_of_name);
 }
 
 // From a program's own function.
@@ -56,6 +70,9 @@ Places ask(const ReverseProxyOptions::Resolve& resolve, const std::string& name,
     return resolve(stop, Url::parse(name)->address());
   } catch (const std::exception& thrown) {
     return std::unexpected(Error(Errc::kOther, "resolve", std::string(thrown.what())));
+  } catch (...) {
+    if (std::current_exception() == nullptr) throw;  // not a C++ exception: goexit()
+    return std::unexpected(Error(Errc::kOther, "resolve", "an exception not derived from std::exception"));
   }
 }
 

@@ -20,7 +20,27 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Item, name, count)
 
 }  // namespace client_bodies
 
+namespace client_bodies {
+
+// A conversion that checks what it gets.
+struct Even {
+  int number = 0;
+};
+inline void from_json(const nlohmann::json& json, Even& even) {
+  even.number = json.get<int>();
+  if (even.number % 2 != 0) throw std::invalid_argument("an odd number");
+}
+
+}  // namespace client_bodies
+
 namespace {
+
+// {"a", 1} would be a text of one letter.
+template <class T>
+concept TakesBraces = requires(T& to) { to.set_json({"a", 1}); } || requires(T& to) { to.json({"a", 1}); } ||
+                      requires(T& to) { to.json(201, {"a", "b"}); };
+static_assert(!TakesBraces<ClientRequest> && !TakesBraces<ResponseWriter>);
+static_assert(JsonDecodable<std::string> && !JsonDecodable<std::string_view> && !JsonDecodable<const char*>);
 
 using client_bodies::Item;
 using tuza::testing::run_with;
@@ -46,6 +66,7 @@ TEST_P(ClientBodiesTest, FormsArriveAsTheyWereMade) {
     Result<ClientResponse> res = client.send(kNoContext, request.set_form(form));
     EXPECT_EQ(res->body(), "name=a&b=c +%;name=\xc3\xbc\r\n;=;");
     EXPECT_EQ(request.header("Content-Type"), "application/x-www-form-urlencoded");
+    EXPECT_EQ(client.send(kNoContext, request.set_form({{"a", "1"}, {"b", "="}}))->body(), "a=1;b==;");
     EXPECT_EQ(client.send(kNoContext, request.set_form({}))->body(), "") << "takes the place of the other";
   });
 }
@@ -89,6 +110,11 @@ TEST_P(ClientBodiesTest, WhatIsNotTheJsonIsAnErrorWithItsPlace) {
     EXPECT_TRUE(message(R"([{"name": "a", "count": 1e99}])").contains("count")) << "cut off by no conversion";
     EXPECT_EQ(message(std::string(101, '[')), "JSON: nested too deeply at byte 101");
     EXPECT_EQ(message("[       ]", 8), "body larger than 8 bytes");
+    body = "3";
+    const Result<client_bodies::Even> odd =
+        client.get(kNoContext, url_of(server))->json<client_bodies::Even>();
+    EXPECT_TRUE(odd.error().message().ends_with(": read response: JSON: an odd number"))
+        << odd.error().message();
   });
 }
 

@@ -82,9 +82,26 @@ TEST_P(ClientRedirectTest, FollowsThoseThatTheProgramAllows) {
     EXPECT_EQ(res->header("Location"), url_of(elsewhere));
     EXPECT_TRUE(res->body()) << "it is there to be read";
     EXPECT_EQ(asked, (std::vector<std::string>{"302 " + url_of(server, "/end"), "302 " + url_of(elsewhere)}));
+    TestServer app([](Request&, ResponseWriter& out) {
+      out.set_header("Location", "com.app:callback?code=1");
+      out.status(302);
+    });
+    EXPECT_EQ(client.get(kNoContext, url_of(app))->status(), 302) << "the program knows where that leads";
+    EXPECT_FALSE(Client().get(kNoContext, url_of(app)));
     Client throws({.allow_redirect = [](const Url&, const ClientResponse&) -> bool { throw 7; }});
     EXPECT_THROW((void)throws.get(kNoContext, url_of(server, "/here")), int);
     EXPECT_EQ(throws.stats().busy(), 0u) << "nothing is left behind";
+  });
+}
+
+TEST_P(ClientRedirectTest, ErrorsNameTheServerThatHasFailed) {
+  run_with(GetParam(), [] {
+    ScriptedServer dies("garbage\r\n\r\n");
+    TestServer server([&](Request&, ResponseWriter& res) { res.redirect(dies.url("/there"), 303); });
+    ClientRequest request(Method::kPost, url_of(server));
+    const Error error = Client().send(kNoContext, request.set_body("x")).error();
+    EXPECT_TRUE(error.message().starts_with("GET " + dies.url("/there") + ": read response: "))
+        << error.message();
   });
 }
 

@@ -35,7 +35,7 @@ Middleware stamp(std::atomic<int>& calls) {
   };
 }
 
-Router all_kinds() {
+Router hooked_kinds() {
   Router router;
   const auto from = [](ResponseWriter& res, std::string_view name) {
     res.set_header("From", name);
@@ -75,28 +75,28 @@ Router all_kinds() {
   return router;
 }
 
-struct Case {
+struct HookCase {
   std::string path;
   int status;
   std::string stamp;
   std::size_t bytes;
 };
-const std::vector<Case> kCases = {{"/nothing", 200, "200-", 0},
-                                  {"/text", 201, "201text", 1},
-                                  {"/large", 200, "200large", kLargeText.size()},
-                                  {"/trailer", 200, "200-", kLargeText.size()},
-                                  {"/written", 200, "200written", 1},
-                                  {"/streamed", 200, "200streamed", kLargeText.size()},
-                                  {"/flushed", 200, "200-", 1},
-                                  {"/status-error", 409, "200-", 3},
-                                  {"/throws", 500, "200-", 22},
-                                  {"/missing", 404, "404-", 10},
-                                  {"//text", 307, "307-", 19}};
+const std::vector<HookCase> kCases = {{"/nothing", 200, "200-", 0},
+                                      {"/text", 201, "201text", 1},
+                                      {"/large", 200, "200large", kLargeText.size()},
+                                      {"/trailer", 200, "200-", kLargeText.size()},
+                                      {"/written", 200, "200written", 1},
+                                      {"/streamed", 200, "200streamed", kLargeText.size()},
+                                      {"/flushed", 200, "200-", 1},
+                                      {"/status-error", 409, "200-", 3},
+                                      {"/throws", 500, "200-", 22},
+                                      {"/missing", 404, "404-", 10},
+                                      {"//text", 307, "307-", 19}};
 
 TEST(HeadHook, SeesAndChangesTheHeadOfEveryResponse) {
-  for (const Case& one : kCases) {
+  for (const HookCase& one : kCases) {
     std::atomic<int> calls = 0;
-    const CallResult res = call(with(all_kinds(), stamp(calls)), "GET " + one.path);
+    const CallResult res = call(with(hooked_kinds(), stamp(calls)), "GET " + one.path);
     EXPECT_EQ(res.status, one.status) << one.path;
     EXPECT_EQ(res.header("Stamp"), one.stamp) << one.path;
     EXPECT_EQ(res.body.size(), one.bytes) << one.path;
@@ -105,15 +105,15 @@ TEST(HeadHook, SeesAndChangesTheHeadOfEveryResponse) {
     EXPECT_EQ(calls, 1) << one.path;
   }
   std::atomic<int> calls = 0;
-  EXPECT_FALSE(call(with(all_kinds(), stamp(calls)), "GET /throws-late").complete);
+  EXPECT_FALSE(call(with(hooked_kinds(), stamp(calls)), "GET /throws-late").complete);
   EXPECT_EQ(calls, 1);
 }
 
 TEST(HeadHook, DoesTheSameOnAConnection) {
   run_with(2, [] {
     std::atomic<int> calls = 0;
-    TestServer server(with(all_kinds(), stamp(calls)));
-    for (const Case& one : kCases) {
+    TestServer server(with(hooked_kinds(), stamp(calls)));
+    for (const HookCase& one : kCases) {
       for (const char* method : {"GET", "HEAD"}) {
         calls = 0;
         const bool head = std::string_view(method) == "HEAD";
@@ -140,7 +140,7 @@ TEST(HeadHook, TheInnermostIsFirstAndCompressionSeesTheResult) {
     };
   };
   for (const char* path : {"GET /large", "GET /streamed", "GET /text"}) {
-    const CallResult res = call(with(all_kinds(), add("a"), compress(), add("b"), add("c")), path,
+    const CallResult res = call(with(hooked_kinds(), add("a"), compress(), add("b"), add("c")), path,
                                 {.headers = {{"Accept-Encoding", "gzip"}}});
     EXPECT_EQ(res.header("Order"), "cba") << path;
     EXPECT_EQ(res.header("Content-Encoding").has_value(), res.status == 200) << path;
@@ -149,7 +149,7 @@ TEST(HeadHook, TheInnermostIsFirstAndCompressionSeesTheResult) {
 
 TEST(HeadHook, MayChangeTheStatusOrThrow) {
   const auto changed = [](std::string_view path, auto change) {
-    const Handler inner = [router = all_kinds()](Request& req, ResponseWriter& res) { router(req, res); };
+    const Handler inner = [router = hooked_kinds()](Request& req, ResponseWriter& res) { router(req, res); };
     return call([&](Request& req, ResponseWriter& res) { before_head(inner, req, res, change); }, path);
   };
   for (const char* path : {"GET /text", "GET /large", "GET /streamed"}) {

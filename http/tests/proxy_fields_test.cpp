@@ -83,6 +83,8 @@ TEST_P(ProxyFieldsTest, AMountedProxyNamesItsPrefix) {
     EXPECT_TRUE(mounted.starts_with("GET /x ")) << mounted;
     EXPECT_TRUE(mounted.contains("\r\nX-Forwarded-Prefix: /team/files\r\n")) << mounted;
     EXPECT_FALSE(mounted.contains("evil"));
+    EXPECT_TRUE(asked("/team/files/x?").starts_with("GET /x? "));
+    EXPECT_TRUE(asked("/team/files/?a?b").starts_with("GET /?a?b "));
     EXPECT_FALSE(asked("/x").contains("Prefix"));
     EXPECT_FALSE(asked("/quiet/x").contains("Prefix"));
   });

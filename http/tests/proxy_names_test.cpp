@@ -111,11 +111,12 @@ TEST_P(ProxyNamesTest, ALookupThatThrowsHasFailed) {
     std::atomic<int> lookups = 0;
     options.resolve = [&](const Context&, std::string_view) -> Places {
       if (++lookups == 2) throw std::runtime_error("no JSON");
+      if (lookups == 3) throw 7;
       return three.places("0");
     };
     TestServer proxy{ReverseProxy(options)};
     EXPECT_EQ(fetch(proxy.address(), get("/")).body, "0");
-    for (int turn = 0; turn < 5'000 && lookups < 3; ++turn) sleep_for(1ms);
+    for (int turn = 0; turn < 5'000 && lookups < 4; ++turn) sleep_for(1ms);
     EXPECT_EQ(fetch(proxy.address(), get("/")).body, "0");
   });
 }
@@ -126,8 +127,9 @@ TEST_P(ProxyNamesTest, WhatIsNoAddressIsLeftOut) {
     std::vector<std::string> places = three.places("02");
     const std::string named = "localhost" + places[1].substr(places[1].rfind(':'));
     places[1] = named;  // as SRV records have them
-    for (const char* const garbage : {"", "10.0.0.1", "10.0.0.1:", "::1", "[::1]", "a b:80", "a:80/x",
-                                      "a?:80", "http://a:80", "u@a:80", "a:http", "a:80\r\nX: y"})
+    for (const char* const garbage :
+         {"", "10.0.0.1", "10.0.0.1:", "::1", "[::1]", "a b:80", "a:80/x", "a?:80", "http://a:80", "u@a:80",
+          "a:http", "10.0.0.1:80#x", "unix:80", "*:80", "127%2e0.0.1:80", "a:0", "a:65536", "a:80\r\nX: y"})
       places.emplace_back(garbage);
     Names names(places);
     const ReverseProxy handler(names.options());
@@ -137,6 +139,19 @@ TEST_P(ProxyNamesTest, WhatIsNoAddressIsLeftOut) {
     names.set(std::vector<std::string>{"garbage"});
     sleep_for(5ms);
     EXPECT_EQ(handler.stats().size(), 2u) << "what was known stays";
+  });
+}
+
+TEST_P(ProxyNamesTest, ARequestEndsWhileTheFirstLookupHangs) {
+  run_with(GetParam(), [] {
+    ReverseProxyOptions options{.upstreams = {"http://app.internal:81"}, .resolve_every = 1h};
+    options.resolve = [](const Context& ctx, std::string_view) -> Places {
+      (void)sleep_for(ctx, 1h);
+      return std::unexpected(ctx.cause());
+    };
+    const ReverseProxy handler(std::move(options));
+    TestServer proxy(handler, {.request_timeout = 20ms});
+    EXPECT_EQ(fetch(proxy.address(), get("/")).status, 504);
   });
 }
 

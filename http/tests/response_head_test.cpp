@@ -122,6 +122,8 @@ INSTANTIATE_TEST_SUITE_P(
         ResponseCase{"HTTP/1.2 200 OK\r\nContent-Length: 0\r\n\r\n", "1.1 200 [OK] 0"},
         ResponseCase{"HTTP/1.9 200 HTTP/1.2\r\nContent-Length: 0\r\n\r\n", "1.1 200 [HTTP/1.2] 0"},
         ResponseCase{"HTTP/1.22 200 OK\r\n\r\n", "refused: "},
+        ResponseCase{"HTTP/1. 200 OK\r\n\r\n", "refused: malformed status line"},
+        ResponseCase{"HTTP/1.2\t200 OK\r\n\r\n", "refused: malformed status line"},
         ResponseCase{"HTTP/ HTTP/1.2 200 OK\r\n\r\n", "refused: "},
         ResponseCase{"HTTP/2.0 200 OK\r\n\r\n", "refused: HTTP version not supported"},
         ResponseCase{"HTTP/0.9 200 OK\r\n\r\n", "refused: HTTP version not supported"},

@@ -50,6 +50,15 @@ bool ends_in_version(std::string_view line) {
   return true;
 }
 
+// "HTTP/3.0 200" does, also before all of it has arrived.
+bool begins_with_version(std::string_view line) {
+  constexpr std::string_view kForm = "HTTP/0.0 ";
+  for (std::size_t i = 0; i < std::min(kForm.size(), line.size()); ++i) {
+    if (kForm[i] == '0' ? line[i] < '0' || line[i] > '9' : line[i] != kForm[i]) return false;
+  }
+  return true;
+}
+
 constexpr ParseError malformed(std::string_view text, std::size_t offset) {
   return {ParseErrc::kMalformed, text, offset};
 }
@@ -228,6 +237,9 @@ std::expected<bool, ParseError> HeadParser::head_failed(const char* base, std::s
     text.remove_prefix(std::min(text.find_first_not_of("\r\n"), text.size()));
     if (!ends_in_version(text)) return std::unexpected(malformed("malformed HTTP version", offset));
   }
+  if (llhttp_get_errno(&parser_) == HPE_INVALID_VERSION && !is_request() &&
+      !begins_with_version({base, size}))
+    return std::unexpected(malformed("malformed status line", offset));
   return std::unexpected(explain(offset));
 }
 
