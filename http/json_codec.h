@@ -49,9 +49,10 @@ template <class T>
 inline constexpr bool is_json_text =
     std::same_as<std::decay_t<T>, std::string> || std::same_as<std::decay_t<T>, std::string_view> ||
     std::same_as<std::decay_t<T>, const char*> || std::same_as<std::decay_t<T>, char*>;
-// {"a", 1} would be a std::string_view of one letter: overloads that take this are deleted.
+// {"a", 1} would be a std::string_view of one letter: overloads that take this are deleted. {text, size} is a text.
 struct BracedList {
   template <class A, class B, class... More>
+    requires(sizeof...(More) > 0 || !std::same_as<std::remove_cvref_t<B>, std::size_t>)
   BracedList(A&&, B&&, More&&...);
 };
 }  // namespace detail

@@ -3,6 +3,7 @@
 #include <tuza/http/nlohmann_json.h>
 #include <tuza/http/tests/client_testing.h>
 
+#include <cstddef>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -39,6 +40,9 @@ namespace {
 template <class T>
 concept TakesBraces = requires(T& to) { to.set_json({"a", 1}); } || requires(T& to) { to.json({"a", 1}); } ||
                       requires(T& to) { to.json(201, {"a", "b"}); };
+template <class T>
+concept TakesTextOfSize = requires(T& to, const char* text, std::size_t size) { to.json({text, size}); };
+static_assert(TakesTextOfSize<ResponseWriter>);
 static_assert(!TakesBraces<ClientRequest> && !TakesBraces<ResponseWriter>);
 static_assert(JsonDecodable<std::string> && !JsonDecodable<std::string_view> && !JsonDecodable<const char*>);
 
