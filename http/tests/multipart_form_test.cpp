@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tuza::http::testing {
@@ -57,14 +58,14 @@ class Upload {
     router.use(body_limit(16 << 20));
     router.handle("POST /", [this](Request& req, ResponseWriter& res) {
       EXPECT_TRUE(req.content_length()) << "some servers want to know it";
-      parts = parts_of(req);
+      for (std::string& part : parts_of(req)) parts.add(std::move(part));
       res.text("thanks");
     });
     router.handle("POST /moved", [](Request&, ResponseWriter& res) { res.redirect("/", 307); });
     server.emplace(std::move(router));
   }
   std::optional<TestServer> server;
-  std::vector<std::string> parts;
+  AskedFor parts;
   Client client;
 };
 
@@ -94,12 +95,11 @@ TEST_P(MultipartFormTest, ArriveAsTheyWereMade) {
       Result<ClientResponse> res = up.client.send(kNoContext, request.set_multipart(form));
       ASSERT_TRUE(res) << res.error().message();
       EXPECT_EQ(res->body(), "thanks") << target;
-      EXPECT_EQ(up.parts, wanted) << target;
+      EXPECT_EQ(up.parts.take(), wanted) << target;
     }
     ClientRequest nothing(Method::kPost, url_of(*up.server));
-    up.parts = {"?"};
     EXPECT_EQ(up.client.send(kNoContext, nothing.set_multipart({}))->body(), "thanks");
-    EXPECT_TRUE(up.parts.empty());
+    EXPECT_TRUE(up.parts.take().empty());
   });
 }
 
@@ -119,7 +119,7 @@ TEST_P(MultipartFormTest, FilesThatCannotBeSentAreErrors) {
     request.set_multipart(std::move(form));
     write_file(path, "twelve bytes and more");
     EXPECT_EQ(up.client.send(kNoContext, request)->body(), "thanks");
-    EXPECT_EQ(up.parts, std::vector<std::string>{"f|a.txt|text/plain; charset=utf-8|twelve bytes"});
+    EXPECT_EQ(up.parts.take(), std::vector<std::string>{"f|a.txt|text/plain; charset=utf-8|twelve bytes"});
     write_file(path, "few");
     const Error shorter = up.client.send(kNoContext, request).error();
     EXPECT_TRUE(shorter.is(Errc::kEndOfStream) && shorter.message().contains(path)) << shorter.message();
