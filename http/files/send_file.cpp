@@ -2,18 +2,16 @@
 
 #include <tuza/http/files/http_date.h>
 #include <tuza/http/files/ranges.h>
+#include <tuza/http/multipart/boundary.h>
 #include <tuza/http/request.h>
 #include <tuza/http/response_writer.h>
 #include <tuza/http/serve/exchange.h>
 #include <tuza/http/serve/vary.h>
 #include <tuza/http/wire/chars.h>
 
-#include <array>
 #include <chrono>
 #include <cstdint>
-#include <cstdio>
 #include <optional>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,14 +47,6 @@ class Body {
   const FileContent& content_;
   bool ok_ = true;
 };
-
-// Unpredictable: a file cannot have been prepared to contain the boundary.
-std::string random_boundary() {
-  std::random_device random;
-  std::array<char, 33> text;
-  std::snprintf(text.data(), text.size(), "%08x%08x%08x%08x", random(), random(), random(), random());
-  return text.data();
-}
 
 // RFC 9110 14.6.
 void send_parts(ResponseWriter& response, const Representation& representation, const FileContent& content,

@@ -1,34 +1,19 @@
 #include <tuza/http/files/content_type.h>
+#include <tuza/http/multipart/boundary.h>
 #include <tuza/http/multipart_form.h>
 #include <tuza/http/wire/field.h>
 #include <tuza/netpoll/file.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <random>
 #include <span>
 #include <system_error>
 #include <utility>
 
 namespace tuza::http {
 namespace {
-
-// No content has it by chance, and none that an attacker has made, who cannot guess it.
-std::string random_boundary() {
-  constexpr int kWords = 4, kDigits = 8;
-  std::random_device random;
-  std::string boundary = "tuza-";
-  for (int i = 0; i < kWords; ++i) {
-    std::array<char, kDigits> digits;
-    const auto [end, error] = std::to_chars(digits.begin(), digits.end(), random(), 16);
-    boundary.append(static_cast<std::size_t>(digits.end() - end), '0').append(digits.begin(), end);
-  }
-  return boundary;
-}
 
 // As browsers write it (WHATWG HTML, "multipart/form-data"): what would end the text or the line, and nothing else.
 void append_quoted(std::string& out, std::string_view text) {

@@ -317,8 +317,8 @@ void Descriptor::notify(Events events, std::uint64_t cookie) {
   }
 }
 
-// recv(2) goes to the socket directly, and takes four fifths of the time of read(2), which goes by way of the file. What is no
-// socket, such as a pipe, has only the latter. Of no bytes, read(2) waits for nothing.
+// recv(2) goes to the socket directly, and takes less time than read(2), which goes by way of the file. What is no socket, such as
+// a pipe, has only the latter. Of no bytes, read(2) waits for nothing.
 long Descriptor::receive(std::span<std::byte> into) {
   if (is_socket_ && !into.empty()) [[likely]] {
     const long n = sys::recvfrom(fd_, into.data(), into.size(), 0, nullptr, nullptr);
