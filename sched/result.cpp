@@ -51,6 +51,24 @@ const std::error_category& error_category() {
 
 static_assert(sizeof(Error) <= 32);
 
+Error::Error(std::error_code code, std::string_view op) noexcept
+    : value_(code.value()),
+      op_bytes_(static_cast<std::uint32_t>(op.size())),
+      category_(&code.category()),
+      op_(op.data()) {}
+
+Error::Error(const Error& other) : Error(other.code(), other.op()) {
+  if (other.subject_ != nullptr) copy_subject(*other.subject_);
+}
+
+Error::Error(Error&& other) noexcept : Error(other.code(), other.op()) {
+  std::swap(subject_, other.subject_);
+}
+
+Error::~Error() {
+  if (subject_ != nullptr) drop_subject();
+}
+
 void Error::set_subject(std::string subject) {
   if (!subject.empty()) subject_ = new std::string(std::move(subject));
 }

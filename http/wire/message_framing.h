@@ -55,10 +55,10 @@ class MessageFraming {
   // RFC 9112 9.3.
   void connection() { head_.keep_alive = head_.version_minor >= 1 ? !close_ : keep_alive_ && !close_; }
 
-  static Checked fail(std::string_view text, std::size_t offset) {
+  [[gnu::cold]] static Checked fail(std::string_view text, std::size_t offset) {
     return fail(ParseErrc::kMalformed, text, offset);
   }
-  static Checked fail(ParseErrc code, std::string_view text, std::size_t offset) {
+  [[gnu::cold]] static Checked fail(ParseErrc code, std::string_view text, std::size_t offset) {
     return std::unexpected(ParseError{code, text, offset});
   }
   [[nodiscard]] HeadSlice slice(std::string_view part) const {
