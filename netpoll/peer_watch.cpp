@@ -36,6 +36,8 @@ class PeerWatch::Shared final : public HangUpHandler {
     unref();
   }
   void end(Error cause) { canceller_(std::move(cause)); }
+  // The same, because nobody needs the context any more.
+  void cancel() { canceller_(); }
   void unref() {
     if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
@@ -57,7 +59,7 @@ PeerWatch::PeerWatch(Conn& conn, CancellableContext made)
 
 PeerWatch::~PeerWatch() {
   if (detail::ConnParts::descriptor(conn_).forget_hang_up()) shared_->forgotten();
-  shared_->end(Error(Errc::kCancelled, "context"));
+  shared_->cancel();
   shared_->unref();
 }
 
