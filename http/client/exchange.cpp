@@ -86,7 +86,7 @@ void ClientExchange::begin(std::shared_ptr<ClientState> state, const Context& ct
   limits_ = {.start_line_bytes = options().head_bytes_max,
              .head_bytes = options().head_bytes_max,
              .fields = options().headers_max};
-  answered_ = head_begun_ = reusable_ = cut_off_ = false;
+  answered_ = head_begun_ = reusable_ = followed_ = cut_off_ = false;
   interim_ = 0;
   coding_.reset();
   body_.begin();
@@ -219,15 +219,26 @@ Result<bool> ClientExchange::read_head() {
       const Result<bool> complete = feed();
       if (!complete || *complete) return complete;
     }
-    PooledRead read;
-    const Result<std::size_t> n = net::detail::ConnParts::read(conn(), read, &ctx_);
+    const Result<std::size_t> n = receive();
     if (!n && n.error().timeout() && !ctx_.done()) return false;
     if (!n) return std::unexpected(n.error());
     if (*n == 0)
       return std::unexpected(cut_off(answered_ ? "closed within the head" : "closed without an answer"));
     answered_ = true;
-    input_.append(read.bytes(*n));
   }
+}
+
+// Memory for much that an earlier response has left behind need not be borrowed, and spares a copy.
+Result<std::size_t> ClientExchange::receive() {
+  if (const std::span<std::byte> spare = input_.spare(); spare.size() >= Input::kReadBytes) {
+    const Result<std::size_t> n = conn().read(ctx_, spare);
+    if (n) input_.filled(*n);
+    return n;
+  }
+  PooledRead read;
+  const Result<std::size_t> n = net::detail::ConnParts::read(conn(), read, &ctx_);
+  if (n && *n > 0) input_.append(read.bytes(*n));
+  return n;
 }
 
 Result<bool> ClientExchange::feed() {
@@ -293,7 +304,8 @@ std::string_view ClientExchange::trailers() const {
 // request is still being sent.
 void ClientExchange::finish() {
   if (sending_) reusable_ = end_sending().value_or(false);
-  const bool goes_on = reusable_ && head_.keep_alive && input_.empty() && head_.status != 101;
+  const bool followed = followed_ || !input_.empty();
+  const bool goes_on = reusable_ && head_.keep_alive && !followed && head_.status != 101;
   if (goes_on) lease_->keep();
   lease_.reset();
 }
@@ -356,15 +368,13 @@ Result<std::size_t> ClientExchange::read_received(std::span<std::byte> into) {
     if (*taken > 0 || body_.complete()) return *taken;
     const bool direct = body_.reads_directly();
     limit_body_read();
-    const Result<std::size_t> n = conn().read(ctx_, direct ? body_.direct(into) : input_.space());
+    const Result<std::size_t> n = conn().read(ctx_, direct ? with_one_behind(into) : input_.space());
     if (!n) return fail(n.error());
     if (*n == 0) {
       if (!body_.end_of_stream()) return fail(cut_off("closed within the body"));
       finish();
     } else if (direct) {
-      body_.took(*n);
-      if (body_.complete()) finish();
-      return n;
+      return took_directly(*n, into);
     } else {
       input_.filled(*n);
     }
@@ -380,13 +390,35 @@ Result<std::size_t> ClientExchange::read_now(std::span<std::byte> into) {
   if (body_.complete()) finish();
   if (*taken > 0 || body_.complete()) return *taken;
   if (!body_.reads_directly() || net::detail::ConnParts::transport(conn()) != nullptr) return std::size_t{0};
-  const Result<std::size_t> n = net::detail::ConnParts::descriptor(conn()).read_now(body_.direct(into));
+  const Result<std::size_t> n = net::detail::ConnParts::descriptor(conn()).read_now(with_one_behind(into));
   if (!n && n.error().is(std::errc::operation_would_block)) return std::size_t{0};
   if (!n) return fail(n.error());
   if (*n == 0) return n;  // the end is there for read_received(), too
-  body_.took(*n);
+  return took_directly(*n, into);
+}
+
+// Room for one byte more than the body has, if there is: a read that does not fill its memory has seen all that there was, and
+// the next request need not ask whether there is something.
+std::span<std::byte> ClientExchange::with_one_behind(std::span<std::byte> into) const {
+  return into.first(std::min(into.size(), body_.direct(into).size() + 1));
+}
+
+// Of what was read there, what belongs to the body.
+std::size_t ClientExchange::took_directly(std::size_t n, std::span<std::byte> into) {
+  const std::size_t own = std::min(n, body_.direct(into).size());
+  if (own < n) followed_ = true;
+  body_.took(own);
   if (body_.complete()) finish();
-  return n;
+  return own;
+}
+
+std::string_view ClientExchange::take_whole_body() {
+  const bool arrived = !failed_ && !coding_ && input_.unread().size() >= body_.remaining();
+  if (!arrived || body_.remaining() == 0) return {};
+  const std::string_view whole = input_.unread().substr(0, static_cast<std::size_t>(body_.remaining()));
+  input_.consume(whole.size());
+  took_body(whole.size());
+  return whole;
 }
 
 // The end of a chunk may have arrived behind its data, and with it the end of the body.

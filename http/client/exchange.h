@@ -72,6 +72,9 @@ class ClientExchange : public rt::CacheNode {
   [[nodiscard]] Result<std::size_t> read_received(std::span<std::byte> into);
   // The same, and what has arrived only: 0 at the end, and where read_received() may have to wait.
   [[nodiscard]] Result<std::size_t> read_now(std::span<std::byte> into);
+  // The whole body, if it has arrived together with the head and is not decoded; valid as long as this. Otherwise empty, and
+  // nothing is taken.
+  [[nodiscard]] std::string_view take_whole_body();
   [[nodiscard]] Result<HijackedStream> hijack();
   // The connection, if the rest of the body is what will arrive there next, up to body_remaining() bytes, and nobody here needs
   // to see it; otherwise null. What is taken out of it is to be told.
@@ -94,11 +97,14 @@ class ClientExchange : public rt::CacheNode {
   [[nodiscard]] Result<void> read_final_head();
   [[nodiscard]] Result<void> take_interim();
   [[nodiscard]] Result<bool> read_head();
+  [[nodiscard]] Result<std::size_t> receive();
   [[nodiscard]] Result<bool> feed();
   [[nodiscard]] Result<void> frame();
   [[nodiscard]] net::TimePoint head_deadline() const;
   void limit_writes(net::TimePoint deadline);
   void limit_body_read();
+  [[nodiscard]] std::span<std::byte> with_one_behind(std::span<std::byte> into) const;
+  std::size_t took_directly(std::size_t n, std::span<std::byte> into);
   void begin_body();
   void begin_decoding();
   void finish();
@@ -122,6 +128,7 @@ class ClientExchange : public rt::CacheNode {
   bool head_begun_ = false;
   int interim_ = 0;              // heads before the final one
   bool reusable_ = false;        // the whole request has been sent, and a head has answered it
+  bool followed_ = false;        // a byte behind the body has been read
   bool cut_off_ = false;         // the answer has ended the sending of a source
   std::optional<Error> failed_;  // every further read of the body fails with it
 

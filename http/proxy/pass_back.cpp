@@ -24,9 +24,11 @@ namespace {
 constexpr std::size_t kPassedPiece = 32 << 10;
 constexpr std::size_t kCopiedMax = 64 << 10;
 
+// 0: there is no body. One byte more than a short one: see ClientExchange::with_one_behind().
 std::size_t piece_of(const ClientResponse& answer) {
   const std::uint64_t length = answer.content_length().value_or(kPassedPiece);
-  return length <= kCopiedMax ? static_cast<std::size_t>(length) : kPassedPiece;
+  if (length == 0) return 0;
+  return length <= kCopiedMax ? static_cast<std::size_t>(length) + 1 : kPassedPiece;
 }
 
 std::string_view as_text(std::span<const std::byte> bytes) {
@@ -87,6 +89,10 @@ Result<std::size_t> read_piece(ClientResponse& answer, std::span<std::byte> into
 }
 
 Result<void> pass_body(Request& req, ResponseWriter& res, ClientResponse& answer, HeldUp& held_up) {
+  if (const std::string_view whole = answer.exchange().take_whole_body(); !whole.empty()) {
+    (void)write_piece(req, res, whole, held_up);
+    return {};
+  }
   const std::size_t size = piece_of(answer);
   if (size == 0) return {};
   const auto memory = std::make_unique_for_overwrite<std::byte[]>(size);

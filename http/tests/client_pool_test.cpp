@@ -10,8 +10,10 @@
 #include <tuza/sched/sync/chan.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
+#include <span>
 #include <string>
 
 #include <unistd.h>
@@ -157,6 +159,34 @@ TEST_P(ClientPoolTest, WhoWaitsGetsNoConnectionOnWhichSomethingHasCome) {
       for (int turn = 0; turn < 5'000 && client.stats().waiting == 0; ++turn) sleep_for(1ms);
       go_on.send(1);
       group.wait();
+    }
+  });
+}
+
+// A read of the body may see the first byte of what follows: that belongs to no response, and neither does the rest.
+TEST_P(ClientPoolTest, KeepsNoConnectionBehindWhoseBodyMoreHasCome) {
+  run_with(GetParam(), [] {
+    for (const bool with_source : {false, true}) {
+      Chan<int> go_on(1), said(1);
+      ScriptedServer server([&](net::Conn& conn, int) {
+        if (ScriptedServer::read_request(conn).empty()) return;
+        (void)conn.write_all("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n");
+        (void)go_on.recv();
+        (void)conn.write_all("okEVIL");
+        wait_until_delivered(conn);
+        said.send(1);
+        wait_for_end(conn);
+      });
+      Client client;
+      ClientRequest request(with_source ? Method::kPost : Method::kGet, server.url());
+      const auto nothing = [](std::span<std::byte>) -> Result<std::size_t> { return 0; };
+      if (with_source) request.set_body_source(nothing).keep_sending();
+      Result<ClientResponse> res = client.send(kNoContext, request);
+      go_on.send(1);
+      (void)said.recv();
+      std::byte room[16];
+      EXPECT_EQ(res->read(room).value(), 2u);
+      expect_settled(client, 0);
     }
   });
 }

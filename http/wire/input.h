@@ -56,6 +56,10 @@ class Input {
   // Room to read into: half of kReadBytes at least. Throws std::bad_alloc.
   [[nodiscard]] std::span<std::byte> space();
   void filled(std::size_t n) { end_ += n; }
+  // Memory that is there already.
+  [[nodiscard]] std::span<std::byte> spare() {
+    return std::as_writable_bytes(std::span(data_.get() + end_, room()));
+  }
 
   // Gives back a buffer of more than `bytes` of which nothing is needed any more.
   void give_back_above(std::size_t bytes);
@@ -78,7 +82,7 @@ class Input {
 
 inline std::span<std::byte> Input::space() {
   if (room() < kReadBytes / 2) make_room(kReadBytes);
-  return std::as_writable_bytes(std::span(data_.get() + end_, room()));
+  return spare();
 }
 
 inline void Input::end_request() {
