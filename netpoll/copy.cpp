@@ -13,6 +13,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <system_error>
 
 namespace tuza::net {
 
@@ -102,6 +103,12 @@ Result<Relayed> relay(const Context& ctx, Conn& first, Conn& second, const Relay
   const auto fail = [&](const Error& why) {
     if (failed.exchange(true)) return;  // an error that follows from the closing below, perhaps
     error = why;
+    // What breaks off on one side does so on the other: it must not take a part for the whole, nor what is lost for delivered.
+    const auto is = [&why](std::errc code) { return why.is(code); };
+    if (is(std::errc::connection_reset) || is(std::errc::broken_pipe) || is(std::errc::not_connected)) {
+      (void)first.set_linger_zero();
+      (void)second.set_linger_zero();
+    }
     first.close();
     second.close();
   };

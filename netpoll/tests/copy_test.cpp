@@ -12,10 +12,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 namespace tuza::net {
@@ -94,7 +97,24 @@ TEST_P(CopyTest, AnErrorOfOneDirectionEndsTheRelay) {
     ASSERT_TRUE(right.server.set_linger_zero());
     right.server.close();
     group.wait();
-    EXPECT_EQ(read_some(left.client), "") << "it was closed";
+    std::array<std::byte, 1> byte;
+    EXPECT_TRUE(left.client.read(byte).error().is(std::errc::connection_reset))
+        << "an end would look like the whole";
+  });
+}
+
+TEST_P(CopyTest, AResetFollowsWhatWasSentBefore) {
+  run_with(GetParam(), [] {
+    TcpPair left = tcp_pair(), right = tcp_pair();
+    WaitGroup group;
+    group.go([&] { EXPECT_TRUE(relay(left.server, right.client).error().is(std::errc::connection_reset)); });
+    ASSERT_TRUE(right.server.write_all("a part"));
+    EXPECT_EQ(read_some(left.client), "a part");
+    ASSERT_TRUE(right.server.set_linger_zero());
+    right.server.close();
+    std::array<std::byte, 1> byte;
+    EXPECT_TRUE(left.client.read(byte).error().is(std::errc::connection_reset));
+    group.wait();
   });
 }
 
