@@ -49,6 +49,25 @@ TEST_P(ClientErrorsTest, ATimeoutOfTheClientNamesItsPhase) {
   });
 }
 
+TEST_P(ClientErrorsTest, AFailedHandshakeIsNamed) {
+  run_with(GetParam(), [] {
+    ScriptedServer resetting([](net::Conn& conn, int) {
+      std::array<char, 1> first;
+      (void)conn.read(std::span(first));
+      (void)conn.set_linger_zero();
+    });
+    TestServer plain([](Request&, ResponseWriter& res) { res.text("no TLS"); });
+    const auto message = [](const std::string& http_url) {
+      Client client;
+      return client.get(kNoContext, "https" + http_url.substr(4)).error().message();
+    };
+    EXPECT_TRUE(message(resetting.url()).ends_with("/: tls handshake 127.0.0.1: Connection reset by peer"))
+        << message(resetting.url());
+    EXPECT_TRUE(message(url_of(plain)).ends_with("wrong version number: the peer may not speak TLS"))
+        << message(url_of(plain));
+  });
+}
+
 TEST_P(ClientErrorsTest, TheCallersContextIsNotTheClientsLimit) {
   run_with(GetParam(), [] {
     Client client({.dial = dial_for_ever});

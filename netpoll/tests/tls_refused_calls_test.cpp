@@ -18,9 +18,9 @@ std::ostream& operator<<(std::ostream& out, const TlsCall& call) { return out <<
 
 const TlsCall kCalls[] = {
     // Also what has arrived when the client closes, which no caller requests.
-    {"recvfrom", SYS_recvfrom, EPERM, false, "read"},
+    {"recvfrom", SYS_recvfrom, EPERM, false, "tls handshake"},
     {"recvfrom_interrupted", SYS_recvfrom, EINTR, true},
-    {"sendto", SYS_sendto, ENOBUFS, false, "write"},
+    {"sendto", SYS_sendto, ENOBUFS, false, "tls handshake"},
     {"sendto_interrupted", SYS_sendto, EINTR, true},
     {"shutdown", SYS_shutdown, EPERM, false, "shutdown"},
     // No caller requests this: how much of the answer is on its way.

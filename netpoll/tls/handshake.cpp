@@ -110,8 +110,11 @@ Result<void> Stream::shake_hands(const Context* ctx) {
   const bool in_time = tuza::now() < *shaken_by_;
   const bool callers_own = result.error().closed() || parent.done() || (result.error().timeout() && in_time);
   if (callers_own) return result;
+  const std::string_view op = result.error().op();
   if (result.error().timeout()) {
     result = std::unexpected(Error(Errc::kTimeout, "tls handshake", side_->peer()));
+  } else if (op == "read" || op == "write") {
+    result = std::unexpected(Error(result.error().code(), "tls handshake", side_->peer()));
   }
   if (broken_ == nullptr) broken_ = std::make_unique<const Error>(result.error());
   state_.store(State::kFailed, std::memory_order_release);

@@ -21,6 +21,8 @@ class ErrorCategory final : public std::error_category {
       if (ERR_GET_REASON(packed) == PEM_R_NO_START_LINE) return "no PEM block of the expected kind";
       if (ERR_GET_REASON(packed) == PEM_R_BAD_PASSWORD_READ) return "passphrase required";
     }
+    if (ERR_GET_LIB(packed) == ERR_LIB_SSL && ERR_GET_REASON(packed) == SSL_R_WRONG_VERSION_NUMBER)
+      return "wrong version number: the peer may not speak TLS";
     if (const char* reason = ERR_reason_error_string(packed); reason != nullptr) return reason;
     return "error " + std::to_string(code) + " of OpenSSL";
   }
