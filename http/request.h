@@ -25,6 +25,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -138,15 +139,15 @@ class Request {
   [[nodiscard]] Values form(std::size_t bytes_max = std::size_t{1} << 20,
                             std::size_t count_max = Values::kCountMax);
   // The body as JSON, by JsonCodec<T> (http/json_codec.h). Throws StatusError: 415 unless the Content-Type is
-  // application/json or ends in +json, 413 beyond `limits.bytes_max`, 400 for what is malformed, too deep, or no T, and
-  // the status that fits if the body cannot be read. Parks.
+  // application/json or ends in +json, 413 beyond `limits.bytes_max`, 400 for what is malformed, too deep, or no T (a
+  // JsonError or std::logic_error of the conversion), and the status that fits if the body cannot be read. Parks.
   template <class T>
     requires JsonDecodable<T>
   [[nodiscard]] T json(const JsonLimits& limits = {}) {
     const std::string text = json_text(limits);
     try {
       return JsonCodec<T>::decode(text);
-    } catch (const JsonError& error) {
+    } catch (const std::exception& error) {
       not_the_json(error);
     }
   }
@@ -220,7 +221,7 @@ class Request {
   std::string limited_body(std::size_t bytes_max);
   [[noreturn]] void refuse_unreadable();
   std::string json_text(const JsonLimits& limits);
-  [[noreturn]] static void not_the_json(const JsonError& error);
+  [[noreturn]] static void not_the_json(const std::exception& error);
   // Memory that is freed after the request.
   void* allocate(std::size_t bytes, std::size_t alignment);
 

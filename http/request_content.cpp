@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 
 namespace tuza::http {
 namespace {
@@ -89,6 +90,13 @@ std::string Request::json_text(const JsonLimits& limits) {
   return text;
 }
 
-void Request::not_the_json(const JsonError& error) { throw StatusError(400, error.what()); }
+// In a handler of this exception. A conversion checks what it gets, too, and throws std::invalid_argument for instance; what else
+// it throws is not the client's fault.
+void Request::not_the_json(const std::exception& error) {
+  const bool is_clients = dynamic_cast<const JsonError*>(&error) != nullptr ||
+                          dynamic_cast<const std::logic_error*>(&error) != nullptr;
+  if (is_clients) throw StatusError(400, error.what());
+  throw;
+}
 
 }  // namespace tuza::http

@@ -10,6 +10,7 @@
 
 #include <charconv>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,16 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Point, x, y)
 struct Celsius {
   int degrees = 0;
 };
+
+// A conversion that checks what it gets, and one that fails for a reason of its own.
+struct Port {
+  int number = 0;
+};
+inline void from_json(const nlohmann::json& json, Port& port) {
+  port.number = json.get<int>();
+  if (port.number < 0) throw std::runtime_error("no table of ports");
+  if (port.number > 65535) throw std::invalid_argument("a port is at most 65535");
+}
 
 }  // namespace json_types
 }  // namespace tuza::http::testing
@@ -72,6 +83,20 @@ TEST(Json, TypesOfTheUser) {
   EXPECT_EQ(call(own, "POST /", warm).body, "21");
   const CallOptions cold{.headers = {{"Content-Type", "application/json"}}, .body = "-300"};
   EXPECT_EQ(call(own, "POST /", cold).body, "colder than possible\n");
+}
+
+TEST(Json, ConversionsThatCheckWhatTheyGet) {
+  const auto handler = [](Request& req, ResponseWriter& res) {
+    res.text(std::to_string(req.json<json_types::Port>().number));
+  };
+  const auto post = [&handler](std::string body) {
+    return call(handler, "POST /",
+                {.headers = {{"Content-Type", "application/json"}}, .body = std::move(body)});
+  };
+  EXPECT_EQ(post("80").body, "80");
+  EXPECT_EQ(post("65536").status, 400);
+  EXPECT_EQ(post("65536").body, "a port is at most 65535\n");
+  EXPECT_EQ(post("-1").status, 500) << "not the client's fault";
 }
 
 // As for a signature over the bytes.
