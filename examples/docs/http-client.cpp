@@ -124,6 +124,19 @@ tuza::Result<void> copy(const tuza::Context& ctx, std::string_view from, std::st
 }
 //! [stream]
 
+//! [pass-on]
+// An upload goes on to where files are kept, while it arrives.
+void store(Request& req, ResponseWriter& res) {
+  ClientRequest put(Method::kPut, "http://files.internal" + std::string(req.path()));
+  put.set_body_source(
+      [&](const tuza::Context& ctx, std::span<std::byte> into) { return req.read_body(ctx, into); },
+      req.content_length());
+  const auto stored = client.send(req.context(), put);
+  if (!stored) throw tuza::http::StatusError(502);
+  res.status(stored->status());
+}
+//! [pass-on]
+
 //! [options]
 Client docker({.address = "unix:/run/docker.sock"});  // whatever host a URL names
 Client careful({.connections_per_origin_max = 8,
