@@ -58,24 +58,18 @@ Error::Error(std::error_code code, std::string_view op) noexcept
       op_(op.data()) {}
 
 Error::Error(const Error& other) : Error(other.code(), other.op()) {
-  if (other.subject_ != nullptr) copy_subject(*other.subject_);
+  if (other.subject_ != nullptr) subject_ = new std::string(*other.subject_);
 }
 
 Error::Error(Error&& other) noexcept : Error(other.code(), other.op()) {
   std::swap(subject_, other.subject_);
 }
 
-Error::~Error() {
-  if (subject_ != nullptr) drop_subject();
-}
+Error::~Error() { delete subject_; }
 
 void Error::set_subject(std::string subject) {
   if (!subject.empty()) subject_ = new std::string(std::move(subject));
 }
-
-void Error::copy_subject(const std::string& subject) { subject_ = new std::string(subject); }
-
-void Error::drop_subject() noexcept { delete subject_; }
 
 const std::string& Error::subject() const noexcept {
   static const NoSubject none;

@@ -100,8 +100,6 @@ class [[nodiscard]] Error {
   static constexpr char kWholeMessage[] = "";  // op_ points here if the subject is the message
 
   void set_subject(std::string subject);
-  void copy_subject(const std::string& subject);  // out of line, without a text in the caller's frame
-  void drop_subject() noexcept;
 
   int value_;
   std::uint32_t op_bytes_;
