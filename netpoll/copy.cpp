@@ -13,7 +13,6 @@
 #include <memory>
 #include <new>
 #include <optional>
-#include <system_error>
 
 namespace tuza::net {
 
@@ -103,9 +102,11 @@ Result<Relayed> relay(const Context& ctx, Conn& first, Conn& second, const Relay
   const auto fail = [&](const Error& why) {
     if (failed.exchange(true)) return;  // an error that follows from the closing below, perhaps
     error = why;
-    // What breaks off on one side does so on the other: it must not take a part for the whole, nor what is lost for delivered.
-    const auto is = [&why](std::errc code) { return why.is(code); };
-    if (is(std::errc::connection_reset) || is(std::errc::broken_pipe) || is(std::errc::not_connected)) {
+    // What breaks off on one side does so on the other: it must not take a part for the whole, nor what is lost for delivered. What
+    // the caller ends, by its context, a deadline or close(), ends in order, and so does TLS without a close_notify: a reset would
+    // take with it what is still on its way, and many clients close like that.
+    const bool in_order = watch.ctx().done() || why.code().category() == error_category();
+    if (!in_order) {
       (void)first.set_linger_zero();
       (void)second.set_linger_zero();
     }

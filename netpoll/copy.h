@@ -53,10 +53,11 @@ struct Relayed {
   std::uint64_t first_to_second = 0, second_to_first = 0;  // bytes
 };
 
-// Copies in both directions. The end of one direction is passed on by close_write(), and the other one continues. An
-// error in one direction closes both connections; that a peer has reset its connection resets the other one, as it would
-// have without the relay. Returns when both directions have ended: the numbers of bytes, or the first error. Uses one
-// goroutine besides the caller. Parks.
+// Copies in both directions. The end of one direction is passed on by close_write(), and the other one continues. An error
+// in one direction closes both connections: the other peer sees a reset if this one's connection has broken off, and the end
+// of the stream if it is the caller that ends the relay, by `ctx`, a deadline or close(), or if TLS ends without a
+// close_notify, as with many clients. Returns when both directions have ended: the numbers of bytes, or the first error.
+// Uses one goroutine besides the caller. Parks.
 //
 // Between plain sockets on Linux, long transfers go by splice(2): the bytes do not enter the process, at half the CPU time.
 // That takes two descriptors per direction while there is data to move; where none are to be had, it copies. A program that

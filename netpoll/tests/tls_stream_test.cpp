@@ -1,5 +1,6 @@
 // TLS connections keep the promises of Conn: every byte once and in order, deadlines, contexts, close; and a
 // truncated stream is not taken for its end.
+#include <tuza/netpoll/copy.h>
 #include <tuza/netpoll/file.h>
 #include <tuza/netpoll/file_slice.h>
 #include <tuza/netpoll/socket/conn_parts.h>
@@ -129,6 +130,21 @@ TEST_F(TlsStreamTest, AStreamThatIsCutOffIsNoEnd) {
     ASSERT_FALSE(end);
     EXPECT_TRUE(end.error().is(Errc::kEndOfStream));
     EXPECT_NE(end.error().message().find("close_notify"), std::string::npos);
+  });
+}
+
+TEST_F(TlsStreamTest, ARelayThatIsCutOffEndsInOrder) {
+  run_with(2, [&] {
+    TcpPair ends = pair(), plain = tcp_pair();
+    WaitGroup group;
+    group.go([&] { EXPECT_TRUE(relay(ends.client, plain.client).error().is(Errc::kEndOfStream)); });
+    ASSERT_TRUE(ends.server.write_all("half of the tru"));
+    EXPECT_EQ(read_some(plain.server), "half of the tru");
+    ASSERT_TRUE(detail::ConnParts::descriptor(ends.server).control("shutdown", [](int fd) {
+      return sys::invoke(SYS_shutdown, fd, SHUT_WR);
+    }));
+    EXPECT_EQ(read_some(plain.server), "") << "a reset would take what is on its way";
+    group.wait();
   });
 }
 
